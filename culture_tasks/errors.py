@@ -1,0 +1,63 @@
+"""Every error that culture-tasks raises on purpose.
+
+A message says who complains, what came, what is allowed and what to do. All of them derive from
+:class:`CultureTasksError`, so that a command line can print the message without a traceback.
+
+* CultureTasksError
+    * DataError: a file, row, field or image that a benchmark can't use
+        * DataUnavailableError: no data at all where they were looked for
+    * SettingsError: an environment variable or option with a value that is not allowed
+    * JudgeError: a judge that can't be used
+        * JudgeNotConfiguredError: nobody was named to grade, and nobody can be assumed
+        * JudgeUnreachableError: the endpoint refused the key, the model or the connection
+    * MissingExtraError: an optional dependency that is not installed
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CultureTasksError(Exception):
+    """Base of all errors of this package."""
+
+
+class DataError(CultureTasksError):
+    """Benchmark data that can't be used: names the file, the row, the field, what came and what is needed."""
+
+
+class DataUnavailableError(DataError):
+    """No data where they were looked for."""
+
+
+class SettingsError(CultureTasksError):
+    """A setting with a value that is not allowed."""
+
+
+class JudgeError(CultureTasksError):
+    """A judge that can't be used."""
+
+
+class JudgeNotConfiguredError(JudgeError):
+    """No judge was named and none can be assumed."""
+
+
+class JudgeUnreachableError(JudgeError):
+    """The judge's endpoint refused the key, the model or the connection."""
+
+
+class MissingExtraError(CultureTasksError):
+    """An optional dependency is needed and not installed."""
+
+    def __init__(self, needed_for: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{needed_for} needs the package {package!r}, which is not installed. "
+            f"Install it with: pip install 'culture-tasks[{extra}]'"
+        )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Returns a hint that names the known spelling nearest to ``name``, or an empty string."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

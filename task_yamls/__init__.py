@@ -1,0 +1,1 @@
+"""Task definitions of both harnesses, as data."""
