@@ -1,0 +1,141 @@
+"""The one place where the environment is read.
+
+Nothing here runs at import: :meth:`Settings.from_environment` reads the variables when asked, and the
+object is passed on. A misspelt ``CULTURE_…`` variable is an error, since it would otherwise be ignored in silence.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from culture_tasks.errors import SettingsError, nearest
+
+_PREFIX = "CULTURE_"
+
+_FIELD_OF_VARIABLE = {
+    "CULTURE_JUDGE": "judge",
+    "CULTURE_JUDGE_CONCURRENCY": "judge_concurrency",
+    "CULTURE_JUDGE_CACHE": "judge_cache",
+    "CULTURE_JUDGE_MIN_COVERAGE": "judge_min_coverage",
+    "CULTURE_JUDGE_ASK_AGAIN": "judge_ask_again",
+    "CULTURE_JUDGE_TIMEOUT": "judge_timeout",
+    "CULTURE_JUDGE_DELIMITERS": "judge_delimiters",
+    "CULTURE_TASKS_DATA": "data",
+    "CULTURE_TASKS_SUBMISSIONS": "submissions",
+    "CULTURE_TASKS_LANGUAGES": "languages",
+    "OPENAI_API_KEY": "openai_api_key",
+    "OPENAI_BASE_URL": "openai_base_url",
+    "AZURE_OPENAI_ENDPOINT": "azure_endpoint",
+    "AZURE_OPENAI_API_KEY": "azure_api_key",
+    "OPENAI_API_VERSION": "openai_api_version",
+}
+
+
+class Settings(BaseModel):
+    """What the user chose by environment variables.
+
+    Attributes:
+        judge: Who grades: ``openai:<model>``, ``lm_eval:<backend>,<model args>``, ``lexical`` or ``none``;
+            None means the judge of the benchmark's paper, where a key or a base URL is there.
+        judge_concurrency: Most requests in flight to a judge's endpoint.
+        judge_cache: File of the verdict cache, or ``off``; None means the user's cache folder.
+        judge_min_coverage: Share of scored verdicts under which a judged score is reported as NaN.
+        judge_ask_again: How often an unparsable reply is asked again with a reminder of the format.
+        judge_timeout: Seconds that one judge request may take.
+        judge_delimiters: Whether texts to grade are wrapped in delimiters that they can't forge.
+        data: Folder of local data, which goes before the Hub.
+        submissions: Folder for prediction files of benchmarks whose answers are withheld.
+        languages: Languages that the evaluated model supports officially; None means all.
+        openai_api_key: Key for the judge's endpoint.
+        openai_base_url: The judge's endpoint, if it isn't OpenAI's own.
+        azure_endpoint: Azure OpenAI resource to use as the judge's endpoint.
+        azure_api_key: Key of that resource.
+        openai_api_version: API version, needed by Azure.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    judge: str | None = None
+    judge_concurrency: int = Field(default=64, ge=1, le=10_000)
+    judge_cache: str | None = None
+    judge_min_coverage: float = Field(default=0.95, ge=0.0, le=1.0)
+    judge_ask_again: int = Field(default=1, ge=0, le=5)
+    judge_timeout: float = Field(default=120.0, gt=0.0)
+    judge_delimiters: Literal["on", "off"] = "on"
+    data: Path | None = None
+    submissions: Path = Path("submissions")
+    languages: tuple[str, ...] | None = None
+    openai_api_key: SecretStr | None = None
+    openai_base_url: str | None = None
+    azure_endpoint: str | None = None
+    azure_api_key: SecretStr | None = None
+    openai_api_version: str | None = None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Reads the settings from environment variables; an empty variable counts as unset.
+
+        Args:
+            environment: Variables to read; None means those of the process.
+
+        Raises:
+            SettingsError: If a variable has a value that is not allowed, or a ``CULTURE_…`` name is unknown.
+        """
+        variables = os.environ if environment is None else environment
+        _refuse_unknown_names(variables)
+        given: dict[str, object] = {
+            field: variables[name] for name, field in _FIELD_OF_VARIABLE.items() if variables.get(name, "").strip()
+        }
+        if "languages" in given:
+            given["languages"] = tuple(code.strip() for code in str(given["languages"]).split(",") if code.strip())
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise SettingsError(_explain(error)) from None
+
+    @property
+    def cache_file(self) -> Path | None:
+        """File of the verdict cache, or None where it is off."""
+        if self.judge_cache == "off":
+            return None
+        if self.judge_cache is not None:
+            return Path(self.judge_cache).expanduser()
+        return platformdirs.user_cache_path("culture-tasks") / "verdicts.sqlite3"
+
+    @property
+    def data_folder(self) -> Path | None:
+        """Folder of local data with ``~`` resolved, or None."""
+        return None if self.data is None else self.data.expanduser()
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Whether a key or a base URL says that a judge's endpoint can be asked."""
+        return any((self.openai_api_key, self.openai_base_url, self.azure_endpoint, self.azure_api_key))
+
+
+def _refuse_unknown_names(variables: Mapping[str, str]) -> None:
+    unknown = sorted(
+        name for name in variables if name.startswith(("CULTURE_JUDGE", "CULTURE_TASKS")) and name not in _FIELD_OF_VARIABLE
+    )
+    if unknown:
+        known = [name for name in _FIELD_OF_VARIABLE if name.startswith(_PREFIX)]
+        raise SettingsError(
+            f"settings: unknown environment variable {unknown[0]!r}.{nearest(unknown[0], known)} "
+            f"Known are {', '.join(known)}. Correct or unset it."
+        )
+
+
+def _explain(error: ValidationError) -> str:
+    variable_of_field = {field: name for name, field in _FIELD_OF_VARIABLE.items()}
+    problems = [
+        f"{variable_of_field.get(str(problem['loc'][0]), problem['loc'][0])}={problem['input']!r}: {problem['msg']}"
+        for problem in error.errors()
+        if problem["loc"]
+    ]
+    return "settings: " + "; ".join(problems) + ". Correct or unset the variable."

@@ -1,0 +1,77 @@
+"""Pure functions over text in any script: cleaning, tokens, reasoning blocks."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+
+_REASONING_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]")
+# Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Burmese. One token a character.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3031-\u3035\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_COMBINING = "\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u200c\u200d"
+_TOKEN = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}_])[\w{_COMBINING}])+")
+
+
+def without_reasoning(text: str) -> str:
+    """Cuts reasoning blocks (``<think>…</think>`` and its like) out of a reply, in linear time.
+
+    A block that never closes runs to the end. A closing tag with no opening one before it ends a block that the
+    chat template had opened, so what stands before it is cut too.
+    """
+    kept: list[str] = []
+    position, depth = 0, 0
+    for tag in _REASONING_TAG.finditer(text):
+        if tag.group(1):
+            if depth == 0:
+                kept.clear()
+            depth = max(0, depth - 1)
+        else:
+            if depth == 0:
+                kept.append(text[position : tag.start()])
+            depth += 1
+        position = tag.end()
+    if depth == 0:
+        kept.append(text[position:])
+    return "".join(kept)
+
+
+def storable(text: str) -> str:
+    """Returns the text with what JSON, SQLite or an HTTP body can't carry (lone surrogates, NUL) as U+FFFD."""
+    if "\x00" in text:
+        text = text.replace("\x00", "\ufffd")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def tokens(text: str) -> list[str]:
+    """Splits text of any script into comparable tokens.
+
+    NFKC and casefold; Arabic diacritics and tatweel removed; one token a character in scripts written without
+    spaces (Han, Kana, Thai, …); runs of letters and digits elsewhere; punctuation dropped.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _TOKEN.findall(_ARABIC_MARKS.sub("", folded))
+
+
+def token_f1(candidate: str, reference: str) -> float:
+    """Token-level F1 of two texts, order aside.
+
+    Formula: 2PR/(P+R) over the multiset overlap of :func:`tokens`. Range 0-1, higher is nearer; two texts without
+    any token give 0.
+    """
+    ours, theirs = Counter(tokens(candidate)), Counter(tokens(reference))
+    overlap = sum((ours & theirs).values())
+    if overlap == 0:
+        return 0.0
+    return 2 * overlap / (sum(ours.values()) + sum(theirs.values()))
+
+
+def best_token_f1(candidate: str, references: Iterable[str]) -> float:
+    """The highest :func:`token_f1` over the references; 0 without any."""
+    return max((token_f1(candidate, reference) for reference in references), default=0.0)

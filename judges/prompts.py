@@ -1,0 +1,78 @@
+"""Prompt files: loading, hashing, and filling in texts that nobody vouches for.
+
+A filled-in text is data. It is never formatted twice (braces in it mean nothing), it can't carry characters that break
+a request or a log, it has a largest length, and by default it stands between tags that hold a hash of itself, which
+no text can contain of its own accord.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from culture_tasks.text import storable
+
+LONGEST_TEXT = 32_000
+"""Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt."""
+
+_SLOT = re.compile(r"\{([a-z]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt file.
+
+    Attributes:
+        name: File stem, such as ``lave_user.v1``.
+        text: The wording, with slots such as ``{question}``.
+    """
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the wording, in hexadecimal."""
+        return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
+
+    def fill(self, values: Mapping[str, str]) -> str:
+        """Returns the wording with each slot replaced, in one pass: a slot inside a value stays as it is.
+
+        Raises:
+            KeyError: If a slot of the file has no value.
+        """
+        return _SLOT.sub(lambda slot: values[slot.group(1)], self.text)
+
+
+@cache
+def load_prompt(name: str) -> Prompt:
+    """Loads ``judges/prompts/<name>.txt``; its last line break is not part of the wording.
+
+    Raises:
+        FileNotFoundError: If there is no such prompt.
+    """
+    file = resources.files("culture_tasks.judges") / "prompts" / f"{name}.txt"
+    return Prompt(name, file.read_text(encoding="utf-8").removesuffix("\n"))
+
+
+def shortened(text: str) -> str:
+    """Returns the text as it may be shown to a judge: storable, and cut after :data:`LONGEST_TEXT` characters."""
+    clean = storable(text)
+    if len(clean) <= LONGEST_TEXT:
+        return clean
+    return f"{clean[:LONGEST_TEXT]} [cut here: {len(clean) - LONGEST_TEXT} more characters]"
+
+
+def delimited(name: str, text: str) -> str:
+    """Wraps a text in tags that it can't close: they end in a hash of the text itself.
+
+    Args:
+        name: What the text is: ``question``, ``reference`` or ``response``.
+        text: The text, already :func:`shortened`.
+    """
+    code = hashlib.sha256(f"{name}\n{text}".encode()).hexdigest()[:12]
+    return f"<{name}-{code}>\n{text}\n</{name}-{code}>"

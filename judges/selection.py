@@ -1,0 +1,117 @@
+"""From ``CULTURE_JUDGE`` to a judge."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from culture_tasks.errors import JudgeNotConfiguredError, SettingsError, nearest
+from culture_tasks.judges.base import Judge
+from culture_tasks.judges.offline import LexicalJudge, NoJudge
+from culture_tasks.settings import Settings
+
+BACKENDS = ("openai", "lm_eval", "lexical", "none")
+
+WAYS_OUT = (
+    "Either set CULTURE_JUDGE=openai:<model> with OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server, such as "
+    "`vllm serve`); or set CULTURE_JUDGE=lm_eval:<backend>,pretrained=<model> to load a judge in this process; or set "
+    "CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`. "
+    "(CULTURE_JUDGE=lexical grades offline by text overlap: good for a trial run, not for a result.)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSpec:
+    """A judge as the user names it.
+
+    Attributes:
+        backend: One of :data:`BACKENDS`.
+        model: Model name (``openai``) or ``<backend>,<model args>`` (``lm_eval``); empty for the offline judges.
+    """
+
+    backend: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.backend}:{self.model}" if self.model else self.backend
+
+
+def parse_spec(text: str) -> JudgeSpec:
+    """Reads a judge's name, such as ``openai:gpt-4o`` or ``lexical``.
+
+    Raises:
+        SettingsError: If the backend is unknown, or a model is missing or out of place.
+    """
+    backend, colon, model = text.strip().partition(":")
+    if backend not in BACKENDS:
+        raise SettingsError(
+            f"CULTURE_JUDGE={text!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Allowed are "
+            "openai:<model>, lm_eval:<backend>,<model args>, lexical and none."
+        )
+    needs_model = backend in ("openai", "lm_eval")
+    if needs_model and not model.strip():
+        raise SettingsError(f"CULTURE_JUDGE={text!r}: {backend} needs a model, as in {_EXAMPLES[backend]}.")
+    if colon and not needs_model:
+        raise SettingsError(f"CULTURE_JUDGE={text!r}: {backend} takes no model; write CULTURE_JUDGE={backend}.")
+    return JudgeSpec(backend, model.strip())
+
+
+_EXAMPLES = {"openai": "openai:gpt-4o", "lm_eval": "lm_eval:hf,pretrained=Qwen/Qwen3-8B"}
+
+
+def spec_for(settings: Settings, paper_model: str) -> JudgeSpec:
+    """Decides who grades: the judge that the settings name, else the paper's where an endpoint is configured.
+
+    Args:
+        settings: The user's settings.
+        paper_model: Model of the benchmark's paper.
+
+    Raises:
+        JudgeNotConfiguredError: If nobody is named and there is neither a key nor a base URL.
+        SettingsError: If ``CULTURE_JUDGE`` has a value that is not allowed.
+    """
+    if settings.judge is not None:
+        return parse_spec(settings.judge)
+    if settings.has_endpoint:
+        return JudgeSpec("openai", paper_model)
+    raise JudgeNotConfiguredError(f"judge: nobody to grade with. {WAYS_OUT}")
+
+
+def make_judge(spec: JudgeSpec, settings: Settings) -> Judge:
+    """Builds a judge; nothing is asked or loaded yet."""
+    if spec.backend == "lexical":
+        return LexicalJudge()
+    if spec.backend == "none":
+        return NoJudge()
+    if spec.backend == "openai":
+        from culture_tasks.judges.endpoint import EndpointJudge
+
+        return EndpointJudge(spec.model, settings)
+    from culture_tasks.judges.in_process import InProcessJudge
+
+    return InProcessJudge(spec.model, settings)
+
+
+_shared: dict[tuple[JudgeSpec, Settings], Judge] = {}
+_lock = threading.Lock()
+
+
+def shared_judge(settings: Settings, paper_model: str) -> Judge:
+    """Returns the process's judge for these settings, made on first use.
+
+    All tasks of a run share it, and with it one connection pool, one cache and one bound on requests in flight.
+    """
+    key = (spec_for(settings, paper_model), settings)
+    with _lock:
+        if key not in _shared:
+            _shared[key] = make_judge(*key)
+        return _shared[key]
+
+
+def close_judges() -> None:
+    """Closes the process's judges; the next :func:`shared_judge` makes new ones."""
+    with _lock:
+        judges = list(_shared.values())
+        _shared.clear()
+    for judge in judges:
+        judge.close()

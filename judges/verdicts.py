@@ -1,0 +1,101 @@
+"""What is asked of a judge, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+Outcome = Literal["scored", "unparsable", "refused", "failed", "unjudged"]
+"""How a request for a verdict ended.
+
+``scored``: read and valid. ``unparsable``: the judge replied, not in its format. ``refused``: the judge or its
+provider declined. ``failed``: no usable reply. ``unjudged``: nobody was asked (``CULTURE_JUDGE=none``).
+Only scored verdicts enter a mean.
+"""
+
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeItem:
+    """One response to grade.
+
+    Attributes:
+        question: What the evaluated model was asked.
+        references: Answers that count as right, at least one.
+        response: What the evaluated model said.
+    """
+
+    question: str
+    references: tuple[str, ...]
+    response: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeIdentity:
+    """Who graded, with what prompt and settings: two scores compare only where these agree.
+
+    Attributes:
+        backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
+        model: Model name as asked for.
+        endpoint: Base URL without user, password and query; None where there is none.
+        rubric: Name of the rubric.
+        prompt: Name and version of its prompt file.
+        prompt_sha256: Hash of everything in the prompt that isn't the item.
+        sampling: Sampling parameters as sent.
+    """
+
+    backend: str
+    model: str
+    endpoint: str | None
+    rubric: str
+    prompt: str
+    prompt_sha256: str
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the identity as plain JSON data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that one verdict took, over all its attempts."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One graded response.
+
+    Attributes:
+        outcome: How it ended.
+        score: The rating on the rubric's own scale (see :class:`~culture_tasks.judges.rubrics.Rubric`); None unless
+            scored.
+        rationale: The judge's reasons, as text; None without a reply.
+        completion: The raw reply; None without one.
+        error: Why there is no score, in one line without secrets; None when scored.
+        usage: Tokens used.
+        attempts: How often the judge was asked for this verdict in this run; 0 from the cache.
+        asked_again: Whether the reply came after a reminder of the format.
+        cached: Whether the reply was read from the verdict cache.
+        reply_model: Model name that the endpoint reported, where it differs from what was asked for.
+    """
+
+    outcome: Outcome
+    score: float | None = None
+    rationale: str | None = None
+    completion: str | None = None
+    error: str | None = None
+    usage: Usage = Usage()
+    attempts: int = 0
+    asked_again: bool = False
+    cached: bool = False
+    reply_model: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.outcome == "scored") != (self.score is not None):
+            raise ValueError(f"Verdict: outcome {self.outcome!r} does not go with score {self.score!r}")
