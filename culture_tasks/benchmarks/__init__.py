@@ -1,0 +1,1 @@
+"""The benchmarks: data, documents and scoring, without a harness."""
