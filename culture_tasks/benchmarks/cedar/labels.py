@@ -1,0 +1,136 @@
+"""The closed vocabularies of CEDAR: emotions, Russell quadrants, languages and the words of the option lists."""
+
+from __future__ import annotations
+
+import unicodedata
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+from culture_tasks.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Emotion = Literal[
+    "anger",
+    "disgust",
+    "fear",
+    "happiness",
+    "sadness",
+    "surprise",
+    "amusement",
+    "awe",
+    "contentment",
+    "desire",
+    "embarrassment",
+    "pain",
+    "relief",
+    "sympathy",
+]
+Quadrant = Literal["I", "II", "III", "IV"]
+Language = Literal["ar", "en", "es", "hi", "ja", "sw", "zh"]
+Modality = Literal["text", "multimodal"]
+
+EMOTIONS: Final[tuple[Emotion, ...]] = get_args(Emotion)
+"""The 14 labels, in the order of the paper's tables and option lists."""
+QUADRANT_NAMES: Final[tuple[Quadrant, ...]] = get_args(Quadrant)
+LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
+MODALITIES: Final[tuple[Modality, ...]] = get_args(Modality)
+
+QUADRANTS: Final[Mapping[Quadrant, tuple[Emotion, ...]]] = MappingProxyType(
+    {
+        "I": ("amusement", "happiness", "surprise"),
+        "II": ("anger", "disgust", "fear", "pain"),
+        "III": ("embarrassment", "sadness"),
+        "IV": ("awe", "contentment", "desire", "relief", "sympathy"),
+    }
+)
+"""Quadrants of Russell's circumplex as section 2.5 lists them: I pleasant and activated, II unpleasant and
+activated, III unpleasant and deactivated, IV pleasant and deactivated."""
+
+FILE_NAMES: Final[Mapping[Language, str]] = MappingProxyType(
+    {
+        "ar": "arabic",
+        "en": "english",
+        "es": "spanish",
+        "hi": "hindi",
+        "ja": "japanese",
+        "sw": "swahili",
+        "zh": "chinese",
+    }
+)
+"""How the released files spell each language."""
+
+
+def _words(*words: str) -> Mapping[Emotion, str]:
+    return MappingProxyType(dict(zip(EMOTIONS, words, strict=True)))
+
+
+OPTION_WORDS: Final[Mapping[Language, Mapping[Emotion, str]]] = MappingProxyType(
+    {
+        "ar": _words(
+            *("غضب", "اشمئزاز", "خوف", "سعادة", "حزن", "دهشة", "تسلية"),
+            *("رهبة", "قناعة", "رغبة", "إحراج", "ألم", "ارتياح", "تعاطف"),
+        ),
+        "en": _words(*EMOTIONS),
+        "es": _words(
+            *("enojo", "asco", "miedo", "felicidad", "tristeza", "sorpresa", "diversión"),
+            *("asombro", "contentamiento", "deseo", "vergüenza", "dolor", "alivio", "compasión"),
+        ),
+        "hi": _words(
+            *("गुस्सा", "घृणा", "डर", "खुशी", "उदासी", "आश्चर्य", "मज़ा"),
+            *("विस्मय", "संतोष", "इच्छा", "शर्मिंदगी", "दर्द", "राहत", "सहानुभूति"),
+        ),
+        "ja": _words(
+            *("怒り", "嫌悪", "恐怖", "幸せ", "悲しみ", "驚き", "楽しみ"),
+            *("畏敬", "満足", "欲望", "恥ずかしさ", "苦痛", "安堵", "同情"),
+        ),
+        "sw": _words(
+            *("hasira", "kinyaa", "hofu", "furaha", "huzuni", "mshangao", "burudani"),
+            *("kicho", "kuridhika", "hamu", "aibu", "maumivu", "afueni", "huruma"),
+        ),
+        "zh": _words(
+            *("愤怒", "厌恶", "恐惧", "幸福", "悲伤", "惊讶", "愉悦"),
+            *("敬畏", "满足", "渴望", "尴尬", "痛苦", "宽慰", "同情"),
+        ),
+    }
+)
+"""The option words of Figures 9 and 10, with the text's two Arabic misspellings corrected."""
+
+MISSPELLINGS: Final[Mapping[Language, Mapping[str, Emotion]]] = MappingProxyType(
+    {"ar": MappingProxyType({"اشمزاز": "disgust", "تسليية": "amusement"})}
+)
+"""Words of the paper's text that are accepted and never printed."""
+
+
+def _key(word: str) -> str:
+    return unicodedata.normalize("NFC", word).strip().casefold()
+
+
+def _accepted(language: Language) -> dict[str, Emotion]:
+    words = {_key(word): emotion for emotion, word in OPTION_WORDS[language].items()}
+    return words | {_key(word): emotion for word, emotion in MISSPELLINGS.get(language, {}).items()}
+
+
+def english_label(word: str, language: Language) -> Emotion:
+    """Returns the English label of a localized gold label.
+
+    Case, surrounding white space and the Unicode form (composed or not) don't matter; anything else does, because a
+    gold label is data and not a reply.
+
+    Args:
+        word: The ``answer`` of a released row.
+        language: Code of the row's language.
+
+    Raises:
+        DataError: If the language has no such label.
+    """
+    accepted = _accepted(language)
+    emotion = accepted.get(_key(word))
+    if emotion is None:
+        options = ", ".join(OPTION_WORDS[language].values())
+        raise DataError(
+            f"cedar: {word!r} is no gold label of {FILE_NAMES[language]} data.{nearest(_key(word), accepted)} "
+            f"Allowed are: {options}. Correct the row's 'answer'."
+        )
+    return emotion
