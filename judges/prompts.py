@@ -8,55 +8,21 @@ no text can contain of its own accord.
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 
+from culture_tasks.prompt_files import Prompt, load
 from culture_tasks.text import storable
 
 LONGEST_TEXT = 32_000
 """Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt."""
 
-_SLOT = re.compile(r"\{([a-z]+)\}")
 
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """One prompt file.
-
-    Attributes:
-        name: File stem, such as ``lave_user.v1``.
-        text: The wording, with slots such as ``{question}``.
-    """
-
-    name: str
-    text: str
-
-    @property
-    def sha256(self) -> str:
-        """Hash of the wording, in hexadecimal."""
-        return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
-
-    def fill(self, values: Mapping[str, str]) -> str:
-        """Returns the wording with each slot replaced, in one pass: a slot inside a value stays as it is.
-
-        Raises:
-            KeyError: If a slot of the file has no value.
-        """
-        return _SLOT.sub(lambda slot: values[slot.group(1)], self.text)
-
-
-@cache
 def load_prompt(name: str) -> Prompt:
-    """Loads ``judges/prompts/<name>.txt``; its last line break is not part of the wording.
+    """Loads ``judges/prompts/<name>.txt``.
 
     Raises:
         FileNotFoundError: If there is no such prompt.
     """
-    file = resources.files("culture_tasks.judges") / "prompts" / f"{name}.txt"
-    return Prompt(name, file.read_text(encoding="utf-8").removesuffix("\n"))
+    return load("culture_tasks.judges", name)
 
 
 def shortened(text: str) -> str:

@@ -1,0 +1,119 @@
+"""The tasks that this package adds, as data: the source of the task table, of lmms-eval's index and of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Literal, get_args
+
+Harness = Literal["lm_eval", "lmms_eval"]
+HARNESSES: tuple[Harness, ...] = get_args(Harness)
+
+Modality = Literal["text", "image+text"]
+Kind = Literal["task", "group"]
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark.
+
+    Attributes:
+        name: Its name; the folder of its task files.
+        title: Name as in its paper.
+        paper: Citation.
+        judge: Who grades by default; None where no judge is needed.
+        data: Where its data come from.
+    """
+
+    name: str
+    title: str
+    paper: str
+    judge: str | None
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEntry:
+    """One name that can be passed to ``--tasks``.
+
+    Attributes:
+        name: The name; the stem of its YAML file.
+        kind: ``task`` or ``group``.
+        benchmark: The benchmark that it belongs to.
+        modality: What the model is shown.
+        languages: Codes of the languages in which the model is asked.
+        metric: Headline metric.
+        about: What it measures, in a few words.
+        datasets: Data sets that it loads (see :mod:`culture_tasks.harness.loading`).
+        members: Tasks of a group.
+    """
+
+    name: str
+    kind: Kind
+    benchmark: str
+    modality: Modality
+    languages: tuple[str, ...]
+    metric: str
+    about: str
+    datasets: tuple[str, ...]
+    members: tuple[str, ...] = ()
+
+
+BENCHMARKS: Mapping[str, Benchmark] = {
+    benchmark.name: benchmark
+    for benchmark in (
+        Benchmark("culturalvqa", "CulturalVQA", "Nayak et al., 2024", "LAVE, GPT-4o", "Hub mair-lab/CulturalVQA"),
+        Benchmark("care", "CARE", "Guo et al., 2025", "three rubrics, GPT-4o", "Hub geyang627/CARE-eval"),
+    )
+}
+
+_CULTURALVQA_VARIANTS: tuple[tuple[str, Modality, str], ...] = (
+    ("culturalvqa", "image+text", "image and question (App. H)"),
+    ("culturalvqa_fewshot", "image+text", "with examples before the question (App. I)"),
+    ("culturalvqa_blind", "text", "question alone (section 5)"),
+    ("culturalvqa_country", "text", "question and country (section 5)"),
+    ("culturalvqa_lens", "text", "question and coarse visual entities (section 5)"),
+)
+_CARE_VARIANTS: tuple[tuple[str, str], ...] = (
+    ("care", "question alone, sampled (App. B)"),
+    ("care_greedy", "question alone, greedy decoding"),
+    ("care_roleplay", "role-play prompt (Figure 8)"),
+    ("care_cot", "chain-of-thought prompt (Figure 9)"),
+    ("care_en", "asked and graded in English (section 5.2)"),
+)
+_CARE_LANGUAGES = ("ar", "ja", "zh")
+
+
+def _culturalvqa() -> Iterator[TaskEntry]:
+    for name, modality, about in _CULTURALVQA_VARIANTS:
+        yield TaskEntry(name, "task", "culturalvqa", modality, ("en",), "lave", about, (name,))
+
+
+def _care() -> Iterator[TaskEntry]:
+    for variant, about in _CARE_VARIANTS:
+        english = variant == "care_en"
+        members = tuple(f"{variant}_{language}" for language in _CARE_LANGUAGES)
+        data = tuple(f"{'care_en' if english else 'care'}_{language}" for language in _CARE_LANGUAGES)
+        asked = ("en",) if english else _CARE_LANGUAGES
+        yield TaskEntry(variant, "group", "care", "text", asked, "care_rating", about, data, members)
+        for name, language, one in zip(members, _CARE_LANGUAGES, data, strict=True):
+            yield TaskEntry(name, "task", "care", "text", ("en" if english else language,), "care_rating", about, (one,))
+
+
+@cache
+def entries() -> Mapping[str, TaskEntry]:
+    """Returns every task and group, by name, in the order of the task table."""
+    return {entry.name: entry for entry in (*_culturalvqa(), *_care())}
+
+
+def task_folder(harness: Harness) -> Path:
+    """Returns the folder of a harness's task files: what its ``--include_path`` takes."""
+    return Path(str(resources.files("culture_tasks.task_yamls"))) / harness
+
+
+def task_file(entry: TaskEntry, harness: Harness) -> Path:
+    """Returns the YAML file of a task or group."""
+    return task_folder(harness) / entry.benchmark / f"{entry.name}.yaml"

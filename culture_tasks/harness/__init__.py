@@ -1,0 +1,1 @@
+"""What both harnesses share: loading documents, judging in batches, records and aggregation."""

@@ -1,0 +1,100 @@
+"""CulturalVQA on a harness: what a task asks, and how its responses become records."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc
+from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match
+from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
+from culture_tasks.harness.filters import responses_of
+from culture_tasks.harness.judged import JudgedDocument, Subject
+from culture_tasks.harness.metric_lists import Harness, Metric, judged_metrics, judged_results
+from culture_tasks.harness.session import current_session
+from culture_tasks.judges.rubrics import RUBRICS, Rubric
+from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.text import storable, without_reasoning
+
+METRIC = "lave"
+"""Share of answers that the judge calls correct (rating 2 of Appendix F): accuracy in the paper's sense, 0 to 1."""
+
+GROUPS = (*COUNTRIES, *FACETS)
+SUBMISSION = "predictions_for_submission"
+
+_log = logging.getLogger(__name__)
+
+
+def metrics(harness: Harness) -> list[Metric]:
+    """Returns the metric list of a CulturalVQA task."""
+    return [
+        *judged_metrics(harness, METRIC, GROUPS),
+        {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True},
+        {"metric": SUBMISSION, "aggregation": write_submission, "higher_is_better": True},
+    ]
+
+
+def results(harness: Harness, doc: CulturalVqaDoc, responses: Sequence[Any]) -> dict[str, Any]:
+    """Returns a document's records; without reference answers, the prediction for a submission file and no score."""
+    texts = responses_of(responses)
+    if not doc["references"]:
+        return {SUBMISSION: {"id": doc["id"], "pred": storable(_answer(texts[0]))}}
+    document = JudgedDocument(_subject(doc), texts)
+    groups = {group: group in (doc["country"], doc["facet"]) for group in GROUPS}
+    matches = [exact_match(_answer(text), doc["references"]) for text in texts]
+    judged = judged_results(harness, METRIC, document, groups, len(texts))
+    return judged | {"exact_match": sum(matches) / len(matches)}
+
+
+def expected(docs: Sequence[CulturalVqaDoc]) -> Iterator[tuple[Rubric, JudgeItem]]:
+    """Yields what will be graded, without responses."""
+    for doc in docs:
+        if doc["references"]:
+            yield RUBRICS["lave"], JudgeItem(doc["question"], tuple(doc["references"]), "")
+
+
+def write_submission(records: Iterable[Mapping[str, str]], args: Any = None) -> int:  # noqa: ANN401 - a harness's namespace
+    """Writes the predictions of a run whose answers are withheld, and says where.
+
+    Args:
+        records: Mappings with ``id`` and ``pred``.
+        args: lmms-eval's command line; its output folder goes before ``CULTURE_TASKS_SUBMISSIONS``.
+
+    Returns:
+        The number of predictions. It is no score.
+    """
+    output = getattr(args, "output_path", None)
+    folder = Path(output) / "submissions" if output else current_session().settings.submissions.expanduser()
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [{"id": record["id"], "pred": record["pred"]} for record in records]
+    path = folder / f"culturalvqa_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"
+    path.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    _log.warning(
+        "culturalvqa: the data have no answers, so there is no score. %d predictions for submission are in %s.",
+        len(rows),
+        path,
+    )
+    return len(rows)
+
+
+def _answer(response: str) -> str:
+    return without_reasoning(response).strip()
+
+
+def _accuracy(rating: float) -> float:
+    return rating - 1.0
+
+
+def _subject(doc: CulturalVqaDoc) -> Subject:
+    return Subject(
+        benchmark="culturalvqa",
+        question=doc["question"],
+        references=tuple(doc["references"]),
+        rubric=RUBRICS["lave"],
+        score=_accuracy,
+        about={name: doc[name] for name in ("id", "country", "facet", "data")},  # type: ignore[literal-required]
+    )

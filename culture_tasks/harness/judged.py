@@ -1,0 +1,113 @@
+"""Grading one document's responses by a judge, as records of a harness."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from culture_tasks.harness.records import PendingRecord
+from culture_tasks.harness.session import current_session
+from culture_tasks.judges.base import Ticket
+from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
+from culture_tasks.text import storable, without_reasoning
+
+RECORD_VERSION = 1
+"""Version of the layout of logged records; readers refuse versions that they don't know."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is graded, apart from the responses.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        question: The question as the judge sees it.
+        references: The reference answers.
+        rubric: The rubric to grade by.
+        score: Maps a rating to the metric's scale.
+        about: What else the record says of the document: id, language, category, country, data fingerprint.
+    """
+
+    benchmark: str
+    question: str
+    references: tuple[str, ...]
+    rubric: Rubric
+    score: Callable[[float], float]
+    about: Mapping[str, Any]
+
+
+class JudgedDocument:
+    """The responses to one document, submitted to the judge at once and read later."""
+
+    def __init__(self, subject: Subject, responses: Sequence[str]) -> None:
+        """Submits every response.
+
+        Args:
+            subject: What is graded.
+            responses: One response a run; several where the harness repeats a request.
+        """
+        judge = current_session().judge(subject.rubric.model)
+        self._subject = subject
+        self._responses = [storable(response) for response in responses]
+        self.identity: JudgeIdentity = judge.identity(subject.rubric)
+        self._tickets: list[Ticket] = [judge.submit(subject.rubric, self._item(text)) for text in self._responses]
+
+    def _item(self, response: str) -> JudgeItem:
+        return JudgeItem(self._subject.question, self._subject.references, without_reasoning(response).strip())
+
+    @cached_property
+    def _verdicts(self) -> list[Verdict]:
+        return [ticket.verdict() for ticket in self._tickets]
+
+    def record(self) -> PendingRecord:
+        """Returns the full record: all that is needed to read the verdict, and to grade the responses again."""
+        known = {
+            "record": RECORD_VERSION,
+            "benchmark": self._subject.benchmark,
+            **self._subject.about,
+            "question": self._subject.question,
+            "references": list(self._subject.references),
+            "judge": self.identity.to_json(),
+        }
+        return PendingRecord(known, lambda: {"runs": self._runs(), **self._summary()})
+
+    def view(self) -> PendingRecord:
+        """Returns the little that an aggregation needs, for metrics over a part of the documents."""
+        return PendingRecord({"id": self._subject.about.get("id")}, self._summary)
+
+    def _summary(self) -> dict[str, Any]:
+        scores = [self._score(verdict) for verdict in self._verdicts]
+        scored = [score for score in scores if score is not None]
+        summary: dict[str, Any] = {"outcomes": dict(Counter(verdict.outcome for verdict in self._verdicts))}
+        if scored:
+            summary["score"] = sum(scored) / len(scored)
+        if len(scores) > 1:
+            summary["run_scores"] = scores
+        return summary
+
+    def _score(self, verdict: Verdict) -> float | None:
+        return None if verdict.score is None else self._subject.score(verdict.score)
+
+    def _runs(self) -> list[dict[str, Any]]:
+        return [
+            {"prediction": response, **_verdict_fields(verdict)}
+            for response, verdict in zip(self._responses, self._verdicts, strict=True)
+        ]
+
+
+def _verdict_fields(verdict: Verdict) -> dict[str, Any]:
+    fields: dict[str, Any] = {"outcome": verdict.outcome, "rating": verdict.score}
+    optional = {
+        "rationale": verdict.rationale,
+        "error": verdict.error,
+        "reply_model": verdict.reply_model,
+        "asked_again": verdict.asked_again or None,
+        "completion": verdict.completion if verdict.outcome == "unparsable" else None,
+    }
+    fields.update({name: storable(value) if isinstance(value, str) else value for name, value in optional.items() if value})
+    fields["tokens"] = [verdict.usage.prompt_tokens, verdict.usage.completion_tokens]
+    return fields

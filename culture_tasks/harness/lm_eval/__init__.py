@@ -1,0 +1,1 @@
+"""Hooks that lm-eval's task files name."""

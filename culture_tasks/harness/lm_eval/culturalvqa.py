@@ -1,0 +1,71 @@
+"""CulturalVQA's hooks for lm-eval.
+
+lm-eval marks the place of each image in a prompt by ``<image>``; the same text in a question is taken apart, so that
+data can't add images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc, Variant
+from culture_tasks.benchmarks.culturalvqa.prompts import example_text, instruction, render
+from culture_tasks.harness import culturalvqa
+from culture_tasks.harness.culturalvqa_examples import example_images, examples_of
+from culture_tasks.harness.lm_eval.datasets import custom_dataset
+
+PLACEHOLDER = "<image>"
+
+dataset_vlm = custom_dataset("culturalvqa")
+dataset_fewshot = custom_dataset("culturalvqa_fewshot")
+dataset_blind = custom_dataset("culturalvqa_blind")
+dataset_country = custom_dataset("culturalvqa_country")
+dataset_lens = custom_dataset("culturalvqa_lens")
+
+metric_list = culturalvqa.metrics("lm_eval")
+
+
+def _without_placeholder(text: str) -> str:
+    return text.replace(PLACEHOLDER, "< image >")
+
+
+def _text(variant: Variant, doc: CulturalVqaDoc) -> str:
+    return _without_placeholder(render(variant, doc))
+
+
+text_blind = partial(_text, "blind")
+text_country = partial(_text, "country")
+text_lens = partial(_text, "lens")
+
+
+def text_vlm(doc: CulturalVqaDoc) -> str:
+    """Returns the image's place and the prompt of Appendix H."""
+    return f"{PLACEHOLDER}\n{_text('vlm', doc)}"
+
+
+def text_fewshot(doc: CulturalVqaDoc) -> str:
+    """Returns the prompt of Appendix I: examples of image, question and answer, then image and question."""
+    shown = [f"{PLACEHOLDER}\n{_without_placeholder(example_text(example))}" for example in examples_of(doc)]
+    return "\n".join([instruction(), *shown, f"{PLACEHOLDER}\n{_without_placeholder(doc['question'])}"])
+
+
+def image(doc: dict[str, Any]) -> list[Any]:
+    """Returns the question's image."""
+    return [doc["image"].convert("RGB")]
+
+
+def images_fewshot(doc: Any) -> list[Any]:  # noqa: ANN401 - a document with its image
+    """Returns the examples' images, then the question's."""
+    return [*example_images(doc), *image(doc)]
+
+
+def target(doc: CulturalVqaDoc) -> list[str]:
+    """Returns the reference answers."""
+    return doc["references"]
+
+
+def process_results(doc: CulturalVqaDoc, results: Sequence[Any]) -> dict[str, Any]:
+    """Returns a document's records."""
+    return culturalvqa.results("lm_eval", doc, results)

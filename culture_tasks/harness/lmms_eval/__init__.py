@@ -1,0 +1,1 @@
+"""Hooks that lmms-eval's task files name, and the plug-in that makes the tasks known."""

@@ -1,0 +1,102 @@
+"""Documents as the harnesses want them: a ``datasets.Dataset``, checked, with the judge known to be usable."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from culture_tasks.benchmarks.care import documents as care_documents
+from culture_tasks.benchmarks.culturalvqa import documents as culturalvqa_documents
+from culture_tasks.errors import CultureTasksError, nearest
+from culture_tasks.harness import care, culturalvqa
+from culture_tasks.harness.session import Session, current_session, renew_session
+from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.verdicts import JudgeItem
+
+if TYPE_CHECKING:
+    import datasets
+
+_log = logging.getLogger(__name__)
+
+Expected = Iterable[tuple[Rubric, JudgeItem]]
+Loader = Callable[[Path | None], tuple["datasets.Dataset", Expected]]
+
+
+def _care(language: care_documents.Language, english: bool) -> Loader:
+    def load(data_folder: Path | None) -> tuple[datasets.Dataset, Expected]:
+        docs = care_documents.load(language, data_folder, english=english)
+        return _from_documents(docs), care.expected(docs)
+
+    return load
+
+
+def _culturalvqa(variant: culturalvqa_documents.Variant) -> Loader:
+    def load(data_folder: Path | None) -> tuple[datasets.Dataset, Expected]:
+        import datasets
+
+        from culture_tasks.data.images import image_column
+
+        questions = culturalvqa_documents.load(variant, data_folder)
+        data = _from_documents(questions.documents)
+        if variant in culturalvqa_documents.WITH_IMAGE:
+            images = image_column(questions.table, questions.image_names, questions.folder)
+            data = datasets.concatenate_datasets([data, images], axis=1)
+        return data, culturalvqa.expected(questions.documents)
+
+    return load
+
+
+def _from_documents(docs: Iterable[Mapping[str, Any]]) -> datasets.Dataset:
+    import datasets
+
+    return datasets.Dataset.from_list([dict(doc) for doc in docs])
+
+
+LOADERS: Mapping[str, Loader] = {
+    **{f"care_{language}": _care(language, english=False) for language in care_documents.LANGUAGES},
+    **{f"care_en_{language}": _care(language, english=True) for language in care_documents.LANGUAGES},
+    "culturalvqa": _culturalvqa("vlm"),
+    "culturalvqa_fewshot": _culturalvqa("fewshot"),
+    "culturalvqa_blind": _culturalvqa("blind"),
+    "culturalvqa_country": _culturalvqa("country"),
+    "culturalvqa_lens": _culturalvqa("lens"),
+}
+"""The data sets that tasks are made of, by name."""
+
+_loaded: dict[tuple[str, Path | None], datasets.Dataset] = {}
+_lock = threading.Lock()
+
+
+def load_for_evaluation(name: str) -> datasets.Dataset:
+    """Loads and checks a data set and makes sure that its judge can be used, before any inference.
+
+    Raises:
+        DataError: If the data can't be used.
+        JudgeError: If nobody can grade.
+        SettingsError: If an environment variable has a value that is not allowed.
+    """
+    session = renew_session()
+    if name not in LOADERS:
+        raise CultureTasksError(f"culture-tasks: no data set {name!r}.{nearest(name, LOADERS)}")
+    data, expected = LOADERS[name](session.settings.data_folder)
+    _check_judges(session, expected)
+    with _lock:
+        _loaded[name, session.settings.data_folder] = data
+    return data
+
+
+def loaded(name: str) -> datasets.Dataset:
+    """Returns a data set that this process has loaded, loading it if it hasn't."""
+    key = (name, current_session().settings.data_folder)
+    return _loaded[key] if key in _loaded else load_for_evaluation(name)
+
+
+def _check_judges(session: Session, expected: Expected) -> None:
+    by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
+    for rubric, item in expected:
+        by_model.setdefault(rubric.model, []).append((rubric, item))
+    for model, items in by_model.items():
+        session.judge(model).check(items)

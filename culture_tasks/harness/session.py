@@ -1,0 +1,51 @@
+"""The settings of the evaluation that this process is running.
+
+A harness calls hooks with nothing but a document, so what the user chose has to be found from a process-wide place. It
+is read from the environment when documents are loaded, before any inference, and holds until the next loading.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from culture_tasks.judges.base import Judge
+from culture_tasks.judges.selection import shared_judge
+from culture_tasks.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One evaluation.
+
+    Attributes:
+        settings: What the user chose.
+    """
+
+    settings: Settings
+
+    def judge(self, paper_model: str) -> Judge:
+        """Returns who grades, ``paper_model`` being the default."""
+        return shared_judge(self.settings, paper_model)
+
+
+_current: Session | None = None
+_lock = threading.Lock()
+
+
+def renew_session() -> Session:
+    """Reads the environment again and returns the session that holds from now on.
+
+    Raises:
+        SettingsError: If a variable has a value that is not allowed.
+    """
+    global _current  # noqa: PLW0603 - the harness leaves no other way to reach the hooks
+    session = Session(Settings.from_environment())
+    with _lock:
+        _current = session
+    return session
+
+
+def current_session() -> Session:
+    """Returns the session that holds, made on first use."""
+    return _current if _current is not None else renew_session()

@@ -1,0 +1,49 @@
+"""Versioned prompt files: a changed text is a new version, and its hash stands in caches and results."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+_SLOT = re.compile(r"\{([a-z]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt file.
+
+    Attributes:
+        name: File stem, such as ``lave_user.v1``.
+        text: The wording, with slots such as ``{question}``.
+    """
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the wording, in hexadecimal."""
+        return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
+
+    def fill(self, values: Mapping[str, str]) -> str:
+        """Returns the wording with each slot replaced, in one pass: a slot inside a value stays as it is.
+
+        Raises:
+            KeyError: If a slot of the file has no value.
+        """
+        return _SLOT.sub(lambda slot: values[slot.group(1)], self.text)
+
+
+@cache
+def load(package: str, name: str) -> Prompt:
+    """Loads ``prompts/<name>.txt`` of a package; the file's last line break is not part of the wording.
+
+    Raises:
+        FileNotFoundError: If there is no such prompt.
+    """
+    file = resources.files(package) / "prompts" / f"{name}.txt"
+    return Prompt(name, file.read_text(encoding="utf-8").removesuffix("\n"))
