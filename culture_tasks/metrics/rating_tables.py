@@ -43,17 +43,17 @@ class RatingTables:
     @property
     def first(self) -> Floats:
         """How often the first rater gave each value, a row a table."""
-        return self.counts.sum(axis=2)
+        return np.asarray(self.counts.sum(axis=2))
 
     @property
     def second(self) -> Floats:
         """How often the second rater gave each value, a row a table."""
-        return self.counts.sum(axis=1)
+        return np.asarray(self.counts.sum(axis=1))
 
     @property
     def pairs(self) -> Floats:
         """Number of pairs in each table."""
-        return self.counts.sum(axis=(1, 2))
+        return np.asarray(self.counts.sum(axis=(1, 2)))
 
 
 def tabulate(first: Floats, second: Floats) -> RatingTables:
@@ -145,8 +145,7 @@ def _squared_distances(values: Floats, totals: Floats, level: Level) -> Floats:
     if level == "nominal":
         return np.broadcast_to(1.0 - np.eye(values.size), (totals.shape[0], values.size, values.size))
     places = _midpoints(totals) if level == "ordinal" else np.broadcast_to(values, totals.shape)
-    distances: Floats = (places[:, :, None] - places[:, None, :]) ** 2
-    return distances
+    return np.asarray((places[:, :, None] - places[:, None, :]) ** 2)
 
 
 def _correlation(tables: RatingTables, rows: Floats, columns: Floats) -> Floats:
@@ -164,22 +163,22 @@ def _centred(scores: Floats, counts: Floats) -> tuple[Floats, Floats]:
 
 def _midpoints(counts: Floats) -> Floats:
     """Mid-rank of each value less one half: the pairs below it, and half of those at it."""
-    return counts.cumsum(axis=1) - counts / 2.0
+    return np.asarray(counts.cumsum(axis=1) - counts / 2.0)
 
 
 def _below_minus_above(counts: Floats, axis: int) -> Floats:
-    return 2.0 * counts.cumsum(axis=axis) - counts - counts.sum(axis=axis, keepdims=True)
+    return np.asarray(2.0 * counts.cumsum(axis=axis) - counts - counts.sum(axis=axis, keepdims=True))
 
 
 def _untied(counts: Floats) -> Floats:
     """Ordered pairs of ratings of one rater that differ."""
-    untied: Floats = counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1)
-    return untied
+    return np.asarray(counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1))
 
 
 def _differences(values: Floats) -> Floats:
-    return values[None, :] - values[:, None]
+    return np.asarray(values[None, :] - values[:, None])
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.full(below.shape, np.nan), where=below > 0.0)
+    ratio: Floats = np.divide(above, below, out=np.full(below.shape, np.nan), where=below > 0.0)
+    return ratio

@@ -1,0 +1,127 @@
+"""Asking judges for verdicts on rated responses: everything is submitted, then everything is waited for."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from culture_tasks.judges.rubrics import rubric_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from culture_tasks.agreement.responses import RatedResponse
+    from culture_tasks.judges.base import Judge, Ticket
+    from culture_tasks.judges.rubrics import Rubric
+    from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Outcome, Verdict
+
+    Progress = Callable[[int, int], None]
+
+HUMAN = "human"
+
+_log = logging.getLogger(__name__)
+_HASH_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """Who rated the responses: people, or a judge.
+
+    Attributes:
+        name: ``human``, or the judge as the user names it.
+        ratings: A rating for each response; NaN where there is none.
+        outcomes: How each verdict ended; None for people.
+        errors: Why there is no rating, for each response; None for people.
+        identities: The judge with each rubric that was used; empty for people.
+    """
+
+    name: str
+    ratings: tuple[float, ...]
+    outcomes: tuple[Outcome, ...] | None = None
+    errors: tuple[str | None, ...] | None = None
+    identities: tuple[JudgeIdentity, ...] = ()
+
+    @property
+    def description(self) -> str:
+        """Who this is in one line: model, endpoint, and prompts with the beginning of their hashes."""
+        if not self.identities:
+            return self.name
+        one = self.identities[0]
+        endpoint = f", endpoint {one.endpoint}" if one.endpoint else ""
+        prompts = "; ".join(sorted({_prompt(identity) for identity in self.identities}))
+        return f"{self.name} ({one.backend} {one.model}{endpoint}, prompts: {prompts})"
+
+
+def _prompt(identity: JudgeIdentity) -> str:
+    digits = identity.prompt_sha256[:_HASH_DIGITS]
+    return f"{identity.prompt} sha256 {digits}" if digits else identity.prompt
+
+
+def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
+    """Returns people's ratings as a rater, or None where the data hold none."""
+    if all(response.human is None for response in responses):
+        return None
+    return Rater(HUMAN, tuple(math.nan if response.human is None else response.human for response in responses))
+
+
+def grade(
+    judges: Mapping[str, Judge], responses: Sequence[RatedResponse], progress: Progress | None = None
+) -> list[Rater]:
+    """Has every judge grade every response.
+
+    Args:
+        judges: Judges by name.
+        responses: What to grade.
+        progress: Called with the numbers of verdicts there and of all, as they come.
+
+    Returns:
+        A rater for each judge, in the order given.
+
+    Raises:
+        JudgeError: If a judge can't be used at all; a verdict that fails is an outcome.
+    """
+    for judge in judges.values():
+        judge.check(_expected(responses))
+    tickets = {name: [_submit(judge, response) for response in responses] for name, judge in judges.items()}
+    total = len(judges) * len(responses)
+    _log.info("agreement: %d verdicts asked for", total)
+    raters: list[Rater] = []
+    for number, (name, judge) in enumerate(judges.items()):
+        verdicts = _wait(tickets[name], number * len(responses), total, progress)
+        identities = tuple(judge.identity(rubric_named(rubric)) for rubric in sorted({one.rubric for one in responses}))
+        raters.append(_rater(name, verdicts, identities))
+    return raters
+
+
+def _expected(responses: Sequence[RatedResponse]) -> list[tuple[Rubric, JudgeItem]]:
+    distinct = dict.fromkeys((response.rubric, replace(response.item, response="")) for response in responses)
+    return [(rubric_named(rubric), item) for rubric, item in distinct]
+
+
+def _submit(judge: Judge, response: RatedResponse) -> Ticket:
+    return judge.submit(rubric_named(response.rubric), response.item)
+
+
+def _wait(tickets: Sequence[Ticket], before: int, total: int, progress: Progress | None) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    for ticket in tickets:
+        verdicts.append(ticket.verdict())
+        if progress is not None:
+            progress(before + len(verdicts), total)
+    return verdicts
+
+
+def _rater(name: str, verdicts: Sequence[Verdict], identities: tuple[JudgeIdentity, ...]) -> Rater:
+    outcomes = Counter(verdict.outcome for verdict in verdicts)
+    if outcomes["scored"] < len(verdicts):
+        _log.warning("agreement: %s scored %d of %d responses", name, outcomes["scored"], len(verdicts))
+    return Rater(
+        name=name,
+        ratings=tuple(math.nan if verdict.score is None else verdict.score for verdict in verdicts),
+        outcomes=tuple(verdict.outcome for verdict in verdicts),
+        errors=tuple(verdict.error for verdict in verdicts),
+        identities=identities,
+    )

@@ -1,0 +1,178 @@
+"""Two pictures of two raters: a scatter and a confusion table, readable in grey and by the colour-blind.
+
+matplotlib is imported when a picture is drawn, and used without its global state.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from culture_tasks.metrics.agreement import complete_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from culture_tasks.agreement.comparison import Comparison
+    from culture_tasks.metrics.agreement import Statistic
+
+# Okabe and Ito's colours, each with a marker of its own, so that groups differ without colour too.
+_STYLES = (("#0072B2", "o"), ("#D55E00", "^"), ("#009E73", "s"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#000000", "x"))
+_IN_TITLE: tuple[tuple[Statistic, str], ...] = (
+    ("pearson", "Pearson r"),
+    ("krippendorff_alpha", "alpha"),
+    ("mean_error", "mean error"),
+)
+_JITTER = 0.32
+_MOST_LANGUAGES = len(_STYLES)
+
+
+class Scale(NamedTuple):
+    """Lowest and highest rating of a rubric."""
+
+    lowest: int
+    highest: int
+
+
+def scatter(comparison: Comparison, languages: Sequence[str], scale: Scale) -> Figure:
+    """Draws one point a response, jittered so that equal ratings don't hide each other; colours are languages.
+
+    Args:
+        comparison: Two raters.
+        languages: Language code of each response; the rarest beyond six share one colour.
+        scale: The rubric's scale.
+    """
+    first, second, rated = complete_pairs(comparison.first.ratings, comparison.second.ratings)
+    figure, axes = _figure(comparison, scale)
+    spread = np.random.default_rng(0).uniform(-_JITTER, _JITTER, size=(2, first.size))
+    labels = np.array(_merged(languages), dtype=object)[rated]
+    size = float(np.clip(6_000 / max(first.size, 1), 3, 28))
+    for label, (colour, marker) in zip(dict.fromkeys(sorted(labels)), _STYLES, strict=False):
+        there = labels == label
+        axes.scatter(
+            first[there] + spread[0][there],
+            second[there] + spread[1][there],
+            s=size,
+            c=colour,
+            marker=marker,
+            alpha=0.55,
+            linewidths=0.4,
+            rasterized=True,
+            label=f"{_ascii(label)} (n={np.count_nonzero(there)})",
+        )
+    axes.plot(scale, scale, color="0.4", linewidth=1, linestyle="--", label="equal ratings", zorder=0)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, markerscale=1.0 if size > 12 else 2.0)
+    axes.set_title(_summary(comparison), fontsize=9, parse_math=False)
+    return figure
+
+
+def confusion(comparison: Comparison, scale: Scale) -> Figure:
+    """Draws how often each pair of ratings occurs; ratings between two values count at the nearest, halves up."""
+    from matplotlib.colors import LogNorm
+
+    first, second, _ = complete_pairs(comparison.first.ratings, comparison.second.ratings)
+    counts = confusion_counts(first, second, scale)
+    figure, axes = _figure(comparison, scale)
+    norm = LogNorm(vmin=1, vmax=max(2, int(counts.max())))
+    image = axes.imshow(
+        np.ma.masked_equal(counts.T, 0),
+        origin="lower",
+        cmap="cividis",
+        norm=norm,
+        extent=_extent(scale),
+        aspect="equal",
+    )
+    for (row, column), count in np.ndenumerate(counts):
+        if count:
+            ink = "black" if norm(int(count)) > 0.5 else "white"
+            place = (scale.lowest + row, scale.lowest + column)
+            axes.text(*place, str(count), ha="center", va="center", color=ink, fontsize=7)
+    figure.colorbar(image, ax=axes, label="responses (logarithmic)", shrink=0.8)
+    axes.set_title(_summary(comparison), fontsize=9, parse_math=False)
+    return figure
+
+
+def confusion_counts(first: NDArray[np.float64], second: NDArray[np.float64], scale: Scale) -> NDArray[np.intp]:
+    """Counts pairs of ratings: one row a value of the first rater, one column a value of the second."""
+    width = scale.highest - scale.lowest + 1
+    rows, columns = (np.floor(ratings + 0.5).astype(np.intp) - scale.lowest for ratings in (first, second))
+    return np.bincount(rows * width + columns, minlength=width * width).reshape(width, width)
+
+
+def write_pictures(
+    comparisons: Sequence[Comparison], languages: Sequence[str], scale: Scale, folder: Path
+) -> list[Path]:
+    """Writes ``scatter`` and ``confusion`` of each comparison as PNG and SVG, and returns the paths.
+
+    Of several comparisons, the second and later ones have their number in the file name, such as ``scatter_2.png``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    for number, comparison in enumerate(comparisons, start=1):
+        suffix = "" if number == 1 else f"_{number}"
+        figures = {"scatter": scatter(comparison, languages, scale), "confusion": confusion(comparison, scale)}
+        for name, figure in figures.items():
+            paths += _save(figure, folder / f"{name}{suffix}")
+    return paths
+
+
+def _save(figure: Figure, stem: Path) -> list[Path]:
+    import matplotlib as mpl
+
+    png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
+    with mpl.rc_context({"svg.hashsalt": "culture-tasks"}):
+        figure.savefig(png, dpi=160)
+        figure.savefig(svg, dpi=160, metadata={"Date": None})
+    return [png, svg]
+
+
+def _figure(comparison: Comparison, scale: Scale) -> tuple[Figure, Axes]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 5.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    ticks = range(scale.lowest, scale.highest + 1)
+    left, right, bottom, top = _extent(scale)
+    axes.set(xlim=(left, right), ylim=(bottom, top), xticks=ticks, yticks=ticks)
+    axes.set_aspect("equal")
+    axes.set_xlabel(f"rating by {_ascii(comparison.first.name)}", parse_math=False)
+    axes.set_ylabel(f"rating by {_ascii(comparison.second.name)}", parse_math=False)
+    who = "\n".join(rater.description for rater in (comparison.first, comparison.second) if rater.identities)
+    lines = [line for part in who.split("\n") for line in textwrap.wrap(_ascii(part), 110)]
+    figure.supxlabel("\n".join(lines), fontsize=6, color="0.25", parse_math=False)
+    return figure, axes
+
+
+def _summary(comparison: Comparison) -> str:
+    overall = comparison.groups[0].agreement
+    parts = [f"n = {overall.pairs}"]
+    for name, title in _IN_TITLE:
+        found = overall.estimates[name]
+        parts.append(f"{title} = {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
+    return ",  ".join(parts)
+
+
+def _extent(scale: Scale) -> tuple[float, float, float, float]:
+    return scale.lowest - 0.5, scale.highest + 0.5, scale.lowest - 0.5, scale.highest + 0.5
+
+
+def _merged(languages: Sequence[str]) -> list[str]:
+    names, counts = np.unique(np.array(languages, dtype=object), return_counts=True)
+    if names.size <= _MOST_LANGUAGES:
+        return list(languages)
+    kept = set(names[np.argsort(-counts, kind="stable")][: _MOST_LANGUAGES - 1])
+    return [language if language in kept else "other" for language in languages]
+
+
+def _ascii(text: str) -> str:
+    """Returns the text in letters that every font has."""
+    return text.encode("ascii", "backslashreplace").decode("ascii")

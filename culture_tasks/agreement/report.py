@@ -1,0 +1,246 @@
+"""The report of an agreement run: what is printed and what is written."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from culture_tasks import __version__
+from culture_tasks.agreement.paper import GPT_4O, SECOND_ANNOTATOR, SOURCE, published
+from culture_tasks.agreement.tables import as_markdown, as_text, markdown_cell, plain, write_csv
+from culture_tasks.metrics.agreement import STATISTICS, Statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from culture_tasks.agreement.comparison import Bootstrap, Comparison, Group
+    from culture_tasks.agreement.grading import Rater
+    from culture_tasks.agreement.responses import RatedResponses
+    from culture_tasks.metrics.agreement_intervals import Estimate
+
+TITLES: Mapping[Statistic, str] = {
+    "pearson": "Pearson r",
+    "spearman": "Spearman rho",
+    "kendall_tau_b": "Kendall tau-b",
+    "krippendorff_alpha": "Krippendorff alpha (ordinal)",
+    "mean_error": "mean error",
+    "mean_absolute_error": "mean absolute error",
+}
+"""What the statistics are called in tables."""
+
+_SHORT = {**TITLES, "krippendorff_alpha": "alpha (ordinal)", "mean_absolute_error": "MAE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An agreement run.
+
+    Attributes:
+        data: What was graded.
+        raters: Who rated it, people first.
+        comparisons: Raters two by two.
+        bootstrap: How intervals were drawn.
+        least_coverage: Coverage under which a group is marked.
+        options: The user's other choices, for the record.
+    """
+
+    data: RatedResponses
+    raters: Sequence[Rater]
+    comparisons: Sequence[Comparison]
+    bootstrap: Bootstrap
+    least_coverage: float
+    options: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns everything but the single ratings as plain JSON data; NaN is null, with its reason beside it."""
+        data = self.data
+        return {
+            "culture_tasks": __version__,
+            "data": {
+                "origin": data.origin,
+                "fingerprint": data.fingerprint,
+                "responses": len(data.responses),
+                "questions": len({response.item.question for response in data.responses}),
+                "skipped_rows": data.skipped,
+                "responses_equal_to_a_reference": data.verbatim,
+            },
+            "options": {**self.options, **asdict(self.bootstrap), "least_coverage": self.least_coverage},
+            "judges": [_judge(rater) for rater in self.raters if rater.outcomes is not None],
+            "comparisons": [_comparison(comparison) for comparison in self.comparisons],
+            "paper": {"source": SOURCE, "gpt_4o": GPT_4O, "second_annotator": SECOND_ANNOTATOR}
+            if data.is_care
+            else None,
+        }
+
+    def as_text(self) -> str:
+        """Returns what the command prints."""
+        parts: list[str] = []
+        for comparison in self.comparisons:
+            parts += [plain(_heading(comparison)), as_text(*self._table(comparison)), *map(plain, _notes(comparison))]
+        return "\n".join([*parts, *map(plain, self._facts())])
+
+    def as_markdown(self) -> str:
+        """Returns the report as Markdown."""
+        parts = ["# Agreement of raters"]
+        for comparison in self.comparisons:
+            parts += [f"## {markdown_cell(_heading(comparison))}", as_markdown(*self._table(comparison))]
+            parts += [f"- {markdown_cell(note)}" for note in _notes(comparison)]
+        parts += ["## Data and judges", *(f"- {markdown_cell(fact)}" for fact in self._facts())]
+        return "\n\n".join(parts) + "\n"
+
+    def _table(self, comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+        header = ["by", "group", "n", "questions", "coverage", *(_SHORT[name] for name in STATISTICS)]
+        beside_paper = self.data.is_care and comparison.first.outcomes is None
+        rows: list[list[str]] = []
+        for group in comparison.groups:
+            rows.append(self._row(group))
+            figures = published(group.dimension, group.label) if beside_paper else None
+            if figures:
+                cells = [f"{figures[1][name]:g}" if name in figures[1] else "" for name in STATISTICS]
+                rows.append(["", figures[0], "", "", "", *cells])
+        return header, rows
+
+    def _row(self, group: Group) -> list[str]:
+        mark = " (low)" if group.coverage < self.least_coverage else ""
+        cells = [_cell(group.agreement.estimates[name]) for name in STATISTICS]
+        counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
+        return [group.dimension, group.label, *counts, *cells]
+
+    def _facts(self) -> Iterator[str]:
+        data, level = self.data, self.bootstrap.confidence
+        yield f"data: {data.origin}, fingerprint {data.fingerprint}, {len(data.responses)} responses"
+        if data.skipped:
+            yield f"rows left out because they can't be used: {data.skipped}"
+        if data.verbatim:
+            yield f"responses equal to a reference, which any judge rates high: {data.verbatim}"
+        for rater in self.raters:
+            if rater.outcomes is not None:
+                yield f"judge: {rater.description}; verdicts: {_counts(Counter(rater.outcomes))}"
+        how = f"{self.bootstrap.resamples} resamples of questions, seed {self.bootstrap.seed}"
+        yield f"in brackets: {level:.0%} bootstrap percentile intervals, {how}"
+        yield "coverage: share of the responses that both raters rated; the others enter no statistic"
+        if data.is_care:
+            yield f"rows that begin with 'paper': {SOURCE}"
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Writes ``agreement.json``, ``agreement.md``, ``agreement.csv`` and ``ratings.csv``, and returns their paths.
+
+    Args:
+        report: The report.
+        folder: Where to write; made if missing. Files of the same names are replaced.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / name for name in ("agreement.json", "agreement.md", "agreement.csv", "ratings.csv")]
+    content = json.dumps(report.to_json(), indent=2, ensure_ascii=True, allow_nan=False)
+    paths[0].write_text(content + "\n", encoding="utf-8")
+    paths[1].write_text(report.as_markdown(), encoding="utf-8")
+    write_csv(paths[2], _STATISTICS_HEADER, _statistics_rows(report))
+    write_csv(paths[3], *_ratings(report))
+    return paths
+
+
+_STATISTICS_HEADER = (
+    *("first", "second", "by", "group", "statistic", "value", "low", "high", "confidence", "reason"),
+    *("n", "questions", "responses", "coverage", "verdicts", "first_rater", "second_rater", "data", "fingerprint"),
+)
+
+
+def _statistics_rows(report: Report) -> Iterator[list[str | float | None]]:
+    for one in report.comparisons:
+        for group in one.groups:
+            counts = [group.agreement.pairs, group.agreement.clusters, group.responses, group.coverage]
+            verdicts = "; ".join(f"{name}: {_counts(counted)}" for name, counted in group.outcomes.items())
+            who = [verdicts, one.first.description, one.second.description, report.data.origin, report.data.fingerprint]
+            for name, found in group.agreement.estimates.items():
+                numbers = [_or_none(found.value), _or_none(found.low), _or_none(found.high)]
+                place = [one.first.name, one.second.name, group.dimension, group.label, name]
+                yield [*place, *numbers, report.bootstrap.confidence, found.reason, *counts, *who]
+
+
+def _ratings(report: Report) -> tuple[list[str], Iterator[list[str | float | None]]]:
+    header = ["row", "language", "category", "rubric", "question"]
+    for rater in report.raters:
+        judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.outcomes is not None else []
+        header += [rater.description, *judged]
+    return header, _ratings_rows(report)
+
+
+def _ratings_rows(report: Report) -> Iterator[list[str | float | None]]:
+    for index, response in enumerate(report.data.responses):
+        row: list[str | float | None] = [response.row, response.language, response.category, response.rubric]
+        row.append(response.item.question)
+        for rater in report.raters:
+            row.append(_or_none(rater.ratings[index]))
+            if rater.outcomes is not None and rater.errors is not None:
+                row += [rater.outcomes[index], rater.errors[index]]
+        yield row
+
+
+def _judge(rater: Rater) -> dict[str, Any]:
+    return {
+        "name": rater.name,
+        "identities": [identity.to_json() for identity in rater.identities],
+        "outcomes": dict(Counter(rater.outcomes or ())),
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    groups = [
+        {
+            "by": group.dimension,
+            "group": group.label,
+            "responses": group.responses,
+            "n": group.agreement.pairs,
+            "questions": group.agreement.clusters,
+            "coverage": group.coverage,
+            "outcomes": group.outcomes,
+            "statistics": {name: _estimate(found) for name, found in group.agreement.estimates.items()},
+        }
+        for group in comparison.groups
+    ]
+    return {"first": comparison.first.name, "second": comparison.second.name, "groups": groups}
+
+
+def _estimate(found: Estimate) -> dict[str, float | str | None]:
+    ends = {"low": _or_none(found.low), "high": _or_none(found.high)}
+    return {"value": _or_none(found.value), **ends, "reason": found.reason}
+
+
+def _heading(comparison: Comparison) -> str:
+    first, second = comparison.first.name, comparison.second.name
+    return f"{second} against {first} (errors: {second} minus {first})"
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    """Says once for each group and reason why something is missing."""
+    notes = {
+        f"{group.dimension} {group.label}, {_undefined(group, found.reason)}: {found.reason}": None
+        for group in comparison.groups
+        for found in group.agreement.estimates.values()
+        if found.reason is not None
+    }
+    return list(notes)
+
+
+def _undefined(group: Group, reason: str) -> str:
+    return ", ".join(_SHORT[name] for name, found in group.agreement.estimates.items() if found.reason == reason)
+
+
+def _cell(found: Estimate) -> str:
+    if math.isnan(found.value):
+        return "n/a"
+    interval = "" if math.isnan(found.low) else f" [{found.low:.3f}, {found.high:.3f}]"
+    return f"{found.value:.3f}{interval}"
+
+
+def _counts(counted: Mapping[Any, int]) -> str:
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counted.items())) or "none"
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,199 @@
+"""``culture-tasks agreement``: does a judge agree with people, or with another judge?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from culture_tasks.errors import SettingsError
+from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.agreement.grading import Rater
+    from culture_tasks.agreement.report import Report
+    from culture_tasks.agreement.responses import RatedResponses, Selection
+    from culture_tasks.judges.base import Judge
+    from culture_tasks.judges.selection import JudgeSpec
+
+_DESCRIPTION = """\
+Runs a judge over responses that people have rated, and reports how well the two agree: Pearson, Spearman, Kendall's
+tau-b, Krippendorff's alpha (ordinal), mean error and mean absolute error with bootstrap intervals, overall, by language
+and by category. With several judges, each is compared with people and with each other. Only scored verdicts enter;
+coverage and the counts of the others stand beside. Verdicts come from the cache (CULTURE_JUDGE_CACHE) where they are
+there.
+"""
+
+_EPILOG = """\
+data:
+  care        CARE's 28,091 rated responses: from the Hub (geyang627/CARE, split train), or from
+              care_ratings/train.parquet (or .jsonl, .json, .csv) in the folder CULTURE_TASKS_DATA
+  FILE        JSON, JSONL, CSV or Parquet with the columns question, reference (also references, answer), response and
+              human_rating (which may be missing where several judges are compared); and, if you like, rubric,
+              category (also cul_type), language, associated_culture, id, model, source, translated_question
+
+examples:
+  culture-tasks agreement --judge openai:gpt-4o --sample 500 -o gpt-4o_agreement
+  culture-tasks agreement --judge openai:gpt-4o --judge openai:gpt-4o-mini --data ratings.jsonl \\
+      --rubric care_literacy
+"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command ``agreement``."""
+    parser = subparsers.add_parser(
+        "agreement",
+        help="compare a judge with people, or with another judge",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--judge",
+        action="append",
+        metavar="SPEC",
+        help="judge, such as openai:gpt-4o or lexical; give it again to compare judges (default: CULTURE_JUDGE)",
+    )
+    parser.add_argument("--data", default="care", metavar="care|FILE", help="rated responses (default: %(default)s)")
+    parser.add_argument(
+        "--rubric", choices=sorted(RUBRICS), help="rubric for all rows (default: the row's, or its CARE category's)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="also write JSON, Markdown, CSV and pictures there"
+    )
+    _add_numbers(parser)
+    parser.add_argument(
+        "--skip-invalid", action="store_true", help="leave out rows that can't be used, instead of refusing the data"
+    )
+    parser.set_defaults(handler=run)
+
+
+def _add_numbers(parser: argparse.ArgumentParser) -> None:
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--limit", type=_at_least_one, metavar="N", help="use the first N responses only")
+    part.add_argument("--sample", type=_at_least_one, metavar="N", help="use N responses drawn at random")
+    parser.add_argument(
+        "--seed", type=_seed, default=0, help="seed of the draw and of the bootstrap (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--resamples", type=_at_least_one, default=1_000, metavar="N", help="bootstrap resamples (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--confidence",
+        type=_share,
+        default=0.95,
+        metavar="P",
+        help="confidence of the intervals (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command.
+
+    Raises:
+        CultureTasksError: If the judges, the data or the settings can't be used.
+    """
+    from culture_tasks.agreement.responses import load
+
+    settings = Settings.from_environment()
+    specs = _specs(args.judge, args.rubric, settings)
+    data = load(args.data, settings.data_folder, _selection(args, len(specs)))
+    report = _report(data, _raters(data, specs, settings), args, settings)
+    print(report.as_text())
+    if args.output is not None:
+        _write(report, args.output)
+    return 0
+
+
+def _specs(names: list[str] | None, rubric: str | None, settings: Settings) -> list[JudgeSpec]:
+    from culture_tasks.judges.rubrics import rubric_named
+    from culture_tasks.judges.selection import parse_spec, spec_for
+
+    paper_model = rubric_named(rubric or "care_entities_opinion").model
+    specs = [parse_spec(name) for name in names] if names else [spec_for(settings, paper_model)]
+    if any(spec.backend == "none" for spec in specs):
+        raise SettingsError(
+            "agreement: the judge 'none' grades nothing. Name one that does, such as --judge openai:gpt-4o."
+        )
+    if len(set(specs)) < len(specs):
+        raise SettingsError(
+            "agreement: the same judge is named twice. Name different ones, or one to compare with people."
+        )
+    return specs
+
+
+def _selection(args: argparse.Namespace, judges: int) -> Selection:
+    from culture_tasks.agreement.responses import Selection
+
+    return Selection(
+        limit=args.limit,
+        sample=args.sample,
+        seed=args.seed,
+        rubric=args.rubric,
+        skip_invalid=args.skip_invalid,
+        needs_human=judges == 1,
+    )
+
+
+def _raters(data: RatedResponses, specs: list[JudgeSpec], settings: Settings) -> list[Rater]:
+    from culture_tasks.agreement.grading import grade, human_rater
+    from culture_tasks.judges.selection import make_judge
+
+    human = human_rater(data.responses)
+    with ExitStack() as stack:
+        judges: dict[str, Judge] = {}
+        for spec in specs:
+            judges[str(spec)] = make_judge(spec, settings)
+            stack.callback(judges[str(spec)].close)
+        graded = grade(judges, data.responses, _show_progress if sys.stderr.isatty() else None)
+    return [*([human] if human else []), *graded]
+
+
+def _report(data: RatedResponses, raters: list[Rater], args: argparse.Namespace, settings: Settings) -> Report:
+    from culture_tasks.agreement.comparison import Bootstrap, compare
+    from culture_tasks.agreement.report import Report
+
+    bootstrap = Bootstrap(args.resamples, args.confidence, args.seed)
+    options = {"rubric": args.rubric, "limit": args.limit, "sample": args.sample, "skip_invalid": args.skip_invalid}
+    comparisons = compare(raters, data.responses, bootstrap)
+    return Report(data, raters, comparisons, bootstrap, settings.judge_min_coverage, options)
+
+
+def _write(report: Report, folder: Path) -> None:
+    from culture_tasks.agreement.pictures import Scale, write_pictures
+    from culture_tasks.agreement.report import write_report
+
+    languages = [response.language for response in report.data.responses]
+    paths = write_report(report, folder)
+    paths += write_pictures(report.comparisons, languages, Scale(*report.data.scale), folder)
+    print(textwrap.fill(f"written to {folder}: {', '.join(path.name for path in paths)}", 118))
+
+
+def _show_progress(done: int, total: int) -> None:
+    if done == total or done % max(1, total // 200) == 0:
+        print(f"\rverdicts: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number from 1 on")
+    return number
+
+
+def _seed(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number from 0 on")
+    return number
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0.0 < number < 1.0:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a number between 0 and 1")
+    return number
