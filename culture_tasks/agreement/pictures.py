@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from culture_tasks.agreement.tables import estimate_text
 from culture_tasks.metrics.agreement import complete_pairs
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ def scatter(comparison: Comparison, languages: Sequence[str], scale: Scale) -> F
         )
     axes.plot(scale, scale, color="0.4", linewidth=1, linestyle="--", label="equal ratings", zorder=0)
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, markerscale=1.0 if size > 12 else 2.0)
-    axes.set_title(_summary(comparison), fontsize=9, parse_math=False)
     return figure
 
 
@@ -84,18 +84,17 @@ def confusion(comparison: Comparison, scale: Scale) -> Figure:
     image = axes.imshow(
         np.ma.masked_equal(counts.T, 0),
         origin="lower",
-        cmap="cividis",
+        cmap="cividis_r",
         norm=norm,
         extent=_extent(scale),
         aspect="equal",
     )
     for (row, column), count in np.ndenumerate(counts):
         if count:
-            ink = "black" if norm(int(count)) > 0.5 else "white"
+            ink = "white" if norm(int(count)) > 0.55 else "black"
             place = (scale.lowest + row, scale.lowest + column)
             axes.text(*place, str(count), ha="center", va="center", color=ink, fontsize=7)
     figure.colorbar(image, ax=axes, label="responses (logarithmic)", shrink=0.8)
-    axes.set_title(_summary(comparison), fontsize=9, parse_math=False)
     return figure
 
 
@@ -148,17 +147,15 @@ def _figure(comparison: Comparison, scale: Scale) -> tuple[Figure, Axes]:
     axes.set_ylabel(f"rating by {_ascii(comparison.second.name)}", parse_math=False)
     who = "\n".join(rater.description for rater in (comparison.first, comparison.second) if rater.identities)
     lines = [line for part in who.split("\n") for line in textwrap.wrap(_ascii(part), 110)]
+    figure.suptitle(_summary(comparison), fontsize=9, parse_math=False)
     figure.supxlabel("\n".join(lines), fontsize=6, color="0.25", parse_math=False)
     return figure, axes
 
 
 def _summary(comparison: Comparison) -> str:
     overall = comparison.groups[0].agreement
-    parts = [f"n = {overall.pairs}"]
-    for name, title in _IN_TITLE:
-        found = overall.estimates[name]
-        parts.append(f"{title} = {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
-    return ",  ".join(parts)
+    parts = [f"{title} {estimate_text(overall.estimates[name])}" for name, title in _IN_TITLE]
+    return f"{overall.pairs} responses\n{',  '.join(parts)}"
 
 
 def _extent(scale: Scale) -> tuple[float, float, float, float]:

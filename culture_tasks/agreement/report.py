@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks import __version__
-from culture_tasks.agreement.paper import GPT_4O, SECOND_ANNOTATOR, SOURCE, published
-from culture_tasks.agreement.tables import as_markdown, as_text, markdown_cell, plain, write_csv
+from culture_tasks.agreement.paper import SOURCE, figures_json, published
+from culture_tasks.agreement.tables import as_markdown, as_text, estimate_text, markdown_cell, plain, write_csv
 from culture_tasks.metrics.agreement import STATISTICS, Statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from culture_tasks.agreement.comparison import Bootstrap, Comparison, Group
@@ -71,9 +71,7 @@ class Report:
             "options": {**self.options, **asdict(self.bootstrap), "least_coverage": self.least_coverage},
             "judges": [_judge(rater) for rater in self.raters if rater.outcomes is not None],
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
-            "paper": {"source": SOURCE, "gpt_4o": GPT_4O, "second_annotator": SECOND_ANNOTATOR}
-            if data.is_care
-            else None,
+            "paper": figures_json() if self.data.is_care else None,
         }
 
     def as_text(self) -> str:
@@ -88,8 +86,8 @@ class Report:
         parts = ["# Agreement of raters"]
         for comparison in self.comparisons:
             parts += [f"## {markdown_cell(_heading(comparison))}", as_markdown(*self._table(comparison))]
-            parts += [f"- {markdown_cell(note)}" for note in _notes(comparison)]
-        parts += ["## Data and judges", *(f"- {markdown_cell(fact)}" for fact in self._facts())]
+            parts += [_bullets(notes)] if (notes := _notes(comparison)) else []
+        parts += ["## Data and judges", _bullets(self._facts())]
         return "\n\n".join(parts) + "\n"
 
     def _table(self, comparison: Comparison) -> tuple[list[str], list[list[str]]]:
@@ -100,13 +98,13 @@ class Report:
             rows.append(self._row(group))
             figures = published(group.dimension, group.label) if beside_paper else None
             if figures:
-                cells = [f"{figures[1][name]:g}" if name in figures[1] else "" for name in STATISTICS]
+                cells = [figures[1].get(name, "") for name in STATISTICS]
                 rows.append(["", figures[0], "", "", "", *cells])
         return header, rows
 
     def _row(self, group: Group) -> list[str]:
         mark = " (low)" if group.coverage < self.least_coverage else ""
-        cells = [_cell(group.agreement.estimates[name]) for name in STATISTICS]
+        cells = [estimate_text(group.agreement.estimates[name]) for name in STATISTICS]
         counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
         return [group.dimension, group.label, *counts, *cells]
 
@@ -121,7 +119,7 @@ class Report:
             if rater.outcomes is not None:
                 yield f"judge: {rater.description}; verdicts: {_counts(Counter(rater.outcomes))}"
         how = f"{self.bootstrap.resamples} resamples of questions, seed {self.bootstrap.seed}"
-        yield f"in brackets: {level:.0%} bootstrap percentile intervals, {how}"
+        yield f"in parentheses: {level:.0%} bootstrap percentile intervals, {how}"
         yield "coverage: share of the responses that both raters rated; the others enter no statistic"
         if data.is_care:
             yield f"rows that begin with 'paper': {SOURCE}"
@@ -227,15 +225,12 @@ def _notes(comparison: Comparison) -> list[str]:
     return list(notes)
 
 
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {markdown_cell(line)}" for line in lines)
+
+
 def _undefined(group: Group, reason: str) -> str:
     return ", ".join(_SHORT[name] for name, found in group.agreement.estimates.items() if found.reason == reason)
-
-
-def _cell(found: Estimate) -> str:
-    if math.isnan(found.value):
-        return "n/a"
-    interval = "" if math.isnan(found.low) else f" [{found.low:.3f}, {found.high:.3f}]"
-    return f"{found.value:.3f}{interval}"
 
 
 def _counts(counted: Mapping[Any, int]) -> str:

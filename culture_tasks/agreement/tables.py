@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 import unicodedata
 from typing import TYPE_CHECKING
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-_MARKDOWN = re.compile(r"([\\`*_\[\]{}()<>#|~!&$])")
+    from culture_tasks.metrics.agreement_intervals import Estimate
+
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~&$])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -64,6 +67,14 @@ def as_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [[markdown_cell(cell) for cell in row] for row in [header, *rows]]
     lines.insert(1, ["---"] * len(header))
     return "\n".join(f"| {' | '.join(row)} |" for row in lines)
+
+
+def estimate_text(found: Estimate) -> str:
+    """Returns a statistic with its interval, such as ``0.924 (0.918, 0.930)``, or ``n/a``."""
+    if math.isnan(found.value):
+        return "n/a"
+    interval = "" if math.isnan(found.low) else f" ({found.low:.3f}, {found.high:.3f})"
+    return f"{found.value:.3f}{interval}"
 
 
 def _width(text: str) -> int:

@@ -100,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
     from culture_tasks.agreement.responses import load
 
     settings = Settings.from_environment()
+    _prepare(args.output)
     specs = _specs(args.judge, args.rubric, settings)
     data = load(args.data, settings.data_folder, _selection(args, len(specs)))
     report = _report(data, _raters(data, specs, settings), args, settings)
@@ -107,6 +108,18 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         _write(report, args.output)
     return 0
+
+
+def _prepare(folder: Path | None) -> None:
+    """Finds out before any verdict is paid for whether the report can be written."""
+    if folder is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"agreement: can't make the folder {folder} ({error.strerror}). Choose another with -o."
+        ) from None
 
 
 def _specs(names: list[str] | None, rubric: str | None, settings: Settings) -> list[JudgeSpec]:
