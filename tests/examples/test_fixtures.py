@@ -1,0 +1,68 @@
+"""The bundled data keep to the released layouts, and are our own."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import make_fixtures
+import pytest
+from PIL import Image, ImageChops
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "examples" / "data"
+EXCERPTS = ROOT.parent / "shared" / "data"
+LANGUAGES = ("arabic", "chinese", "english", "hindi", "japanese", "spanish", "swahili")
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("language", ["Arabic", "Chinese", "Japanese"])
+def test_care_has_two_items_of_each_category(language):
+    items = read(DATA / "care" / f"{language}-test.json")
+    assert set(Counter(item["culture_type"] for item in items).values()) == {2}
+    assert len(items) == 10
+    assert all(item["question_en"] and item["answer_en"] for item in items)
+
+
+def test_culturalvqa_covers_countries_and_facets():
+    items = read_lines(DATA / "culturalvqa" / "test.jsonl")
+    assert set(Counter(item["country"] for item in items).values()) == {2}
+    assert len({item["country"] for item in items}) == 11
+    assert {item["facet"] for item in items} == {"clothing", "drink", "food", "rituals", "traditions"}
+    assert all(1 <= len(item["all_answers"]) <= 5 for item in items)
+    assert len({item["u_id"] for item in items}) == len(items)
+    assert all((DATA / "culturalvqa" / item["image"]).is_file() for item in items)
+
+
+@pytest.mark.parametrize(("pattern", "count"), [("multilingual/{}_inq_sample.json", 4), ("text/{}_nq.json", 6)])
+def test_cedar_is_parallel_in_all_languages(pattern, count):
+    by_language = {language: read(DATA / "cedar" / pattern.format(language)) for language in LANGUAGES}
+    assert all([item["id"] for item in items] == list(range(1, count + 1)) for items in by_language.values())
+    assert all(item["answer"] == item["english_ver_answer"] for item in by_language["english"])
+
+
+@pytest.mark.parametrize(
+    ("pictures", "folder"), [(make_fixtures.CULTURALVQA, "culturalvqa"), (make_fixtures.CEDAR, "cedar")]
+)
+def test_pictures_are_what_the_script_draws(pictures, folder):
+    files = {path.stem: path for path in (DATA / folder / "images").iterdir()}
+    assert files.keys() == pictures.keys()
+    for name, picture in pictures.items():
+        with Image.open(files[name]) as committed:
+            drawn = make_fixtures.draw(picture).convert("RGB")
+            assert ImageChops.difference(committed.convert("RGB"), drawn).getbbox() is None
+        assert files[name].stat().st_size < 5_000
+
+
+@pytest.mark.skipif(not EXCERPTS.is_dir(), reason="needs the excerpts of the real data")
+def test_no_real_item_is_among_them():
+    ours = {item["question"] for path in DATA.rglob("*.json") for item in read(path)}
+    real = {item["question"] for path in EXCERPTS.rglob("*.json") for item in read(path)}
+    assert real
+    assert not ours & real
