@@ -1,0 +1,56 @@
+# `make` shows what there is. Python 3.11 or newer and make are all that a machine needs: every target builds .venv first.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON := .venv/bin/python
+WORKERS ?= 2
+CODE := culture_tasks judges benchmarks examples tests setup.py
+
+.PHONY: help
+help: ## Show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+.PHONY: demo
+demo: .venv/installed ## Run both harnesses on the bundled toy data with toy models
+	$(PYTHON) examples/demo.py
+
+.PHONY: test
+test: .venv/installed ## Run the whole test suite (ARGS="-k care" for a part)
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+.PHONY: check
+check: .venv/installed ## Check format, lint and types
+	$(PYTHON) -m ruff format --check $(CODE)
+	$(PYTHON) -m ruff check $(CODE)
+	$(MAKE) --no-print-directory types
+
+# The folders judges/ and task_yamls/ are mapped into the package when it is installed, so types are checked on an
+# installed copy. A left-over build/ would bring deleted files back: it goes before and after.
+.PHONY: types
+types: .venv/installed
+	rm -rf build
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target build/types .
+	cd build/types && ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache \
+		--strict -p culture_tasks
+	rm -rf build
+
+.PHONY: format
+format: .venv/installed ## Format the code and mend what the linter can
+	$(PYTHON) -m ruff check --fix $(CODE)
+	$(PYTHON) -m ruff format $(CODE)
+
+.PHONY: lock
+lock: ## Write requirements/lock.txt anew from pyproject.toml (UPGRADE=--upgrade for newer versions)
+	uv=$$(requirements/uv.sh) && "$$uv" pip compile --quiet pyproject.toml --group dev --universal --python-version 3.11 \
+		--custom-compile-command "make lock" --output-file requirements/lock.txt $(UPGRADE)
+
+.PHONY: clean
+clean: ## Remove .venv and all that was built
+	rm -rf .venv build dist demo_output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.venv/installed: requirements/lock.txt requirements/install.sh pyproject.toml setup.py
+	requirements/install.sh "$(BASE_PYTHON)"
+	touch $@
