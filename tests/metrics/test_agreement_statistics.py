@@ -1,0 +1,297 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from culture_tasks.metrics.agreement import (
+    MOST_VALUES,
+    STATISTICS,
+    kendall_tau_b,
+    krippendorff_alpha,
+    mean_absolute_error,
+    mean_error,
+    pearson,
+    spearman,
+    statistic,
+)
+from culture_tasks.metrics.agreement_intervals import agreement
+
+NAN = math.nan
+PAIRS = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=1, max_size=40)
+
+
+def simulated(rows=400, questions=80, seed=0):
+    rng = np.random.default_rng(seed)
+    human = rng.integers(1, 11, size=rows).astype(float)
+    judge = np.clip(np.round(human + rng.normal(0.5, 1.5, size=rows)), 1, 10)
+    return human, judge, rng.integers(questions, size=rows).tolist()
+
+
+class TestByHand:
+    human = (1.0, 2.0, 3.0, 3.0)
+    judge = (2.0, 2.0, 4.0, 3.0)
+
+    def test_errors(self):
+        # judge - human = 1, 0, 1, 0: mean 2/4; distances are the same.
+        assert mean_error(self.human, self.judge) == (0.5, None)
+        assert mean_absolute_error(self.human, self.judge) == (0.5, None)
+        # A stricter second rater has a negative error: 1 - 3 = -2.
+        assert mean_error([3], [1]) == (-2.0, None)
+
+    def test_pearson(self):
+        # Means 9/4 and 11/4. Deviations -5/4 -1/4 3/4 3/4 and -3/4 -3/4 5/4 1/4. Products over 16:
+        # 15 + 3 + 15 + 3 = 36; squares 25 + 1 + 9 + 9 = 44 and 9 + 9 + 25 + 1 = 44. r = 36 / 44.
+        assert pearson(self.human, self.judge).value == pytest.approx(36 / 44)
+
+    def test_spearman(self):
+        # Mid-ranks 1 2 3.5 3.5 and 1.5 1.5 4 3, means 2.5. Deviations -1.5 -.5 1 1 and -1 -1 1.5 .5:
+        # products 1.5 + .5 + 1.5 + .5 = 4; squares 2.25 + .25 + 1 + 1 = 4.5 and 1 + 1 + 2.25 + .25 = 4.5.
+        assert spearman(self.human, self.judge).value == pytest.approx(4 / 4.5)
+
+    def test_kendall(self):
+        # Six pairs of responses: 1-2 tied by the judge, 3-4 tied by people, the other four ordered alike.
+        # (4 - 0) / sqrt((6 - 1) * (6 - 1)) = 4/5.
+        assert kendall_tau_b(self.human, self.judge).value == pytest.approx(0.8)
+
+    def test_alpha_nominal(self):
+        # Units (1,2) (2,2) (3,4) (3,3). Coincidences: 1-2 and 2-1 once, 2-2 twice, 3-4 and 4-3 once, 3-3 twice.
+        # n = 8, totals 1 3 3 1. Observed disagreements 4. Expected: 64 - (1 + 9 + 9 + 1) = 44.
+        # alpha = 1 - (8 - 1) * 4 / 44.
+        assert krippendorff_alpha([self.human, self.judge], "nominal").value == pytest.approx(1 - 28 / 44)
+
+    def test_alpha_interval(self):
+        # Observed: four coincidences at distance 1 = 4. Expected, sum of squared differences over ordered pairs of
+        # the 8 ratings 1 2 2 2 3 3 3 4: 2 * (8 * sum of squares 56 - 20 ** 2) = 2 * (448 - 400) = 96.
+        assert krippendorff_alpha([self.human, self.judge], "interval").value == pytest.approx(1 - 7 * 4 / 96)
+
+    def test_alpha_ordinal(self):
+        # Totals 1 3 3 1 give mid-places .5 2.5 5.5 7.5. Observed: 1-2 twice 2**2, 3-4 twice 2**2: 16.
+        # Expected: 2 * (1*3*4 + 1*3*25 + 1*1*49 + 3*3*9 + 3*1*25 + 3*1*4) = 2 * 304 = 608.
+        assert krippendorff_alpha([self.human, self.judge]).value == pytest.approx(1 - 7 * 16 / 608)
+
+
+def test_alpha_of_krippendorffs_own_example():
+    # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", part C: four observers, twelve units,
+    # missing ratings; alpha is 0.743 (nominal), 0.815 (ordinal) and 0.849 (interval).
+    observers = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+    found = {
+        level: round(krippendorff_alpha(observers, level).value, 3) for level in ("nominal", "ordinal", "interval")
+    }
+    assert found == {"nominal": 0.743, "ordinal": 0.815, "interval": 0.849}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_against_scipy(seed):
+    human, judge, _ = simulated(seed=seed)
+    assert pearson(human, judge).value == pytest.approx(stats.pearsonr(human, judge)[0], abs=1e-12)
+    assert spearman(human, judge).value == pytest.approx(stats.spearmanr(human, judge)[0], abs=1e-12)
+    assert kendall_tau_b(human, judge).value == pytest.approx(stats.kendalltau(human, judge)[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+@pytest.mark.parametrize("raters", [2, 5])
+def test_alpha_against_the_krippendorff_package(level, raters):
+    reference = pytest.importorskip("krippendorff")
+    rng = np.random.default_rng(raters)
+    table = np.clip(rng.integers(1, 8, size=60) + rng.integers(-1, 2, size=(raters, 60)), 1, 10).astype(float)
+    table[rng.random(table.shape) < 0.2] = NAN
+    expected = reference.alpha(reliability_data=table, level_of_measurement=level)
+    assert krippendorff_alpha(table, level).value == pytest.approx(expected, abs=1e-12)
+
+
+@given(PAIRS)
+def test_alpha_of_two_raters_is_the_same_from_both_ways(pairs):
+    human, judge = np.array(pairs, dtype=float).T
+    one, other = statistic("krippendorff_alpha", human, judge), krippendorff_alpha([human, judge])
+    assert one.value == pytest.approx(other.value, nan_ok=True, abs=1e-12)
+    assert (one.reason is None) == (other.reason is None)
+
+
+@given(st.lists(st.integers(1, 10), min_size=2, max_size=30), st.integers(2, 5))
+def test_identical_raters_agree_wholly(ratings, raters):
+    found = krippendorff_alpha([ratings] * raters)
+    if len(set(ratings)) == 1:
+        assert math.isnan(found.value)
+        assert found.reason == f"every rating is {ratings[0]}"
+    else:
+        assert found.value == pytest.approx(1.0)
+        assert kendall_tau_b(ratings, ratings).value == pytest.approx(1.0)
+
+
+@given(PAIRS, st.randoms(use_true_random=False))
+def test_nothing_depends_on_the_order_of_responses(pairs, random):
+    shuffled = random.sample(pairs, len(pairs))
+    for name in STATISTICS:
+        expected = statistic(name, *zip(*pairs, strict=True))
+        assert statistic(name, *zip(*shuffled, strict=True)).value == pytest.approx(
+            expected.value, nan_ok=True, abs=1e-9
+        )
+
+
+@given(PAIRS)
+def test_ranges_and_symmetry(pairs):
+    human, judge = zip(*pairs, strict=True)
+    for name in ("pearson", "spearman", "kendall_tau_b", "krippendorff_alpha"):
+        found = statistic(name, human, judge)
+        assert found.value == pytest.approx(statistic(name, judge, human).value, nan_ok=True, abs=1e-9)
+        assert math.isnan(found.value) == (found.reason is not None)
+        assert math.isnan(found.value) or -1.0 - 1e-9 <= found.value <= 1.0 + 1e-9
+    assert mean_error(human, judge).value == pytest.approx(-mean_error(judge, human).value)
+    assert abs(mean_error(human, judge).value) <= mean_absolute_error(human, judge).value + 1e-12
+
+
+@given(PAIRS)
+def test_ranks_alone_matter_to_the_ordinal_statistics(pairs):
+    human, judge = np.array(pairs, dtype=float).T
+    for name in ("spearman", "kendall_tau_b", "krippendorff_alpha"):
+        stretched = statistic(name, human**3, judge**3)
+        assert stretched.value == pytest.approx(statistic(name, human, judge).value, nan_ok=True, abs=1e-9)
+
+
+def test_both_extremes():
+    rising = [1, 4, 7, 10]
+    assert [statistic(name, rising, rising).value for name in STATISTICS] == pytest.approx([1, 1, 1, 1, 0, 0])
+    falling = [statistic(name, rising, rising[::-1]).value for name in STATISTICS[:3]]
+    assert falling == pytest.approx([-1, -1, -1])
+    assert krippendorff_alpha([rising, rising[::-1]]).value < 0
+    # Two raters with one value each, n units: 1 - (2n - 1) * 2n / (2 * n * n) = (1 - n) / n.
+    assert krippendorff_alpha([[1] * 50, [10] * 50]).value == pytest.approx(-49 / 50)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_no_data(name):
+    for human, judge in ([], []), ([NAN, 3], [4, NAN]):
+        assert statistic(name, human, judge) == pytest.approx((NAN, "no response has both ratings"), nan_ok=True)
+        estimate = agreement(human, judge, resamples=10).estimates[name]
+        assert (math.isnan(estimate.low), estimate.reason) == (True, "no response has both ratings")
+
+
+@pytest.mark.parametrize("name", ["pearson", "spearman", "kendall_tau_b"])
+def test_a_rater_without_variation(name):
+    value, reason = statistic(name, [5, 5, 5], [1, 2, 3])
+    assert math.isnan(value)
+    assert reason == "the first rater gave no other rating than 5"
+    assert statistic(name, [1, 2, 3], [7, 7, 7]).reason == "the second rater gave no other rating than 7"
+    assert statistic(name, [4, 4], [4, 4]).reason == "every rating is 4"
+    assert statistic("mean_error", [4, 4], [4, 4]) == (0.0, None)
+
+
+def test_one_group_of_responses_has_values_but_no_intervals():
+    found = agreement([1, 2, 3], [1, 3, 3], clusters=["a", "a", "a"])
+    assert (found.pairs, found.clusters) == (3, 1)
+    estimate = found.estimates["pearson"]
+    assert estimate.value == pytest.approx(stats.pearsonr([1, 2, 3], [1, 3, 3])[0])
+    assert math.isnan(estimate.low)
+    assert estimate.reason == "1 question(s): nothing to resample"
+
+
+def test_missing_ratings_drop_out_with_their_questions():
+    found = agreement([1, NAN, 3, 4], [1, 2, NAN, 5], clusters=["a", "b", "c", "d"], resamples=5)
+    assert (found.pairs, found.clusters) == (2, 2)
+    assert found.estimates["mean_error"].value == 0.5
+
+
+def test_numbers_that_are_no_scale_give_a_reason():
+    many = np.arange(MOST_VALUES + 1, dtype=float)
+    for name in STATISTICS:
+        assert "not a rating scale" in agreement(many, many).estimates[name].reason
+    assert "not a rating scale" in krippendorff_alpha([many, many]).reason
+
+
+@given(st.lists(st.tuples(st.floats(-1e308, 1e308), st.floats(-1e308, 1e308)), max_size=8))
+def test_never_an_exception_or_an_infinity(pairs):
+    human, judge = zip(*pairs, strict=True) if pairs else ((), ())
+    for estimate in agreement(human, judge, resamples=20).estimates.values():
+        assert not any(math.isinf(number) for number in (estimate.value, estimate.low, estimate.high))
+        assert (estimate.reason is not None) == any(map(math.isnan, (estimate.value, estimate.low, estimate.high)))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pearson([1, 2], [1]), "one length"),
+        (lambda: pearson([1, math.inf], [1, 2]), "infinite"),
+        (lambda: krippendorff_alpha([1, 2]), "raters by responses"),
+        (lambda: krippendorff_alpha([[1], [math.inf]]), "finite"),
+        (lambda: krippendorff_alpha([[1], [2]], "ratio"), "Allowed are nominal"),
+        (lambda: agreement([1], [1], clusters=[]), "0 clusters for 1 ratings"),
+        (lambda: agreement([1], [1], confidence=1.0), "confidence=1.0"),
+        (lambda: agreement([1], [1], resamples=-1), "resamples=-1"),
+    ],
+)
+def test_misuse_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+class TestBootstrap:
+    def test_the_same_seed_gives_the_same_intervals(self):
+        human, judge, questions = simulated()
+        runs = [agreement(human, judge, clusters=questions, rng=np.random.default_rng(seed)) for seed in (1, 1, 2)]
+        assert runs[0] == runs[1]
+        assert runs[0] != runs[2]
+
+    def test_no_resamples_asked_for(self):
+        assert agreement([1, 2], [1, 3], resamples=0).estimates["mean_error"].reason == "no resamples were asked for"
+
+    def test_intervals_hold_the_value_and_grow_with_confidence(self):
+        human, judge, questions = simulated()
+        wide, narrow = (agreement(human, judge, clusters=questions, confidence=share) for share in (0.99, 0.5))
+        for name in STATISTICS:
+            outer, inner = wide.estimates[name], narrow.estimates[name]
+            assert outer.low < inner.low < inner.value < inner.high < outer.high
+
+    def test_a_resample_is_what_a_loop_over_questions_gives(self):
+        # The same draws, done by hand: concatenate the rows of the drawn questions and ask scipy.
+        human, judge, questions = simulated(rows=120, questions=30)
+        names = list(dict.fromkeys(questions))
+        picks = np.random.default_rng(7).integers(len(names), size=(50, len(names)))
+        rows = [[np.flatnonzero(np.array(questions) == names[pick]) for pick in draw] for draw in picks]
+        taus = [stats.kendalltau(human[np.concatenate(one)], judge[np.concatenate(one)])[0] for one in rows]
+        found = agreement(human, judge, clusters=questions, resamples=50, rng=np.random.default_rng(7))
+        estimate = found.estimates["kendall_tau_b"]
+        assert (estimate.low, estimate.high) == pytest.approx(tuple(np.quantile(taus, [0.025, 0.975])))
+
+    def test_an_interval_needs_most_resamples_to_be_defined(self):
+        # Of two questions one has constant ratings; a quarter of all resamples hold that one twice, and no variation.
+        found = agreement([1, 1, 2, 3], [1, 1, 3, 2], clusters=["a", "a", "b", "b"], resamples=400)
+        assert "resamples only" in found.estimates["pearson"].reason
+        assert math.isfinite(found.estimates["pearson"].value)
+        assert found.estimates["mean_error"].reason is None
+
+    @settings(deadline=None)
+    @given(st.integers(0, 3))
+    def test_batches_change_nothing(self, seed):
+        human, judge, questions = simulated(seed=seed)
+        whole = agreement(human, judge, clusters=questions, resamples=64)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("culture_tasks.metrics.rating_tables._BATCH_CELLS", 500)
+            assert agreement(human, judge, clusters=questions, resamples=64) == whole
+
+    def test_coverage_on_data_with_known_truth(self):
+        # Four responses a question. human = 3 + u, u uniform on -2..2 (variance 2); judge = human + d, d the question's
+        # own offset, uniform on 0, 1, 2 (mean 1, variance 2/3). True mean error 1; true r = sqrt(2 / (2 + 2/3)).
+        truth = {"mean_error": 1.0, "pearson": math.sqrt(2 / (2 + 2 / 3))}
+        rng = np.random.default_rng(11)
+        held = {(name, clustered): 0 for name in truth for clustered in (True, False)}
+        trials, questions = 200, np.repeat(np.arange(60), 4)
+        for _ in range(trials):
+            human = 3.0 + rng.integers(-2, 3, size=questions.size)
+            judge = human + rng.integers(0, 3, size=60)[questions]
+            for clustered in (True, False):
+                clusters = questions.tolist() if clustered else None
+                found = agreement(human, judge, clusters=clusters, resamples=200, rng=rng).estimates
+                for name, value in truth.items():
+                    held[name, clustered] += found[name].low <= value <= found[name].high
+        assert 0.90 <= held["mean_error", True] / trials <= 0.99
+        assert 0.90 <= held["pearson", True] / trials <= 0.99
+        # Taking the four responses of a question for independent halves the interval: far below 95 %.
+        assert held["mean_error", False] / trials < 0.80
