@@ -32,6 +32,7 @@ _IN_TITLE: tuple[tuple[Statistic, str], ...] = (
     ("mean_error", "mean error"),
 )
 _JITTER = 0.32
+_MOST_POINTS = 3_000
 _MOST_LANGUAGES = len(_STYLES)
 
 
@@ -51,25 +52,19 @@ def scatter(comparison: Comparison, languages: Sequence[str], scale: Scale) -> F
         scale: The rubric's scale.
     """
     first, second, rated = complete_pairs(comparison.first.ratings, comparison.second.ratings)
-    figure, axes = _figure(comparison, scale)
-    spread = np.random.default_rng(0).uniform(-_JITTER, _JITTER, size=(2, first.size))
     labels = np.array(_merged(languages), dtype=object)[rated]
-    size = float(np.clip(6_000 / max(first.size, 1), 3, 28))
-    for label, (colour, marker) in zip(dict.fromkeys(sorted(labels)), _STYLES, strict=False):
-        there = labels == label
-        axes.scatter(
-            first[there] + spread[0][there],
-            second[there] + spread[1][there],
-            s=size,
-            c=colour,
-            marker=marker,
-            alpha=0.55,
-            linewidths=0.4,
-            rasterized=True,
-            label=f"{_ascii(label)} (n={np.count_nonzero(there)})",
-        )
+    figure, axes = _figure(comparison, scale)
+    rng = np.random.default_rng(0)
+    shown = rng.permutation(first.size)[:_MOST_POINTS]
+    points = np.stack([first, second])[:, shown] + rng.uniform(-_JITTER, _JITTER, size=(2, shown.size))
+    size = float(np.clip(20_000 / max(shown.size, 1), 6, 28))
+    for label, (colour, marker) in zip(sorted(set(labels)), _STYLES, strict=False):
+        style = {"s": size, "c": colour, "marker": marker, "alpha": 0.6, "linewidths": 0.4, "rasterized": True}
+        name = f"{_ascii(label)} (n={np.count_nonzero(labels == label)})"
+        axes.scatter(*points[:, labels[shown] == label], label=name, **style)
     axes.plot(scale, scale, color="0.4", linewidth=1, linestyle="--", label="equal ratings", zorder=0)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, markerscale=1.0 if size > 12 else 2.0)
+    drawn = f"{shown.size} shown,\ndrawn at random" if shown.size < first.size else None
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, title=drawn, markerscale=1.5)
     return figure
 
 
