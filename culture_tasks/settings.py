@@ -10,6 +10,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
@@ -31,6 +33,8 @@ _FIELD_OF_VARIABLE = {
     "CULTURE_TASKS_LANGUAGES": "languages",
     "OPENAI_API_KEY": "openai_api_key",
     "OPENAI_BASE_URL": "openai_base_url",
+    "OPENAI_ORG_ID": "openai_organization",
+    "OPENAI_PROJECT_ID": "openai_project",
     "AZURE_OPENAI_ENDPOINT": "azure_endpoint",
     "AZURE_OPENAI_API_KEY": "azure_api_key",
     "OPENAI_API_VERSION": "openai_api_version",
@@ -54,6 +58,8 @@ class Settings(BaseModel):
         languages: Languages that the evaluated model supports officially; None means all.
         openai_api_key: Key for the judge's endpoint.
         openai_base_url: The judge's endpoint, if it isn't OpenAI's own.
+        openai_organization: Organization to bill, for keys that belong to several.
+        openai_project: Project to bill.
         azure_endpoint: Azure OpenAI resource to use as the judge's endpoint.
         azure_api_key: Key of that resource.
         openai_api_version: API version, needed by Azure.
@@ -73,6 +79,8 @@ class Settings(BaseModel):
     languages: tuple[str, ...] | None = None
     openai_api_key: SecretStr | None = None
     openai_base_url: str | None = None
+    openai_organization: str | None = None
+    openai_project: str | None = None
     azure_endpoint: str | None = None
     azure_api_key: SecretStr | None = None
     openai_api_version: str | None = None
@@ -113,6 +121,14 @@ class Settings(BaseModel):
         """Folder of local data with ``~`` resolved, or None."""
         return None if self.data is None else self.data.expanduser()
 
+    @staticmethod
+    def proxy_for(url: str) -> str | None:
+        """Returns the proxy that ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY`` name for a URL, or None."""
+        parts = urlsplit(url)
+        if proxy_bypass(parts.hostname or ""):
+            return None
+        return getproxies().get(parts.scheme)
+
     @property
     def has_endpoint(self) -> bool:
         """Whether a key or a base URL says that a judge's endpoint can be asked."""
@@ -121,7 +137,9 @@ class Settings(BaseModel):
 
 def _refuse_unknown_names(variables: Mapping[str, str]) -> None:
     unknown = sorted(
-        name for name in variables if name.startswith(("CULTURE_JUDGE", "CULTURE_TASKS")) and name not in _FIELD_OF_VARIABLE
+        name
+        for name in variables
+        if name.startswith(("CULTURE_JUDGE", "CULTURE_TASKS")) and name not in _FIELD_OF_VARIABLE
     )
     if unknown:
         known = [name for name in _FIELD_OF_VARIABLE if name.startswith(_PREFIX)]

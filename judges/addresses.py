@@ -1,0 +1,111 @@
+"""Where a judge's endpoint is, how it is authorised, and what of that may be shown."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
+
+from pydantic import SecretStr
+
+from culture_tasks.errors import SettingsError
+from culture_tasks.settings import Settings
+
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+# Shorter "secrets" are placeholders such as EMPTY or ollama, which a reply may hold of its own accord.
+_SHORTEST_SECRET = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A chat-completions endpoint.
+
+    Attributes:
+        url: Where to post; may hold secrets in its query.
+        headers: Headers that authorise.
+        shown: Base URL without user, password and query: the endpoint's name in identities, errors and the cache.
+        secrets: What must never be shown.
+    """
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False, hash=False)
+    shown: str
+    secrets: tuple[str, ...] = field(repr=False)
+
+    @property
+    def is_keyless_openai(self) -> bool:
+        """Whether this is OpenAI's own endpoint without a key, which can't work."""
+        return self.shown == OPENAI_BASE_URL and "Authorization" not in self.headers
+
+    def redacted(self, text: str) -> str:
+        """Returns the text without this endpoint's secrets."""
+        for secret in self.secrets:
+            if secret in text:
+                text = text.replace(secret, "***")
+        return text
+
+
+def address_of(settings: Settings, model: str) -> Address:
+    """Finds the endpoint that the settings name, by the rules of the ``openai`` package.
+
+    ``AZURE_OPENAI_ENDPOINT`` where it is set and ``OPENAI_BASE_URL`` isn't; else ``OPENAI_BASE_URL``, which is
+    OpenAI's own by default.
+
+    Raises:
+        SettingsError: If the address is no URL, or Azure's API version is missing.
+    """
+    if settings.azure_endpoint and not settings.openai_base_url:
+        return _azure(settings, model)
+    base = _split("OPENAI_BASE_URL", settings.openai_base_url or OPENAI_BASE_URL)
+    key = _plain(settings.openai_api_key)
+    headers = {
+        "Authorization": f"Bearer {key}" if key else None,
+        "OpenAI-Organization": settings.openai_organization,
+        "OpenAI-Project": settings.openai_project,
+    }
+    return _address(base, "/chat/completions", base.query, headers, key)
+
+
+def _azure(settings: Settings, model: str) -> Address:
+    if not settings.openai_api_version:
+        raise SettingsError("AZURE_OPENAI_ENDPOINT is set without OPENAI_API_VERSION: set it, such as 2024-10-21.")
+    base = _split("AZURE_OPENAI_ENDPOINT", settings.azure_endpoint or "")
+    key = _plain(settings.azure_api_key) or _plain(settings.openai_api_key)
+    path = f"/openai/deployments/{quote(model, safe='')}/chat/completions"
+    return _address(base, path, f"api-version={quote(settings.openai_api_version)}", {"api-key": key}, key)
+
+
+def _split(variable: str, url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url.strip())
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise SettingsError(
+            f"{variable} is not a URL such as {OPENAI_BASE_URL} or http://localhost:8000/v1. Correct it."
+        )
+    return parts
+
+
+def _address(base: SplitResult, path: str, query: str, headers: Mapping[str, str | None], key: str | None) -> Address:
+    host = base.netloc.rpartition("@")[2]
+    root = base.path.rstrip("/")
+    given = {name: value for name, value in headers.items() if value}
+    credentials = ""
+    if base.username is not None:
+        pair = f"{unquote(base.username)}:{unquote(base.password or '')}"
+        credentials = base64.b64encode(pair.encode()).decode()
+        given["Authorization"] = f"Basic {credentials}"
+    candidates = (key, credentials, base.password, unquote(base.password or ""), base.query)
+    return Address(
+        url=urlunsplit((base.scheme, host, root + path, query, "")),
+        headers=given,
+        shown=urlunsplit((base.scheme, host, root, "", "")),
+        secrets=tuple({secret for secret in candidates if secret and len(secret) >= _SHORTEST_SECRET}),
+    )
+
+
+def _plain(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret else None

@@ -1,0 +1,89 @@
+"""One chat request and its raw reply: what is sent, how it is named in the cache, and what comes back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from culture_tasks.judges.rubrics import Message
+from culture_tasks.judges.verdicts import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """All that changes a judge's answer.
+
+    Attributes:
+        endpoint: Who is asked, without secrets: a base URL, or ``lm_eval:<backend>``.
+        model: Model name, or model arguments.
+        messages: Chat messages.
+        sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
+            :mod:`culture_tasks.judges.adaptations`), always the same ones.
+        sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
+    """
+
+    endpoint: str
+    model: str
+    messages: Sequence[Message]
+    sampling: Mapping[str, Any]
+    sample: int = 0
+
+    def key(self) -> bytes:
+        """SHA-256 of canonical JSON of the request: the name of its completion in the cache."""
+        return _digest([self.endpoint, self.model, self.messages, self.sampling, self.sample])
+
+    def body(self, sampling: Mapping[str, Any]) -> bytes:
+        """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""
+        content = {"model": self.model, "messages": self.messages, **sampling}
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A reply, not yet read.
+
+    Attributes:
+        text: What the judge wrote.
+        finish_reason: Why it stopped: ``stop``, ``length``, …
+        model: Model name that the endpoint reported.
+        usage: Tokens used.
+        sampling: Sampling parameters as sent.
+    """
+
+    text: str
+    finish_reason: str | None = None
+    model: str | None = None
+    usage: Usage = Usage()
+    sampling: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """No reply that could be read.
+
+    Attributes:
+        outcome: Whether the judge declined, or did not answer.
+        error: Why, in one line without secrets.
+    """
+
+    outcome: Literal["refused", "failed"]
+    error: str
+
+
+def subject_key(judge: Sequence[object], question: str, references: Sequence[str]) -> bytes:
+    """Names a question that a judge grades, whatever the response.
+
+    Args:
+        judge: Who grades and how: endpoint, model, rubric, prompt hash, sampling.
+        question: What the evaluated model was asked.
+        references: Answers that count as right.
+    """
+    return _digest([judge, question, references])[:16]
+
+
+def _digest(content: object) -> bytes:
+    text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,84 @@
+"""Judges behind an OpenAI-compatible endpoint (``openai:<model>``)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+
+from culture_tasks.judges.addresses import address_of
+from culture_tasks.judges.base import Judge
+from culture_tasks.judges.checking import check_endpoint
+from culture_tasks.judges.connections import Connection, connect, disconnect
+from culture_tasks.judges.jobs import EndpointJob, JudgedBy
+from culture_tasks.judges.progress import Progress
+from culture_tasks.judges.retries import RetryRule
+from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.tickets import PendingTicket
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
+from culture_tasks.settings import Settings
+
+_PERSISTENT = RetryRule()
+
+
+class EndpointJudge(Judge):
+    """Asks a model behind an OpenAI-compatible endpoint: OpenAI, Azure, ``vllm serve``, Ollama, ….
+
+    Args:
+        model: Model name, or Azure deployment.
+        settings: Where the endpoint is, and how it is used.
+        rule: How persistent to be with one request.
+
+    Raises:
+        SettingsError: If the endpoint's address is not allowed.
+    """
+
+    def __init__(self, model: str, settings: Settings, rule: RetryRule = _PERSISTENT) -> None:
+        self._address = address_of(settings, model)
+        self._settings = settings
+        self._rule = rule
+        delimiters = settings.judge_delimiters == "on"
+        self._by = JudgedBy(self._address.shown, model, delimiters=delimiters, ask_again=settings.judge_ask_again)
+        self._progress = Progress(f"judge {model}")
+        self._connection: Connection | None = None
+        self._lock = threading.Lock()
+
+    def identity(self, rubric: Rubric) -> JudgeIdentity:
+        """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far."""
+        sampling = self._connected().asker.adaptations(self._by.model).apply(rubric.sampling)
+        digest = rubric.prompt_sha256(delimiters=self._by.delimiters)
+        return JudgeIdentity("openai", self._by.model, self._by.endpoint, rubric.name, rubric.user, digest, sampling)
+
+    def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
+        """Asks for a verdict on one item; identical requests are asked once."""
+        connection = self._connected()
+        job = EndpointJob(self._by, rubric, item, self._progress, connection.asker.adaptations(self._by.model))
+        self._progress.submitted()
+        connection.submit(job)
+        return job.ticket
+
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]]) -> None:
+        """Asks the endpoint for one word, unless the cache knows every expected question, or it was asked before.
+
+        Without anything expected, nothing is known of what is needed, and the endpoint is asked.
+
+        Raises:
+            JudgeUnreachableError: If key, model or address are wrong, or nobody answers.
+        """
+        check_endpoint(self._connected(), self._address, self._by, list(expected))
+
+    def close(self) -> None:
+        """Gives up on what still waits and closes connections and cache, unless other judges use them."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            disconnect(connection)
+
+    def _connected(self) -> Connection:
+        connection = self._connection
+        if connection is not None and connection.pid == os.getpid():
+            return connection
+        with self._lock:
+            if self._connection is None or self._connection.pid != os.getpid():
+                self._connection = connect(self._address, self._settings, self._rule)
+            return self._connection

@@ -1,0 +1,91 @@
+"""From replies to a verdict, without any input or output: what to ask next, and what the replies add up to."""
+
+from __future__ import annotations
+
+from culture_tasks.judges.completions import Completion, Failure
+from culture_tasks.judges.rubrics import Message, Rubric
+from culture_tasks.judges.verdicts import JudgeItem, Usage, Verdict
+
+
+class Grading:
+    """One verdict in the making.
+
+    Ask for a completion of :attr:`messages` as fresh sample number :attr:`sample`, hand it to :meth:`take`, and go on
+    until there is a verdict. An unreadable reply is asked again with a reminder of the format.
+
+    Attributes:
+        rubric: How the item is graded.
+        item: What is graded.
+        messages: What to ask now.
+        sample: Number of the fresh sample.
+    """
+
+    __slots__ = ("_ask_again", "_attempts", "_first_messages", "_usage", "item", "messages", "rubric", "sample")
+
+    def __init__(self, rubric: Rubric, item: JudgeItem, *, delimiters: bool, ask_again: int) -> None:
+        self.rubric = rubric
+        self.item = item
+        self.messages: list[Message] = rubric.messages(item, delimiters=delimiters)
+        self.sample = 0
+        self._first_messages = self.messages
+        self._ask_again = ask_again
+        self._attempts = 0
+        self._usage = Usage()
+
+    def take(self, reply: Completion | Failure, model: str, attempts: int, *, cached: bool = False) -> Verdict | None:
+        """Takes a reply into account.
+
+        Args:
+            reply: The answer to :attr:`messages`.
+            model: Model name that was asked for.
+            attempts: How often the judge was asked for this reply in this run.
+            cached: Whether the reply was read from the cache.
+
+        Returns:
+            The verdict, or None where the judge is to be asked again.
+        """
+        self._attempts += attempts
+        if isinstance(reply, Failure):
+            return self._verdict_without_reply(reply)
+        self._usage = _sum(self._usage, reply.usage)
+        reading = self.rubric.read(reply.text)
+        if reading is None and self.sample < self._ask_again:
+            self._remind(reply.text)
+            return None
+        return Verdict(
+            "unparsable" if reading is None else "scored",
+            None if reading is None else float(reading.rating),
+            rationale=reply.text.strip() if reading is None else reading.rationale,
+            completion=reply.text,
+            error=_unreadable(reply) if reading is None else None,
+            usage=self._usage,
+            attempts=self._attempts,
+            asked_again=self.sample > 0,
+            cached=cached and self._attempts == 0,
+            reply_model=reply.model if reply.model != model else None,
+        )
+
+    def _remind(self, text: str) -> None:
+        # An endpoint may refuse an empty message: nothing to remind of, so the same question gets a fresh sample.
+        reminder = self.rubric.reminder_messages(text) if text.strip() else []
+        self.messages = [*self._first_messages, *reminder]
+        self.sample += 1
+
+    def _verdict_without_reply(self, failure: Failure) -> Verdict:
+        return Verdict(
+            failure.outcome,
+            error=failure.error,
+            usage=self._usage,
+            attempts=self._attempts,
+            asked_again=self.sample > 0,
+        )
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(one.prompt_tokens + other.prompt_tokens, one.completion_tokens + other.completion_tokens)
+
+
+def _unreadable(reply: Completion) -> str:
+    if reply.finish_reason == "length":
+        return "the reply was cut off at the largest number of tokens, before a rating that could be read"
+    return "the reply holds no rating that could be read"

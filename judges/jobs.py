@@ -1,0 +1,105 @@
+"""A verdict to be had from an endpoint, as the engine works it off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from culture_tasks.judges.adaptations import Adaptations
+from culture_tasks.judges.cache import Row
+from culture_tasks.judges.completions import ChatRequest, Completion, subject_key
+from culture_tasks.judges.engine import Answer
+from culture_tasks.judges.grading import Grading
+from culture_tasks.judges.progress import Progress
+from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.tickets import PendingTicket
+from culture_tasks.judges.verdicts import JudgeItem, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedBy:
+    """Who grades, and how, besides the rubric.
+
+    Attributes:
+        endpoint: The endpoint's name without secrets.
+        model: Model name as asked for.
+        delimiters: Whether texts to grade are wrapped in delimiters.
+        ask_again: How often an unreadable reply is asked again.
+    """
+
+    endpoint: str
+    model: str
+    delimiters: bool
+    ask_again: int
+
+    def subject(self, rubric: Rubric, item: JudgeItem) -> bytes:
+        """Names the item's question as graded by this judge, whatever the response."""
+        digest = rubric.prompt_sha256(delimiters=self.delimiters)
+        judge = [self.endpoint, self.model, rubric.name, digest, dict(rubric.sampling)]
+        return subject_key(judge, item.question, item.references)
+
+    def grading(self, rubric: Rubric, item: JudgeItem) -> Grading:
+        """Begins a verdict on the item."""
+        return Grading(rubric, item, delimiters=self.delimiters, ask_again=self.ask_again)
+
+    def request(self, grading: Grading) -> ChatRequest:
+        """Returns what a verdict needs to ask now."""
+        return ChatRequest(self.endpoint, self.model, grading.messages, grading.rubric.sampling, grading.sample)
+
+
+class EndpointJob:
+    """Asks for one verdict until its ticket is resolved. Prompts are made when the engine gets to it, not before."""
+
+    __slots__ = ("_adaptations", "_by", "_grading", "_item", "_key", "_progress", "_request", "_rubric", "ticket")
+
+    def __init__(
+        self, by: JudgedBy, rubric: Rubric, item: JudgeItem, progress: Progress, adaptations: Adaptations
+    ) -> None:
+        self.ticket = PendingTicket(progress)
+        self._by = by
+        self._rubric = rubric
+        self._item = item
+        self._progress = progress
+        self._adaptations = adaptations
+        self._grading: Grading | None = None
+        self._request: ChatRequest | None = None
+        self._key: bytes | None = None
+
+    @property
+    def request(self) -> ChatRequest:
+        """What to ask now."""
+        if self._request is None:
+            self._grading = self._grading or self._by.grading(self._rubric, self._item)
+            self._request = self._by.request(self._grading)
+        return self._request
+
+    @property
+    def key(self) -> bytes:
+        """Key of that request."""
+        if self._key is None:
+            self._key = self.request.key()
+        return self._key
+
+    def row(self, completion: Completion) -> Row:
+        """Returns a completion of that request as the cache keeps it."""
+        return Row(self.request, self.key, self._by.subject(self._rubric, self._item), self._rubric.name, completion)
+
+    def take(self, answer: Answer) -> bool:
+        """Takes an answer; False where there is another request to answer first."""
+        reply, meant = answer.reply, self.request.sampling
+        if isinstance(reply, Completion) and reply.sampling is not None and reply.sampling != meant:
+            self._adaptations.adopt(meant, reply.sampling)
+        assert self._grading is not None
+        verdict = self._grading.take(reply, self._by.model, answer.attempts, cached=answer.cached)
+        if verdict is None:
+            self._request = self._key = None
+            return False
+        self._resolve(verdict)
+        return True
+
+    def abandon(self, error: str) -> None:
+        """Ends without an answer, if it hasn't ended yet."""
+        self._resolve(Verdict("failed", error=error))
+
+    def _resolve(self, verdict: Verdict) -> None:
+        if self.ticket.resolve(verdict):
+            self._progress.given(verdict)
