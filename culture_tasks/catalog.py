@@ -9,6 +9,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal, get_args
 
+from culture_tasks.benchmarks.care import documents as care
+from culture_tasks.benchmarks.culturalvqa import documents as culturalvqa
+from culture_tasks.data.sources import Source
+
 Harness = Literal["lm_eval", "lmms_eval"]
 HARNESSES: tuple[Harness, ...] = get_args(Harness)
 
@@ -48,6 +52,7 @@ class TaskEntry:
         metric: Headline metric.
         about: What it measures, in a few words.
         datasets: Data sets that it loads (see :mod:`culture_tasks.harness.loading`).
+        sources: Where these come from.
         members: Tasks of a group.
     """
 
@@ -59,6 +64,7 @@ class TaskEntry:
     metric: str
     about: str
     datasets: tuple[str, ...]
+    sources: tuple[Source, ...]
     members: tuple[str, ...] = ()
 
 
@@ -84,23 +90,24 @@ _CARE_VARIANTS: tuple[tuple[str, str], ...] = (
     ("care_cot", "chain-of-thought prompt (Figure 9)"),
     ("care_en", "asked and graded in English (section 5.2)"),
 )
-_CARE_LANGUAGES = ("ar", "ja", "zh")
 
 
 def _culturalvqa() -> Iterator[TaskEntry]:
     for name, modality, about in _CULTURALVQA_VARIANTS:
-        yield TaskEntry(name, "task", "culturalvqa", modality, ("en",), "lave", about, (name,))
+        yield TaskEntry(name, "task", "culturalvqa", modality, ("en",), "lave", about, (name,), (culturalvqa.SOURCE,))
 
 
 def _care() -> Iterator[TaskEntry]:
     for variant, about in _CARE_VARIANTS:
         english = variant == "care_en"
-        members = tuple(f"{variant}_{language}" for language in _CARE_LANGUAGES)
-        data = tuple(f"{'care_en' if english else 'care'}_{language}" for language in _CARE_LANGUAGES)
-        asked = ("en",) if english else _CARE_LANGUAGES
-        yield TaskEntry(variant, "group", "care", "text", asked, "care_rating", about, data, members)
-        for name, language, one in zip(members, _CARE_LANGUAGES, data, strict=True):
-            yield TaskEntry(name, "task", "care", "text", ("en" if english else language,), "care_rating", about, (one,))
+        members = tuple(f"{variant}_{language}" for language in care.LANGUAGES)
+        data = tuple(f"{'care_en' if english else 'care'}_{language}" for language in care.LANGUAGES)
+        asked = ("en",) if english else care.LANGUAGES
+        sources = tuple(care.SOURCES[language] for language in care.LANGUAGES)
+        yield TaskEntry(variant, "group", "care", "text", asked, "care_rating", about, data, sources, members)
+        for name, language, one, source in zip(members, care.LANGUAGES, data, sources, strict=True):
+            languages = ("en" if english else language,)
+            yield TaskEntry(name, "task", "care", "text", languages, "care_rating", about, (one,), (source,))
 
 
 @cache

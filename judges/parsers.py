@@ -26,8 +26,12 @@ class Reading(NamedTuple):
 
 
 _EMPHASIS = r"[*_`'\"‘’“”]{0,4}"
-_LAVE = re.compile(rf"\brating{_EMPHASIS}[ \t]{{0,4}}={_EMPHASIS}[ \t]{{0,4}}{_EMPHASIS}([0-9][^\s,;:)\]}}]*)", re.IGNORECASE)
-_CARE = re.compile(rf"\brating{_EMPHASIS}[ \t]{{0,4}}:{_EMPHASIS}[ \t]{{0,4}}{_EMPHASIS}\[\[([^\[\]\n]{{0,40}})\]\]", re.IGNORECASE)
+_LAVE = re.compile(
+    rf"\brating{_EMPHASIS}[ \t]{{0,4}}={_EMPHASIS}[ \t]{{0,4}}{_EMPHASIS}([0-9][^\s,;:)\]}}]*)", re.IGNORECASE
+)
+_CARE = re.compile(
+    rf"\brating{_EMPHASIS}[ \t]{{0,4}}:{_EMPHASIS}[ \t]{{0,4}}{_EMPHASIS}\[\[([^\[\]\n]{{0,40}})\]\]", re.IGNORECASE
+)
 _TRAILING = ".!?*_`'\"‘’“”"
 
 

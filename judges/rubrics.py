@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypedDict
 
-from culture_tasks.errors import JudgeError, nearest
 from culture_tasks.judges.parsers import Reading, read_care, read_lave
 from culture_tasks.judges.prompts import delimited, load_prompt, shortened
 from culture_tasks.judges.verdicts import JudgeItem
+
+from culture_tasks.errors import JudgeError, nearest
 
 
 class Message(TypedDict):
@@ -138,4 +139,6 @@ def rubric_named(name: str) -> Rubric:
     try:
         return RUBRICS[name]
     except KeyError:
-        raise JudgeError(f"judges: no rubric {name!r}.{nearest(name, RUBRICS)} Known are {', '.join(RUBRICS)}.") from None
+        raise JudgeError(
+            f"judges: no rubric {name!r}.{nearest(name, RUBRICS)} Known are {', '.join(RUBRICS)}."
+        ) from None

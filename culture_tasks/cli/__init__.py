@@ -1,1 +1,1 @@
-"""The command line: one module a command."""
+"""The command ``culture-tasks``: one module a subcommand."""

@@ -89,7 +89,7 @@ def _read_hub(source: Source) -> Table:
     return from_dataset(data, source.name, source.image_column, local=False)
 
 
-def _load_dataset(source: Source, where: str) -> Any:  # noqa: ANN401 - datasets has no types
+def _load_dataset(source: Source, where: str) -> Any:
     import datasets
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -98,5 +98,6 @@ def _load_dataset(source: Source, where: str) -> Any:  # noqa: ANN401 - datasets
     except (OSError, ValueError, HfHubHTTPError, datasets.exceptions.DatasetsError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise DataUnavailableError(
-            f"{source.name}: can't be had from the Hub ({reason[0]:.200}). Check the connection and your access. {where}"
-        ) from error
+            f"{source.name}: can't be had from the Hub ({reason[0]:.200}). "
+            f"Check the connection and your access. {where}"
+        ) from None

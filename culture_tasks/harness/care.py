@@ -9,7 +9,7 @@ from culture_tasks.benchmarks.care.categories import CATEGORIES, category_of, ru
 from culture_tasks.benchmarks.care.documents import SCOPES, CareDoc
 from culture_tasks.harness.filters import responses_of
 from culture_tasks.harness.judged import JudgedDocument, Subject
-from culture_tasks.harness.metric_lists import Harness, Metric, judged_metrics, judged_results
+from culture_tasks.harness.metric_lists import Metric, judged_metrics, judged_results
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
 
@@ -20,17 +20,16 @@ values such as 5.331 that are fractions of the number of questions, and of no ot
 GROUPS = (*CATEGORIES, *SCOPES)
 
 
-def metrics(harness: Harness) -> list[Metric]:
+def metrics() -> list[Metric]:
     """Returns the metric list of a CARE task."""
-    return judged_metrics(harness, METRIC, GROUPS)
+    return judged_metrics(METRIC, GROUPS)
 
 
-def results(harness: Harness, doc: CareDoc, responses: Sequence[Any]) -> dict[str, Any]:
+def results(doc: CareDoc, responses: Sequence[Any]) -> dict[str, Any]:
     """Submits a document's responses to the judge and returns its records."""
-    texts = responses_of(responses)
-    document = JudgedDocument(_subject(doc), texts)
+    document = JudgedDocument(_subject(doc), responses_of(responses))
     groups = {group: group in (doc["category"], doc["scope"]) for group in GROUPS}
-    return judged_results(harness, METRIC, document, groups, len(texts))
+    return judged_results(METRIC, document, groups)
 
 
 def expected(docs: Sequence[CareDoc]) -> Iterator[tuple[Rubric, JudgeItem]]:

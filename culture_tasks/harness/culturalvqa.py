@@ -14,7 +14,7 @@ from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
 from culture_tasks.harness.filters import responses_of
 from culture_tasks.harness.judged import JudgedDocument, Subject
-from culture_tasks.harness.metric_lists import Harness, Metric, judged_metrics, judged_results
+from culture_tasks.harness.metric_lists import Metric, judged_metrics, judged_results
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.rubrics import RUBRICS, Rubric
 from culture_tasks.judges.verdicts import JudgeItem
@@ -29,16 +29,16 @@ SUBMISSION = "predictions_for_submission"
 _log = logging.getLogger(__name__)
 
 
-def metrics(harness: Harness) -> list[Metric]:
+def metrics() -> list[Metric]:
     """Returns the metric list of a CulturalVQA task."""
     return [
-        *judged_metrics(harness, METRIC, GROUPS),
+        *judged_metrics(METRIC, GROUPS),
         {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True},
         {"metric": SUBMISSION, "aggregation": write_submission, "higher_is_better": True},
     ]
 
 
-def results(harness: Harness, doc: CulturalVqaDoc, responses: Sequence[Any]) -> dict[str, Any]:
+def results(doc: CulturalVqaDoc, responses: Sequence[Any]) -> dict[str, Any]:
     """Returns a document's records; without reference answers, the prediction for a submission file and no score."""
     texts = responses_of(responses)
     if not doc["references"]:
@@ -46,7 +46,7 @@ def results(harness: Harness, doc: CulturalVqaDoc, responses: Sequence[Any]) -> 
     document = JudgedDocument(_subject(doc), texts)
     groups = {group: group in (doc["country"], doc["facet"]) for group in GROUPS}
     matches = [exact_match(_answer(text), doc["references"]) for text in texts]
-    judged = judged_results(harness, METRIC, document, groups, len(texts))
+    judged = judged_results(METRIC, document, groups)
     return judged | {"exact_match": sum(matches) / len(matches)}
 
 
@@ -57,7 +57,7 @@ def expected(docs: Sequence[CulturalVqaDoc]) -> Iterator[tuple[Rubric, JudgeItem
             yield RUBRICS["lave"], JudgeItem(doc["question"], tuple(doc["references"]), "")
 
 
-def write_submission(records: Iterable[Mapping[str, str]], args: Any = None) -> int:  # noqa: ANN401 - a harness's namespace
+def write_submission(records: Iterable[Mapping[str, str]], args: Any = None) -> int:
     """Writes the predictions of a run whose answers are withheld, and says where.
 
     Args:

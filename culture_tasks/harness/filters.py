@@ -15,7 +15,7 @@ class KeepAll:
     def __init__(self, **_: object) -> None:
         """Takes no arguments; the harnesses pass none or a few of their own."""
 
-    def apply(self, resps: Iterable[Sequence[str]], docs: Any) -> list[list[str]]:  # noqa: ANN401, ARG002
+    def apply(self, resps: Iterable[Sequence[str]], docs: Any) -> list[list[str]]:  # noqa: ARG002
         """Returns the responses as they are."""
         return [list(responses) for responses in resps]
 

@@ -73,16 +73,28 @@ class JudgedDocument:
             "references": list(self._subject.references),
             "judge": self.identity.to_json(),
         }
-        return PendingRecord(known, lambda: {"runs": self._runs(), **self._summary()})
+        return PendingRecord(known, lambda: {"runs": self._run_fields(), **self._summary()})
 
-    def view(self) -> PendingRecord:
-        """Returns the little that an aggregation needs, for metrics over a part of the documents."""
+    def scores(self) -> PendingRecord:
+        """Returns the little that a mean over a part of the documents needs."""
         return PendingRecord({"id": self._subject.about.get("id")}, self._summary)
+
+    def outcomes(self) -> PendingRecord:
+        """Returns how the verdicts ended, without a score."""
+        return PendingRecord({"id": self._subject.about.get("id")}, lambda: {"outcomes": self._counts()})
+
+    @property
+    def runs(self) -> int:
+        """Number of responses to the document."""
+        return len(self._responses)
+
+    def _counts(self) -> dict[str, int]:
+        return dict(Counter(verdict.outcome for verdict in self._verdicts))
 
     def _summary(self) -> dict[str, Any]:
         scores = [self._score(verdict) for verdict in self._verdicts]
         scored = [score for score in scores if score is not None]
-        summary: dict[str, Any] = {"outcomes": dict(Counter(verdict.outcome for verdict in self._verdicts))}
+        summary: dict[str, Any] = {"outcomes": self._counts()}
         if scored:
             summary["score"] = sum(scored) / len(scored)
         if len(scores) > 1:
@@ -92,7 +104,7 @@ class JudgedDocument:
     def _score(self, verdict: Verdict) -> float | None:
         return None if verdict.score is None else self._subject.score(verdict.score)
 
-    def _runs(self) -> list[dict[str, Any]]:
+    def _run_fields(self) -> list[dict[str, Any]]:
         return [
             {"prediction": response, **_verdict_fields(verdict)}
             for response, verdict in zip(self._responses, self._verdicts, strict=True)
@@ -108,6 +120,8 @@ def _verdict_fields(verdict: Verdict) -> dict[str, Any]:
         "asked_again": verdict.asked_again or None,
         "completion": verdict.completion if verdict.outcome == "unparsable" else None,
     }
-    fields.update({name: storable(value) if isinstance(value, str) else value for name, value in optional.items() if value})
+    fields.update(
+        {name: storable(value) if isinstance(value, str) else value for name, value in optional.items() if value}
+    )
     fields["tokens"] = [verdict.usage.prompt_tokens, verdict.usage.completion_tokens]
     return fields

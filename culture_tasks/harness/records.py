@@ -41,7 +41,7 @@ class PendingRecord(dict[str, Any]):
                 super().update(rest)
                 self._finish = None
 
-    def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - JSON data
+    def __getitem__(self, key: str) -> Any:
         self._complete()
         return super().__getitem__(key)
 
@@ -71,7 +71,7 @@ class PendingRecord(dict[str, Any]):
         self._complete()
         return dict, (dict(super().items()),)
 
-    def get(self, key: str, default: Any = None) -> Any:  # noqa: ANN401 - JSON data
+    def get(self, key: str, default: Any = None) -> Any:
         """Completes the record and gets a value."""
         self._complete()
         return super().get(key, default)

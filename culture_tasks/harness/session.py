@@ -39,7 +39,7 @@ def renew_session() -> Session:
     Raises:
         SettingsError: If a variable has a value that is not allowed.
     """
-    global _current  # noqa: PLW0603 - the harness leaves no other way to reach the hooks
+    global _current
     session = Session(Settings.from_environment())
     with _lock:
         _current = session

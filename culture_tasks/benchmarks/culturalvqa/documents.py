@@ -77,7 +77,7 @@ class Questions:
     folder: Path
 
 
-def _as_list(value: Any) -> Any:  # noqa: ANN401 - raw data
+def _as_list(value: Any) -> Any:
     """Turns what releases and CSV files write for a list into one: a list, its JSON or Python form, or one text."""
     if value is None:
         return []

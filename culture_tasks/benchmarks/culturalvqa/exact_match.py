@@ -17,11 +17,42 @@ _NUMBERS: Mapping[str, str] = {
         ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     )
 } | {"none": "0"}
-_BARE_CONTRACTIONS = (
-    "ain't aren't can't couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't shouldn't "
-    "wasn't weren't won't wouldn't could've might've should've would've they're they've you're you've let's that's "
-    "there's what's where's who's it's"
-).split()
+_BARE_CONTRACTIONS = [
+    "ain't",
+    "aren't",
+    "can't",
+    "couldn't",
+    "didn't",
+    "doesn't",
+    "don't",
+    "hadn't",
+    "hasn't",
+    "haven't",
+    "isn't",
+    "mightn't",
+    "mustn't",
+    "needn't",
+    "shouldn't",
+    "wasn't",
+    "weren't",
+    "won't",
+    "wouldn't",
+    "could've",
+    "might've",
+    "should've",
+    "would've",
+    "they're",
+    "they've",
+    "you're",
+    "you've",
+    "let's",
+    "that's",
+    "there's",
+    "what's",
+    "where's",
+    "who's",
+    "it's",
+]
 _CONTRACTIONS: Mapping[str, str] = {
     word.replace("'", ""): word for word in _BARE_CONTRACTIONS if word not in ("it's", "won't", "let's")
 }

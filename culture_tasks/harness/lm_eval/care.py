@@ -22,7 +22,7 @@ text_plain = partial(render, "plain")
 text_roleplay = partial(render, "roleplay")
 text_cot = partial(render, "cot")
 
-metric_list = care.metrics("lm_eval")
+metric_list = care.metrics()
 
 
 def target(doc: CareDoc) -> str:
@@ -32,4 +32,4 @@ def target(doc: CareDoc) -> str:
 
 def process_results(doc: CareDoc, results: Sequence[Any]) -> dict[str, Any]:
     """Returns a document's records."""
-    return care.results("lm_eval", doc, results)
+    return care.results(doc, results)

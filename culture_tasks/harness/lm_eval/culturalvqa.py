@@ -24,7 +24,7 @@ dataset_blind = custom_dataset("culturalvqa_blind")
 dataset_country = custom_dataset("culturalvqa_country")
 dataset_lens = custom_dataset("culturalvqa_lens")
 
-metric_list = culturalvqa.metrics("lm_eval")
+metric_list = culturalvqa.metrics()
 
 
 def _without_placeholder(text: str) -> str:
@@ -56,7 +56,7 @@ def image(doc: dict[str, Any]) -> list[Any]:
     return [doc["image"].convert("RGB")]
 
 
-def images_fewshot(doc: Any) -> list[Any]:  # noqa: ANN401 - a document with its image
+def images_fewshot(doc: Any) -> list[Any]:
     """Returns the examples' images, then the question's."""
     return [*example_images(doc), *image(doc)]
 
@@ -68,4 +68,4 @@ def target(doc: CulturalVqaDoc) -> list[str]:
 
 def process_results(doc: CulturalVqaDoc, results: Sequence[Any]) -> dict[str, Any]:
     """Returns a document's records."""
-    return culturalvqa.results("lm_eval", doc, results)
+    return culturalvqa.results(doc, results)

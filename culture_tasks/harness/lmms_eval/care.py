@@ -23,7 +23,7 @@ text_plain = partial(render, "plain")
 text_roleplay = partial(render, "roleplay")
 text_cot = partial(render, "cot")
 
-metric_list = care.metrics("lmms_eval")
+metric_list = care.metrics()
 
 
 def _messages(prompt: Prompt, doc: CareDoc) -> list[dict[str, Any]]:
@@ -42,4 +42,4 @@ def target(doc: CareDoc) -> str:
 
 def process_results(doc: CareDoc, results: Sequence[Any]) -> dict[str, Any]:
     """Returns a document's records."""
-    return care.results("lmms_eval", doc, results)
+    return care.results(doc, results)

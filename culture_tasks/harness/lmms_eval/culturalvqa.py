@@ -19,7 +19,7 @@ docs_blind = documents("culturalvqa_blind")
 docs_country = documents("culturalvqa_country")
 docs_lens = documents("culturalvqa_lens")
 
-metric_list = culturalvqa.metrics("lmms_eval")
+metric_list = culturalvqa.metrics()
 
 text_vlm = partial(render, "vlm")
 text_blind = partial(render, "blind")
@@ -36,17 +36,17 @@ messages_country = partial(_text_messages, "country")
 messages_lens = partial(_text_messages, "lens")
 
 
-def visuals(doc: Any) -> list[Any]:  # noqa: ANN401 - a document with its image
+def visuals(doc: Any) -> list[Any]:
     """Returns the question's image."""
     return [doc["image"].convert("RGB")]
 
 
-def messages_vlm(doc: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a document with its image
+def messages_vlm(doc: Any) -> list[dict[str, Any]]:
     """Returns the image and the prompt of Appendix H."""
     return user_message([image_part(visuals(doc)[0]), text_part(render("vlm", doc))])
 
 
-def visuals_fewshot(doc: Any) -> list[Any]:  # noqa: ANN401 - a document with its image
+def visuals_fewshot(doc: Any) -> list[Any]:
     """Returns the examples' images, then the question's."""
     return [*example_images(doc), *visuals(doc)]
 
@@ -58,7 +58,7 @@ def text_fewshot(doc: CulturalVqaDoc) -> str:
     return "\n".join([instruction(), *shown, f"Image {len(examples) + 1}:\n{doc['question']}"])
 
 
-def messages_fewshot(doc: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a document with its image
+def messages_fewshot(doc: Any) -> list[dict[str, Any]]:
     """Returns the prompt of Appendix I: examples of image, question and answer, then image and question."""
     parts: list[Part] = [text_part(instruction())]
     for image, example in zip(example_images(doc), examples_of(doc), strict=True):
@@ -73,4 +73,4 @@ def target(doc: CulturalVqaDoc) -> list[str]:
 
 def process_results(doc: CulturalVqaDoc, results: Sequence[Any]) -> dict[str, Any]:
     """Returns a document's records."""
-    return culturalvqa.results("lmms_eval", doc, results)
+    return culturalvqa.results(doc, results)

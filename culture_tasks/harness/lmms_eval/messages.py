@@ -26,6 +26,6 @@ def user_message(parts: Iterable[Part]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": list(parts)}]
 
 
-def no_images(doc: Any) -> Sequence[Image]:  # noqa: ANN401, ARG001 - any document
+def no_images(doc: Any) -> Sequence[Image]:  # noqa: ARG001 - any document
     """Returns no images: the ``doc_to_visual`` of text-only tasks."""
     return []

@@ -1,7 +1,7 @@
 """What lmms-eval loads through its entry points: makes our tasks known to it.
 
-lmms-eval has entry points for models, which it loads before it builds its task index, and none for tasks. So the hook of
-a model entry point extends two methods of its ``TaskManager``: ``initialize_tasks``, to add our tasks to the index, and
+lmms-eval has entry points for models, which it loads before it builds its task index, and none for tasks. So the hook
+of a model entry point extends two methods of its ``TaskManager``: ``initialize_tasks``, to add our tasks to the index, and
 ``load_task_or_group``, to check the data and the judge of what was asked for once, before anything else. Both call the
 original.
 """
@@ -36,7 +36,7 @@ def register() -> list[Any]:
 
 def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     @functools.wraps(original)
-    def initialize_tasks(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+    def initialize_tasks(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         index = original(self, *args, **kwargs)
         return {**task_index(), **index}
 
@@ -45,7 +45,7 @@ def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., di
 
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def load_task_or_group(self: Any, task_list: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def load_task_or_group(self: Any, task_list: Any = None, *args: Any, **kwargs: Any) -> Any:
         names = [task_list] if isinstance(task_list, str) else list(task_list or [])
         check_before_inference(name for name in names if isinstance(name, str))
         return original(self, task_list, *args, **kwargs)
@@ -60,7 +60,11 @@ def task_index() -> dict[str, dict[str, Any]]:
 
 def _index_entry(entry: TaskEntry) -> dict[str, Any]:
     path = str(task_file(entry, "lmms_eval"))
-    return {"type": "group", "task": -1, "yaml_path": path} if entry.kind == "group" else {"type": "task", "yaml_path": path}
+    return (
+        {"type": "group", "task": -1, "yaml_path": path}
+        if entry.kind == "group"
+        else {"type": "task", "yaml_path": path}
+    )
 
 
 def check_before_inference(names: Iterable[str]) -> None:

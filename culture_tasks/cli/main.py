@@ -1,0 +1,53 @@
+"""Entry point of the command ``culture-tasks``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import sys
+from collections.abc import Sequence
+
+from culture_tasks import __version__
+from culture_tasks.errors import CultureTasksError
+
+_COMMANDS = ("tasks", "include_path", "lm_eval", "agreement")
+"""Modules of this package; each has ``register(subparsers)`` and sets ``handler`` on its parser."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Returns the parser of the whole command."""
+    parser = argparse.ArgumentParser(prog="culture-tasks", description="Cultural benchmarks for lm-eval and lmms-eval.")
+    parser.add_argument("--version", action="version", version=f"culture-tasks {__version__}")
+    parser.add_argument("-v", "--verbose", action="store_true", help="say more about what is done")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name in _COMMANDS:
+        importlib.import_module(f"culture_tasks.cli.{name}").register(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: Command line without the program's name; None means the process's own.
+
+    Returns:
+        Exit status: 0 for success, 1 for an error that was explained on standard error.
+    """
+    parser = build_parser()
+    options, rest = parser.parse_known_args(arguments)
+    if rest and not getattr(options, "passes_on", False):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(levelname)s: %(message)s")
+    try:
+        return int(options.handler(options))
+    except CultureTasksError as error:
+        print(f"culture-tasks: error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
