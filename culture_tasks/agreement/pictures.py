@@ -59,9 +59,9 @@ def scatter(comparison: Comparison, languages: Sequence[str], scale: Scale) -> F
     points = np.stack([first, second])[:, shown] + rng.uniform(-_JITTER, _JITTER, size=(2, shown.size))
     size = float(np.clip(20_000 / max(shown.size, 1), 6, 28))
     for label, (colour, marker) in zip(sorted(set(labels)), _STYLES, strict=False):
-        style = {"s": size, "c": colour, "marker": marker, "alpha": 0.6, "linewidths": 0.4, "rasterized": True}
         name = f"{_ascii(label)} (n={np.count_nonzero(labels == label)})"
-        axes.scatter(*points[:, labels[shown] == label], label=name, **style)
+        across, up = points[:, labels[shown] == label]
+        axes.scatter(across, up, size, colour, marker=marker, alpha=0.6, linewidths=0.4, rasterized=True, label=name)
     axes.plot(scale, scale, color="0.4", linewidth=1, linestyle="--", label="equal ratings", zorder=0)
     drawn = f"{shown.size} shown,\ndrawn at random" if shown.size < first.size else None
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, title=drawn, markerscale=1.5)

@@ -107,6 +107,7 @@ def test_alpha_against_the_krippendorff_package(level, raters):
     assert krippendorff_alpha(table, level).value == pytest.approx(expected, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(PAIRS)
 def test_alpha_of_two_raters_is_the_same_from_both_ways(pairs):
     human, judge = np.array(pairs, dtype=float).T
@@ -115,6 +116,7 @@ def test_alpha_of_two_raters_is_the_same_from_both_ways(pairs):
     assert (one.reason is None) == (other.reason is None)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 10), min_size=2, max_size=30), st.integers(2, 5))
 def test_identical_raters_agree_wholly(ratings, raters):
     found = krippendorff_alpha([ratings] * raters)
@@ -126,6 +128,7 @@ def test_identical_raters_agree_wholly(ratings, raters):
         assert kendall_tau_b(ratings, ratings).value == pytest.approx(1.0)
 
 
+@settings(deadline=None)
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_nothing_depends_on_the_order_of_responses(pairs, random):
     shuffled = random.sample(pairs, len(pairs))
@@ -136,6 +139,7 @@ def test_nothing_depends_on_the_order_of_responses(pairs, random):
         )
 
 
+@settings(deadline=None)
 @given(PAIRS)
 def test_ranges_and_symmetry(pairs):
     human, judge = zip(*pairs, strict=True)
@@ -148,6 +152,7 @@ def test_ranges_and_symmetry(pairs):
     assert abs(mean_error(human, judge).value) <= mean_absolute_error(human, judge).value + 1e-12
 
 
+@settings(deadline=None)
 @given(PAIRS)
 def test_ranks_alone_matter_to_the_ordinal_statistics(pairs):
     human, judge = np.array(pairs, dtype=float).T
@@ -206,6 +211,7 @@ def test_numbers_that_are_no_scale_give_a_reason():
     assert "not a rating scale" in krippendorff_alpha([many, many]).reason
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(-1e308, 1e308), st.floats(-1e308, 1e308)), max_size=8))
 def test_never_an_exception_or_an_infinity(pairs):
     human, judge = zip(*pairs, strict=True) if pairs else ((), ())

@@ -1,0 +1,47 @@
+import csv
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from culture_tasks.agreement.tables import as_markdown, as_text, csv_cell, markdown_cell, plain, write_csv
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "\n=1", "＝1"],
+)
+def test_a_text_like_a_formula_is_not_run(text):
+    assert csv_cell(text) == f"'{text}"
+
+
+def test_numbers_and_ordinary_texts_stay():
+    assert [csv_cell(value) for value in (-1.5, 3, None, "a-b", "")] == [-1.5, 3, None, "a-b", ""]
+
+
+def test_csv_survives_any_text(tmp_path):
+    path = tmp_path / "one.csv"
+    write_csv(path, ["=head"], [['a,"b"\nc\x00\ud800']])
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        assert list(csv.reader(file)) == [["'=head"], ['a,"b"\nc\ufffd\ufffd']]
+
+
+def test_markdown_shows_markup_as_it_is():
+    assert markdown_cell("[x](http://a) | <b> `c` *d*\n# e") == r"\[x\](http://a) \| \<b\> \`c\` \*d\* \# e"
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_a_cell_is_one_line_and_never_ends_its_column(text):
+    cell = markdown_cell(text)
+    assert len(cell.splitlines()) <= 1
+    assert cell.replace("\\\\", "").count("|") == cell.replace("\\\\", "").count("\\|")
+
+
+def test_marks_that_turn_the_direction_of_writing_are_dropped():
+    assert plain("a\u202eb\u2066c\x1b[31m") == "abc[31m"
+
+
+def test_tables():
+    assert as_text(["a", "bb"], [["文", "1"]]) == "a   bb\n--  --\n文  1"
+    assert as_markdown(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
