@@ -40,6 +40,14 @@ def coverage(records: Iterable[Record | None]) -> float:
     return sum(record["outcomes"].get("scored", 0) for record in concerned) / asked if asked else math.nan
 
 
+def coverage_stderr(records: Iterable[Record | None]) -> float:
+    """Standard error of :func:`coverage`: the square root of p (1 - p) / n over n verdicts; NaN without any."""
+    concerned = _concerned(records)
+    asked = sum(sum(record["outcomes"].values()) for record in concerned)
+    share = coverage(concerned)
+    return math.sqrt(share * (1.0 - share) / asked) if asked else math.nan
+
+
 def outcome_count(records: Iterable[Record | None], outcome: Outcome) -> int:
     """How many verdicts ended this way. Range 0 and up; for every outcome but ``scored``, 0 is best."""
     return sum(record["outcomes"].get(outcome, 0) for record in _concerned(records))

@@ -35,6 +35,7 @@ def judged_metrics(name: str, groups: Iterable[str]) -> list[Metric]:
         *_means(name, parts),
         *_means(f"{name}{LEXICAL}", parts),
         _metric(f"{name}_coverage", aggregation.coverage, "higher"),
+        _metric(f"{name}_coverage_stderr", aggregation.coverage_stderr, "lower"),
         *(
             _metric(f"{name}_{outcome}", partial(aggregation.outcome_count, outcome=outcome), "lower")
             for outcome in (*_COUNTED, "unjudged")
@@ -74,4 +75,4 @@ def judged_results(name: str, document: JudgedDocument, groups: Mapping[str, boo
     if document.runs > 1:
         results[f"{base}_run_sd"] = scores
     counted = (*_COUNTED, "unjudged") if document.identity.backend == "none" else _COUNTED
-    return results | {f"{name}_{part}": outcomes for part in ("coverage", *counted)}
+    return results | {f"{name}_{part}": outcomes for part in ("coverage", "coverage_stderr", *counted)}

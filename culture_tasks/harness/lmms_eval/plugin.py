@@ -1,9 +1,9 @@
 """What lmms-eval loads through its entry points: makes our tasks known to it.
 
 lmms-eval has entry points for models, which it loads before it builds its task index, and none for tasks. So the hook
-of a model entry point extends two methods of its ``TaskManager``: ``initialize_tasks``, to add our tasks to the index, and
-``load_task_or_group``, to check the data and the judge of what was asked for once, before anything else. Both call the
-original.
+of a model entry point extends two methods of its ``TaskManager``: ``initialize_tasks``, to add our tasks to the index,
+and ``load_task_or_group``, to check the data and the judge of what was asked for once, before anything else. Both call
+the original.
 """
 
 from __future__ import annotations
