@@ -1,0 +1,106 @@
+"""The closed vocabularies of CrossCult-KIBench, and how data may spell them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+Partition = Literal["en", "zh", "ar"]
+"""A language-culture partition (section 3.1): English in the U.S., Chinese in China, Arabic in the Arab region."""
+
+PARTITIONS: tuple[Partition, ...] = get_args(Partition)
+
+TARGETS: tuple[Partition, ...] = ("zh", "ar")
+"""Partitions that the single-insert setting inserts (section 3.1)."""
+
+LANGUAGE_NAMES: Mapping[Partition, str] = {"en": "English", "zh": "Chinese", "ar": "Arabic"}
+"""What Figure 9 calls the languages, and what the judge is told."""
+
+Topic = Literal["social", "religious", "ethical"]
+"""A topic of the World Values Survey (Table 1)."""
+
+TOPICS: tuple[Topic, ...] = get_args(Topic)
+
+TOPIC_NAMES: Mapping[Topic, str] = {
+    "social": "Social Values, Attitudes & Stereotypes",
+    "religious": "Religious Values",
+    "ethical": "Ethical Values and Norms",
+}
+"""How the paper writes the topics."""
+
+Setting = Literal["diagnostic", "single", "sequential", "retention"]
+"""What is done before a request: nothing, one insertion, all insertions of a chain, or the first few of them."""
+
+Role = Literal[
+    "diagnostic", "reliability", "generality", "cross_language_locality", "cross_scenario_locality", "locality"
+]
+"""What a request measures (section 3.2). ``locality`` is the sequential setting's, on other scenarios."""
+
+SINGLE_ROLES: tuple[Role, ...] = ("reliability", "generality", "cross_language_locality", "cross_scenario_locality")
+SEQUENTIAL_ROLES: tuple[Role, ...] = ("reliability", "generality", "locality")
+LOCALITY_ROLES: frozenset[Role] = frozenset(("cross_language_locality", "cross_scenario_locality", "locality"))
+"""Roles whose reference is what the model says without any insertion."""
+
+Order = tuple[Partition, Partition, Partition]
+
+ORIGINAL_ORDER: Order = ("en", "zh", "ar")
+"""Order of a sequential-insert chain (section 3.1)."""
+
+REORDERED: Order = ("ar", "zh", "en")
+"""Order of the supplementary chains (Appendix F.1)."""
+
+ORDERS: tuple[Order, ...] = (ORIGINAL_ORDER, REORDERED)
+
+Part = Literal["train", "single", "sequential"]
+"""A part of the scenarios (Table 1): training, single-insert test, sequential-insert test."""
+
+PARTS: tuple[Part, ...] = get_args(Part)
+
+_TOPIC_STEMS: Mapping[str, Topic] = {"social": "social", "religi": "religious", "ethic": "ethical"}
+_PARTITION_SPELLINGS: Mapping[str, Partition] = {
+    "english": "en",
+    "us": "en",
+    "usen": "en",
+    "chinese": "zh",
+    "china": "zh",
+    "chinazh": "zh",
+    "cn": "zh",
+    "arabic": "ar",
+    "arab": "ar",
+    "arabar": "ar",
+}
+_PART_SPELLINGS: Mapping[str, Part] = {
+    "train": "train",
+    "training": "train",
+    "singleinserttrain": "train",
+    "single": "single",
+    "singletest": "single",
+    "singleinsert": "single",
+    "singleinserttest": "single",
+    "sequential": "sequential",
+    "sequentialtest": "sequential",
+    "sequentialinsert": "sequential",
+    "sequentialinserttest": "sequential",
+}
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z]", "", text.casefold())
+
+
+def topic_of(text: str) -> Topic | None:
+    """Returns the topic that a text names by its first word (``Religious Values``), or None."""
+    letters = _letters(text)
+    return next((topic for stem, topic in _TOPIC_STEMS.items() if letters.startswith(stem)), None)
+
+
+def partition_of(text: str) -> Partition | None:
+    """Returns the partition that a text names by code or by language, or None."""
+    letters = _letters(text)
+    return next((code for code in PARTITIONS if letters == code), _PARTITION_SPELLINGS.get(letters))
+
+
+def part_of(text: str) -> Part | None:
+    """Returns the part of the data that a text names (``Single-insert / Test``), or None."""
+    return _PART_SPELLINGS.get(_letters(text))
