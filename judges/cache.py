@@ -53,7 +53,6 @@ class Row:
     """One completion on its way into the cache."""
 
     request: ChatRequest
-    key: bytes
     subject: bytes
     rubric: str
     completion: Completion
@@ -62,7 +61,7 @@ class Row:
         """Returns the row's columns."""
         request, reply, sampling = self.request, self.completion, self.completion.sampling
         return (
-            *(self.key, self.subject, request.endpoint, request.model, self.rubric, request.sample),
+            *(request.key, self.subject, request.endpoint, request.model, self.rubric, request.sample),
             *(reply.text, reply.finish_reason, reply.model, reply.usage.prompt_tokens, reply.usage.completion_tokens),
             *(None if sampling is None else json.dumps(sampling, sort_keys=True), time.time()),
         )

@@ -89,7 +89,7 @@ _NOTHING = _Call(lambda _: None, Future())
 
 
 def _answer(call: _Call, cache: VerdictCache) -> None:
-    if call is _NOTHING:
+    if call is _NOTHING or not call.future.set_running_or_notify_cancel():
         return
     try:
         result = call.function(cache)

@@ -12,7 +12,6 @@ from culture_tasks.judges.rubrics import Message
 from culture_tasks.judges.verdicts import Usage
 
 
-@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """All that changes a judge's answer.
 
@@ -23,22 +22,27 @@ class ChatRequest:
         sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
             :mod:`culture_tasks.judges.adaptations`), always the same ones.
         sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
+        key: SHA-256 of canonical JSON of all this: the name of the completion in the cache.
     """
 
-    endpoint: str
-    model: str
-    messages: Sequence[Message]
-    sampling: Mapping[str, Any]
-    sample: int = 0
+    __slots__ = ("_body", "endpoint", "key", "messages", "model", "sample", "sampling")
 
-    def key(self) -> bytes:
-        """SHA-256 of canonical JSON of the request: the name of its completion in the cache."""
-        return _digest([self.endpoint, self.model, self.messages, self.sampling, self.sample])
+    def __init__(
+        self, endpoint: str, model: str, messages: Sequence[Message], sampling: Mapping[str, Any], sample: int = 0
+    ) -> None:
+        self.endpoint = endpoint
+        self.model = model
+        self.messages = messages
+        self.sampling = sampling
+        self.sample = sample
+        self._body = _json({"model": model, "messages": messages, **sampling})
+        self.key = _digest(f"[{_json(endpoint)},{self._body},{sample}]")
 
     def body(self, sampling: Mapping[str, Any]) -> bytes:
         """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""
-        content = {"model": self.model, "messages": self.messages, **sampling}
-        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        if sampling == self.sampling:
+            return self._body.encode("utf-8")
+        return _json({"model": self.model, "messages": self.messages, **sampling}).encode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +85,11 @@ def subject_key(judge: Sequence[object], question: str, references: Sequence[str
         question: What the evaluated model was asked.
         references: Answers that count as right.
     """
-    return _digest([judge, question, references])[:16]
+    return _digest(_json([judge, question, references]))[:16]
 
 
-def _digest(content: object) -> bytes:
-    text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+
+def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

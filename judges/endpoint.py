@@ -46,7 +46,7 @@ class EndpointJudge(Judge):
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far."""
         sampling = self._connected().asker.adaptations(self._by.model).apply(rubric.sampling)
-        digest = rubric.prompt_sha256(delimiters=self._by.delimiters)
+        digest = self._by.prompt_sha256(rubric)
         return JudgeIdentity("openai", self._by.model, self._by.endpoint, rubric.name, rubric.user, digest, sampling)
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:

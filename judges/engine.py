@@ -44,11 +44,6 @@ class Job(Protocol):
         """What to ask now."""
         ...  # pragma: no cover
 
-    @property
-    def key(self) -> bytes:
-        """Key of that request."""
-        ...  # pragma: no cover
-
     def row(self, completion: Completion) -> Row:
         """Returns a completion of that request as the cache keeps it."""
         ...  # pragma: no cover
@@ -128,17 +123,17 @@ class Engine:
     async def _route(self, jobs: Iterable[Job]) -> None:
         """Sends each job its way: to follow an identical one, to an answer from the cache, or to the workers."""
         while leaders := [job for job in jobs if self._leads(job)]:
-            keys = [job.key for job in leaders]
+            keys = [job.request.key for job in leaders]
             found = await asyncio.wrap_future(self._cache.call(lambda cache, keys=keys: cache.get_many(keys)))
-            self._ready.extend(job for job in leaders if job.key not in found)
-            hits = [job for job in leaders if job.key in found]
-            jobs = [rest for job in hits for rest in self._settle(job, Answer(found[job.key], cached=True))]
+            self._ready.extend(job for job in leaders if job.request.key not in found)
+            hits = [job for job in leaders if job.request.key in found]
+            jobs = [rest for job in hits for rest in self._settle(job, Answer(found[job.request.key], cached=True))]
         self._start_workers()
 
     def _leads(self, job: Job) -> bool:
         """Whether no identical request is under way; one that is takes the job along."""
         try:
-            key = job.key
+            key = job.request.key
         except Exception as error:  # noqa: BLE001  # see _taken
             self._break_down(job, error)
             return False
@@ -150,7 +145,7 @@ class Engine:
 
     def _settle(self, leader: Job, answer: Answer) -> list[Job]:
         """Hands an answer to a job and its followers; returns those that have another request to answer."""
-        followers = self._followers.pop(leader.key)
+        followers = self._followers.pop(leader.request.key)
         rest = [] if self._taken(leader, answer) else [leader]
         shared = answer._replace(attempts=0)
         return rest + [job for job in followers if not self._taken(job, shared)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from culture_tasks.judges.adaptations import Adaptations
 from culture_tasks.judges.cache import Row
@@ -30,12 +30,18 @@ class JudgedBy:
     model: str
     delimiters: bool
     ask_again: int
+    _prompt_hashes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def subject(self, rubric: Rubric, item: JudgeItem) -> bytes:
         """Names the item's question as graded by this judge, whatever the response."""
-        digest = rubric.prompt_sha256(delimiters=self.delimiters)
-        judge = [self.endpoint, self.model, rubric.name, digest, dict(rubric.sampling)]
+        judge = [self.endpoint, self.model, rubric.name, self.prompt_sha256(rubric), rubric.sampling]
         return subject_key(judge, item.question, item.references)
+
+    def prompt_sha256(self, rubric: Rubric) -> str:
+        """Hash of all wording that the judge sees by this rubric, besides the item."""
+        if rubric.name not in self._prompt_hashes:
+            self._prompt_hashes[rubric.name] = rubric.prompt_sha256(delimiters=self.delimiters)
+        return self._prompt_hashes[rubric.name]
 
     def grading(self, rubric: Rubric, item: JudgeItem) -> Grading:
         """Begins a verdict on the item."""
@@ -49,7 +55,7 @@ class JudgedBy:
 class EndpointJob:
     """Asks for one verdict until its ticket is resolved. Prompts are made when the engine gets to it, not before."""
 
-    __slots__ = ("_adaptations", "_by", "_grading", "_item", "_key", "_progress", "_request", "_rubric", "ticket")
+    __slots__ = ("_adaptations", "_by", "_grading", "_item", "_progress", "_request", "_rubric", "ticket")
 
     def __init__(
         self, by: JudgedBy, rubric: Rubric, item: JudgeItem, progress: Progress, adaptations: Adaptations
@@ -62,7 +68,6 @@ class EndpointJob:
         self._adaptations = adaptations
         self._grading: Grading | None = None
         self._request: ChatRequest | None = None
-        self._key: bytes | None = None
 
     @property
     def request(self) -> ChatRequest:
@@ -72,16 +77,9 @@ class EndpointJob:
             self._request = self._by.request(self._grading)
         return self._request
 
-    @property
-    def key(self) -> bytes:
-        """Key of that request."""
-        if self._key is None:
-            self._key = self.request.key()
-        return self._key
-
     def row(self, completion: Completion) -> Row:
         """Returns a completion of that request as the cache keeps it."""
-        return Row(self.request, self.key, self._by.subject(self._rubric, self._item), self._rubric.name, completion)
+        return Row(self.request, self._by.subject(self._rubric, self._item), self._rubric.name, completion)
 
     def take(self, answer: Answer) -> bool:
         """Takes an answer; False where there is another request to answer first."""
@@ -91,7 +89,7 @@ class EndpointJob:
         assert self._grading is not None
         verdict = self._grading.take(reply, self._by.model, answer.attempts, cached=answer.cached)
         if verdict is None:
-            self._request = self._key = None
+            self._request = None
             return False
         self._resolve(verdict)
         return True
