@@ -1,0 +1,96 @@
+"""What every test gets: an environment of its own, no network, no state left by other tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import uuid
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = ("CULTURE_", "OPENAI_", "AZURE_")
+CACHES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "HF_ASSETS_CACHE", "HF_XET_CACHE", "HUGGINGFACE_HUB_CACHE")
+
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps away from the network and the user's caches. The libraries read these variables when first imported."""
+    for name in CACHES:
+        os.environ.pop(name, None)
+    config.hf_home = tempfile.mkdtemp(prefix="culture-tasks-hf-")
+    os.environ["HF_HOME"] = config.hf_home
+    os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(config.hf_home, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def isolated(tmp_path_factory):
+    """Takes the user's variables out of the environment, and closes and forgets what a test opened."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(OURS)]:
+            patch.delenv(name)
+        cache = tmp_path_factory.getbasetemp() / "verdicts" / f"{uuid.uuid4().hex}.sqlite3"
+        patch.setenv("CULTURE_JUDGE_CACHE", str(cache))
+        yield
+        _forget()
+
+
+def _forget():
+    """Resets what the process remembers, in those modules that a test has imported."""
+    if selection := sys.modules.get("culture_tasks.judges.selection"):
+        selection.close_judges()
+    if session := sys.modules.get("culture_tasks.harness.session"):
+        session._current = None
+    if loading := sys.modules.get("culture_tasks.harness.loading"):
+        loading._loaded.clear()
+
+
+@pytest.fixture(scope="session")
+def fixture_data() -> Path:
+    """The bundled synthetic data, as a folder for CULTURE_TASKS_DATA."""
+    return ROOT / "examples" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Excerpts of the real data, which are not part of the repository."""
+    return _beside_the_repository("data")
+
+
+@pytest.fixture(scope="session")
+def papers() -> Path:
+    """The texts of the papers, which are not part of the repository."""
+    return _beside_the_repository("papers")
+
+
+def _beside_the_repository(name: str) -> Path:
+    folder = ROOT.parent / "shared" / name
+    if not folder.is_dir():
+        pytest.skip(f"needs {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_lm(tmp_path_factory) -> Path:
+    """A language model with random weights."""
+    import tiny_models
+
+    return tiny_models.make_tiny_lm(tmp_path_factory.mktemp("tiny") / "lm")
+
+
+@pytest.fixture(scope="session")
+def tiny_vlm(tmp_path_factory) -> Path:
+    """A model of images and text with random weights."""
+    import tiny_models
+
+    return tiny_models.make_tiny_vlm(tmp_path_factory.mktemp("tiny") / "vlm")
