@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +34,7 @@ class Table:
         images: The image column as a one-column data set aligned with the rows; None where there is none.
         local: Whether the user's own file was read: then unknown columns are an error, not a remark.
         first_row: Number that messages give the first row; 2 in CSV, where the header is line 1.
+        places: Place of each row in the origin, from 0, where only some of its rows are here.
     """
 
     origin: str
@@ -41,10 +42,18 @@ class Table:
     images: datasets.Dataset | None = None
     local: bool = True
     first_row: int = 1
+    places: Sequence[int] | None = None
 
     def where(self, index: int) -> str:
         """Returns the origin and the number of a row, for messages."""
-        return f"{self.origin}, row {index + self.first_row}"
+        place = index if self.places is None else self.places[index]
+        return f"{self.origin}, row {place + self.first_row}"
+
+    def part(self, indices: Sequence[int]) -> Table:
+        """Returns some of the rows, in the order asked for; messages still give them their numbers in the origin."""
+        places = indices if self.places is None else [self.places[index] for index in indices]
+        images = None if self.images is None else self.images.select(indices)
+        return replace(self, rows=[self.rows[index] for index in indices], images=images, places=places)
 
 
 def read_file(path: Path, image_column: str | None = None) -> Table:
