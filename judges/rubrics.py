@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypedDict
 
+from culture_tasks.judges.json_verdicts import read_crosscult
 from culture_tasks.judges.parsers import Reading, read_care, read_lave
 from culture_tasks.judges.prompts import delimited, load_prompt, shortened
 from culture_tasks.judges.verdicts import JudgeItem
@@ -84,13 +85,12 @@ _DELIMITERS = "delimiters.v1"
 def _values(item: JudgeItem, delimiters: bool) -> dict[str, str]:
     question, response = shortened(item.question), shortened(item.response)
     references = [shortened(reference) for reference in item.references]
-    if not delimiters:
-        return {"question": question, "answer": "; ".join(references), "response": response}
-    return {
-        "question": delimited("question", question),
-        "answer": "\n".join(delimited("reference", reference) for reference in references),
-        "response": delimited("response", response),
-    }
+    answer = "; ".join(references)
+    if delimiters:
+        question, response = delimited("question", question), delimited("response", response)
+        answer = "\n".join(delimited("reference", reference) for reference in references)
+    own = {"question": question, "answer": answer, "response": response}
+    return own | {"language": item.language, "reference_answer": answer, "candidate_answer": response}
 
 
 def _care(name: str, figure: int) -> Rubric:
@@ -126,6 +126,18 @@ RUBRICS: Mapping[str, Rubric] = {
         _care("entities_opinion", 11),
         _care("norms_commonsense", 12),
         _care("literacy", 13),
+        Rubric(
+            name="crosscult",
+            system="crosscult_system.v1",
+            user="crosscult_user.v1",
+            reminder="crosscult_reminder.v1",
+            read=read_crosscult,
+            lowest=0,
+            highest=10,
+            model="gpt-5.4-mini",
+            sampling={"temperature": 0.0, "max_tokens": 256, "reasoning_effort": "none"},
+            source="CrossCult-KIBench (2026), Figure 10",
+        ),
     )
 }
 

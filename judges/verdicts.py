@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 Outcome = Literal["scored", "unparsable", "refused", "failed", "unjudged"]
@@ -25,11 +25,13 @@ class JudgeItem:
         question: What the evaluated model was asked.
         references: Answers that count as right, at least one.
         response: What the evaluated model said.
+        language: Name of the language, for prompts that tell the judge; else empty.
     """
 
     question: str
     references: tuple[str, ...]
     response: str
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class JudgeIdentity:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the identity as plain JSON data."""
-        return asdict(self)
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"sampling": dict(self.sampling)}
 
 
 @dataclass(frozen=True, slots=True)
