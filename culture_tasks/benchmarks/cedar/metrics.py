@@ -27,7 +27,8 @@ def _ratio(numerator: Floats | Counts, denominator: Floats | Counts) -> Floats:
     """Divides with broadcasting; where the denominator is 0 the result is NaN."""
     top = np.asarray(numerator, dtype=np.float64)
     bottom = np.broadcast_to(np.asarray(denominator, dtype=np.float64), top.shape)
-    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+    quotient: Floats = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+    return quotient
 
 
 def propensity(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:

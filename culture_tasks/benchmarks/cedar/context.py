@@ -1,0 +1,224 @@
+"""What the text around a mention says of it: denied, cued as the choice, part of an explanation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final, cast
+
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
+from culture_tasks.benchmarks.cedar.lexicon import SPACED, UNSPACED, WORD, language_file, phrases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from culture_tasks.benchmarks.cedar.mentions import Mention
+
+_BEFORE, _AFTER = 80, 60
+_CLAUSE_END: Final = re.compile(r"[.,;:!?\n()\[\]{}|]")
+_MARKUP: Final = re.compile(r"[\s\"'*_`]+")
+_NEVER: Final = re.compile(r"(?!)")
+_QUESTIONED: Final = re.compile(r"[\s\"'*_)]{0,4}\?\s{0,3}(?:no|not|nope|nah|لا|नहीं|hapana|sio|siyo|不|いいえ|違)")
+
+
+def any_of(alternatives: Iterable[str], *, around: str = "{}") -> re.Pattern[str]:
+    """Compiles an alternation of literal phrases, longest first; without any it never matches."""
+    ordered = sorted(set(alternatives), key=lambda phrase: (-len(phrase), phrase))
+    return re.compile(around.format(f"(?:{'|'.join(map(re.escape, ordered))})")) if ordered else _NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Patterns over the words around a mention, which are joined by single spaces and begin and end with one."""
+
+    negators: re.Pattern[str]
+    no_negation: re.Pattern[str]
+    negated_by: re.Pattern[str]
+    contrast: re.Pattern[str]
+    feel: re.Pattern[str]
+    felt: re.Pattern[str]
+    best: re.Pattern[str]
+
+
+@cache
+def grammar(language: Language) -> Grammar:
+    """Returns the patterns for a mention in a language: that language's and English ones."""
+    both: tuple[Language, ...] = (language, "en") if language in SPACED else ("en",)
+
+    def words(key: str, around: str) -> re.Pattern[str]:
+        return any_of((phrase for one in both for phrase in phrases(one, key)), around=around)
+
+    negators = words("negators", "{}").pattern
+    return Grammar(
+        negators=re.compile(rf" (?:{negators}|\w+n't)(?= )"),
+        no_negation=words("no_negation", "(?<= ){}(?= )"),
+        negated_by=words("negated_by", r" (?:\w+ )?{} "),
+        contrast=words("contrast", " {}(?= )"),
+        feel=words("feel", r" {} (?:\S+ ){{0,3}}\Z"),
+        felt=words("felt", r" (?:\S+ ){{0,2}}{}"),
+        best=words("best", " {} "),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UnspacedGrammar:
+    """Patterns over the Japanese and Chinese text around a mention, without spaces and markup."""
+
+    negators: re.Pattern[str]
+    no_negation: re.Pattern[str]
+    negated_by: re.Pattern[str]
+    contrast: re.Pattern[str]
+    feel: re.Pattern[str]
+    felt: re.Pattern[str]
+    best: re.Pattern[str]
+
+
+@cache
+def unspaced_grammar() -> UnspacedGrammar:
+    """Returns the patterns of Japanese and Chinese."""
+
+    def of(key: str, around: str) -> re.Pattern[str]:
+        return any_of((phrase for language in UNSPACED for phrase in phrases(language, key)), around=around)
+
+    after = "|".join(cast("str", language_file(language)["after"]) for language in UNSPACED)
+    adjacent = of("adjacent", "{}").pattern
+    return UnspacedGrammar(
+        negators=re.compile(rf"{of('before', '{}').pattern}.{{0,8}}\Z|{adjacent}\Z"),
+        no_negation=of("not_negation", "{}"),
+        negated_by=re.compile(after),
+        contrast=of("contrast", "{}"),
+        feel=of("feel", r"{}.{{0,4}}\Z"),
+        felt=of("felt", r"(?:感|心|の念|の気持ち|の感情)?{}"),
+        best=of("best", r"(?:感|の?(?:感情|気持ち)|的?情绪|的?情緒)?{}"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The clause around a mention, in the two forms that the grammars read."""
+
+    words_before: str
+    words_after: str
+    run_before: str
+    run_after: str
+
+
+def _words(clause: str) -> str:
+    return f" {' '.join(WORD.findall(clause))} "
+
+
+def surroundings(text: str, mention: Mention) -> Surroundings:
+    """Returns what precedes and follows a mention within its clause."""
+    before = _CLAUSE_END.split(text[max(0, mention.start - _BEFORE) : mention.start])[-1]
+    after = _CLAUSE_END.split(text[mention.end : mention.end + _AFTER], maxsplit=1)[0]
+    return Surroundings(_words(before), _words(after), _MARKUP.sub("", before), _MARKUP.sub("", after))
+
+
+def is_denied(text: str, mention: Mention) -> bool:
+    """Whether the text says that the emotion is not the one: "not sadness", "sadness doesn't fit", "悲しみではなく"."""
+    around = surroundings(text, mention)
+    rules, unspaced = grammar(mention.language), unspaced_grammar()
+    before = rules.no_negation.sub("", around.words_before)
+    before = rules.contrast.split(_single_spaced(before))[-1]
+    if rules.negators.search(before) or rules.negated_by.match(_own_part(around.words_after, rules)):
+        return True
+    run_before = unspaced.contrast.split(unspaced.no_negation.sub("", around.run_before))[-1]
+    if unspaced.negators.search(run_before) or unspaced.negated_by.match(around.run_after):
+        return True
+    return _QUESTIONED.match(text, mention.end) is not None or _denied_later(around, mention, rules)
+
+
+def _single_spaced(words: str) -> str:
+    return f" {' '.join(words.split())} "
+
+
+def _own_part(words_after: str, rules: Grammar) -> str:
+    return rules.contrast.split(words_after)[0] + " "
+
+
+def _denied_later(around: Surroundings, mention: Mention, rules: Grammar) -> bool:
+    """Hindi denies after the word, anywhere in the clause."""
+    return mention.language == "hi" and _hindi_denial().search(_own_part(around.words_after, rules)) is not None
+
+
+@cache
+def _hindi_denial() -> re.Pattern[str]:
+    return any_of(phrases("hi", "negated_by"), around=" {}(?= )")
+
+
+def is_cued(text: str, mention: Mention) -> bool:
+    """Whether the text says that the emotion is felt or fits best: "feels relief", "relief fits best"."""
+    around = surroundings(text, mention)
+    rules, unspaced = grammar(mention.language), unspaced_grammar()
+    return bool(
+        rules.feel.search(rules.contrast.split(around.words_before)[-1])
+        or rules.felt.match(around.words_after)
+        or rules.best.match(around.words_after)
+        or unspaced.feel.search(around.run_before)
+        or unspaced.felt.match(around.run_after)
+        or unspaced.best.match(around.run_after)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Words that join, contrast or explain, of all languages together."""
+
+    joiners: frozenset[str]
+    alternatives: frozenset[str]
+    because: re.Pattern[str]
+    contrast: re.Pattern[str]
+
+
+@cache
+def links() -> Links:
+    """Returns the linking words; those of Japanese and Chinese are read without word boundaries."""
+
+    def union(key: str, languages: Iterable[Language] = LANGUAGES) -> list[str]:
+        return [phrase for language in languages for phrase in phrases(language, key)]
+
+    def pattern(key: str) -> re.Pattern[str]:
+        spaced = any_of(union(key, SPACED), around="(?<= ){}(?= )").pattern
+        return re.compile(f"{spaced}|{any_of(union(key, UNSPACED)).pattern}")
+
+    return Links(
+        joiners=frozenset(union("joiners")),
+        alternatives=frozenset(union("alternatives")),
+        because=pattern("because"),
+        contrast=pattern("contrast"),
+    )
+
+
+def gap_words(gap: str) -> list[str]:
+    """Returns the words of the text between two mentions; an unspaced run is one word."""
+    return _GAP_WORD.findall(gap)
+
+
+_GAP_WORD: Final = re.compile(rf"{WORD.pattern}|[ぁ-ヿ㐀-鿿]+")
+
+
+def joins(gap: str) -> bool:
+    """Whether nothing but punctuation, numbering and linking words stands between two mentions."""
+    if len(gap) > _AFTER or "{" in gap:
+        return False
+    known = links().joiners
+    return all(word in known or len(word) == 1 or word.isdigit() for word in gap_words(gap))
+
+
+def offers_alternative(gap: str) -> bool:
+    """Whether the text between two mentions joins them by "or"."""
+    return any(word in links().alternatives for word in gap_words(gap))
+
+
+def explains(gap: str) -> bool:
+    """Whether what follows is an explanation: a sentence ends, or a word such as "because" stands in between."""
+    return bool(_SENTENCE_END.search(gap) or links().because.search(f" {' '.join(gap_words(gap))} "))
+
+
+def contrasts(gap: str) -> bool:
+    """Whether a word such as "but" or "then" stands in between."""
+    return links().contrast.search(f" {' '.join(gap_words(gap))} ") is not None
+
+
+_SENTENCE_END: Final = re.compile(r"[.!?;\n(]|\s[-–—]\s|—|:")
