@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from culture_tasks.judges.rubrics import Message
-from culture_tasks.judges.verdicts import Usage
+from culture_tasks.judges.verdicts import JudgeItem, Usage
 
 
 class ChatRequest:
@@ -77,15 +77,14 @@ class Failure:
     error: str
 
 
-def subject_key(judge: Sequence[object], question: str, references: Sequence[str]) -> bytes:
+def subject_key(judge: Sequence[object], item: JudgeItem) -> bytes:
     """Names a question that a judge grades, whatever the response.
 
     Args:
         judge: Who grades and how: endpoint, model, rubric, prompt hash, sampling.
-        question: What the evaluated model was asked.
-        references: Answers that count as right.
+        item: What is graded.
     """
-    return _digest(_json([judge, question, references]))[:16]
+    return _digest(_json([judge, item.question, item.references, item.language]))[:16]
 
 
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode

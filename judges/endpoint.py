@@ -10,7 +10,7 @@ from culture_tasks.judges.addresses import address_of
 from culture_tasks.judges.base import Judge
 from culture_tasks.judges.checking import check_endpoint
 from culture_tasks.judges.connections import Connection, connect, disconnect
-from culture_tasks.judges.jobs import EndpointJob, JudgedBy
+from culture_tasks.judges.jobs import VerdictJob, JudgedBy
 from culture_tasks.judges.progress import Progress
 from culture_tasks.judges.retries import RetryRule
 from culture_tasks.judges.rubrics import Rubric
@@ -52,7 +52,7 @@ class EndpointJudge(Judge):
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
         """Asks for a verdict on one item; identical requests are asked once."""
         connection = self._connected()
-        job = EndpointJob(self._by, rubric, item, self._progress, connection.asker.adaptations(self._by.model))
+        job = VerdictJob(self._by, rubric, item, self._progress, connection.asker.adaptations(self._by.model))
         self._progress.submitted()
         connection.submit(job)
         return job.ticket

@@ -35,7 +35,7 @@ class JudgedBy:
     def subject(self, rubric: Rubric, item: JudgeItem) -> bytes:
         """Names the item's question as graded by this judge, whatever the response."""
         judge = [self.endpoint, self.model, rubric.name, self.prompt_sha256(rubric), rubric.sampling]
-        return subject_key(judge, item.question, item.references)
+        return subject_key(judge, item)
 
     def prompt_sha256(self, rubric: Rubric) -> str:
         """Hash of all wording that the judge sees by this rubric, besides the item."""
@@ -52,7 +52,7 @@ class JudgedBy:
         return ChatRequest(self.endpoint, self.model, grading.messages, grading.rubric.sampling, grading.sample)
 
 
-class EndpointJob:
+class VerdictJob:
     """Asks for one verdict until its ticket is resolved. Prompts are made when the engine gets to it, not before."""
 
     __slots__ = ("_adaptations", "_by", "_grading", "_item", "_progress", "_request", "_rubric", "ticket")

@@ -1,0 +1,192 @@
+"""Judges that lm-eval loads into this process (``lm_eval:<backend>,<model args>``)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+
+from culture_tasks.judges.adaptations import Adaptations
+from culture_tasks.judges.base import Judge
+from culture_tasks.judges.cache_thread import CacheThread, opened_cache, released
+from culture_tasks.judges.completions import Completion, Failure
+from culture_tasks.judges.engine import Answer
+from culture_tasks.judges.jobs import JudgedBy, VerdictJob
+from culture_tasks.judges.local_model import LocalModel, check_model, shown_arguments
+from culture_tasks.judges.progress import Progress
+from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.tickets import PendingTicket
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
+from culture_tasks.settings import Settings
+from culture_tasks.text import storable
+
+
+class InProcessJudge(Judge):
+    """Grades with a model in this process, all at once: the first verdict waited for has everything graded.
+
+    The model is loaded then, after the evaluated model has done its work. Greedy, with the model's chat template.
+
+    Args:
+        model: ``<backend>,<model args>``, such as ``hf,pretrained=Qwen/Qwen3-8B,dtype=bfloat16``.
+        settings: The user's settings.
+    """
+
+    def __init__(self, model: str, settings: Settings) -> None:
+        self._backend, _, self._arguments = model.partition(",")
+        self._settings = settings
+        shown = shown_arguments(self._arguments)
+        delimiters = settings.judge_delimiters == "on"
+        ask_again = settings.judge_ask_again
+        self._by = JudgedBy(f"lm_eval:{self._backend}", shown, delimiters=delimiters, ask_again=ask_again)
+        self._progress = _Flushing(f"judge lm_eval:{self._backend},{shown}", self)
+        self._lock = threading.RLock()
+        self._pending: list[VerdictJob] = []
+        self._model: LocalModel | None = None
+        self._broken: str | None = None
+        self._cache: CacheThread | None = None
+        self._cache_pid = 0
+
+    def identity(self, rubric: Rubric) -> JudgeIdentity:
+        """Returns who grades by this rubric."""
+        digest = self._by.prompt_sha256(rubric)
+        return JudgeIdentity("lm_eval", self._by.model, self._by.endpoint, rubric.name, rubric.user, digest, rubric.sampling)
+
+    def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
+        """Notes an item to be graded; nothing happens before a verdict is waited for."""
+        job = VerdictJob(self._by, rubric, item, self._progress, Adaptations())
+        self._progress.submitted()
+        self._pending.append(job)
+        return job.ticket
+
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]]) -> None:  # noqa: ARG002  # nothing to ask
+        """Makes sure that the backend exists, and the model where it is given by path.
+
+        Raises:
+            JudgeUnreachableError: If not.
+        """
+        check_model(self._backend, self._arguments)
+
+    def close(self) -> None:
+        """Grades no more, and lets go of the model."""
+        with self._lock:
+            pending, self._pending = self._pending, []
+            for job in pending:
+                job.abandon("the judge was closed before it answered")
+            if self._model is not None:
+                self._model.close()
+                self._model = None
+            if self._cache is not None and self._cache_pid == os.getpid():
+                released(self._settings.cache_file)
+            self._cache = None
+
+    def flush(self) -> None:
+        """Grades all that was submitted."""
+        with self._lock:
+            jobs, self._pending = self._pending, []
+            try:
+                while jobs:
+                    jobs = self._grade_round(jobs)
+            except BaseException as error:
+                for job in jobs:
+                    job.abandon(_reason(error))
+                if not isinstance(error, Exception):
+                    raise
+
+    def _grade_round(self, jobs: Sequence[VerdictJob]) -> list[VerdictJob]:
+        """Answers the present request of each job; returns the jobs that have another."""
+        round_ = _Round(jobs, self._opened_cache())
+        round_.read_cache()
+        for missing in round_.missing_by_sampling():
+            try:
+                self._complete(missing, round_)
+            except Exception as error:  # noqa: BLE001  # any backend may fail in any way: that ends verdicts, not the run
+                round_.fail(missing, _reason(error))
+        return round_.rest
+
+    def _complete(self, jobs: Sequence[VerdictJob], round_: _Round) -> None:
+        model = self._loaded()
+        sampling = jobs[0].request.sampling
+        by_prompt: dict[str, VerdictJob] = {}
+        for job in jobs:
+            prompt = model.prompt(job.request.messages)
+            if model.fits(prompt, sampling["max_tokens"]):
+                by_prompt[prompt] = job
+            else:
+                round_.fail([job], "the prompt is longer than the judge's context")
+        model.generate(list(by_prompt), sampling, lambda prompt, text: round_.arrived(by_prompt[prompt], text))
+
+    def _loaded(self) -> LocalModel:
+        if self._broken is not None:
+            raise RuntimeError(self._broken)
+        if self._model is None:
+            try:
+                self._model = LocalModel(self._backend, self._arguments)
+            except Exception as error:
+                self._broken = f"it could not be loaded: {type(error).__name__}: {error}"
+                raise
+        return self._model
+
+    def _opened_cache(self) -> CacheThread:
+        if self._cache is None or self._cache_pid != os.getpid():
+            self._cache, self._cache_pid = opened_cache(self._settings.cache_file), os.getpid()
+        return self._cache
+
+
+def _reason(error: BaseException) -> str:
+    return f"the judge broke down: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+class _Round:
+    """One request of each job, on its way to an answer; jobs with identical requests share one."""
+
+    def __init__(self, jobs: Sequence[VerdictJob], cache: CacheThread) -> None:
+        self.rest: list[VerdictJob] = []
+        self._cache = cache
+        self._open: dict[bytes, list[VerdictJob]] = {}
+        for job in jobs:
+            self._open.setdefault(job.request.key, []).append(job)
+
+    def read_cache(self) -> None:
+        """Answers what the cache holds."""
+        keys = list(self._open)
+        for key, completion in self._cache.call(lambda cache: cache.get_many(keys)).result().items():
+            self._settle(key, Answer(completion, cached=True))
+
+    def missing_by_sampling(self) -> list[list[VerdictJob]]:
+        """Returns one job of each open request, grouped by sampling parameters."""
+        groups: dict[str, list[VerdictJob]] = {}
+        for first, *_ in self._open.values():
+            groups.setdefault(repr(sorted(first.request.sampling.items())), []).append(first)
+        return list(groups.values())
+
+    def arrived(self, job: VerdictJob, text: str) -> None:
+        """Stores a completion and answers with it, the first time it is reported."""
+        key = job.request.key
+        if key in self._open and job in self._open[key]:
+            completion = Completion(storable(text), sampling=job.request.sampling)
+            self._cache.put(job.row(completion))
+            self._settle(key, Answer(completion, attempts=1))
+
+    def fail(self, jobs: Sequence[VerdictJob], reason: str) -> None:
+        """Ends the open requests among these without a completion."""
+        for job in jobs:
+            if job in self._open.get(job.request.key, []):
+                self._settle(job.request.key, Answer(Failure("failed", reason)))
+
+    def _settle(self, key: bytes, answer: Answer) -> None:
+        first, *followers = self._open.pop(key)
+        self.rest += [] if first.take(answer) else [first]
+        self.rest += [job for job in followers if not job.take(answer._replace(attempts=0))]
+
+
+class _Flushing(Progress):
+    """Has everything graded before it waits."""
+
+    def __init__(self, name: str, judge: InProcessJudge) -> None:
+        super().__init__(name)
+        self._judge = judge
+
+    def waiting(self, event: threading.Event) -> None:
+        """Grades all that was submitted, unless another thread has just done so."""
+        self._judge.flush()
+        event.wait()

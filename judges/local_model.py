@@ -1,0 +1,165 @@
+"""A language model that lm-eval loads into this process, as judges use it."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from culture_tasks.errors import JudgeUnreachableError, nearest
+from culture_tasks.judges.rubrics import Message
+
+logger = logging.getLogger(__name__)
+
+# lm-eval's default is one prompt at a time. vLLM and SGLang batch by themselves where they are given all at once.
+_BATCH_SIZES: Mapping[str, int | str] = {"vllm": "auto", "sglang": "auto"}
+_BATCH_SIZE = 8
+_SECRET_NAMES = ("key", "token", "secret", "password", "auth", "header")
+_PROBE = "e5b1c7"
+
+Arrival = Callable[[str, str], None]
+"""Called with a prompt and its completion, as soon as the completion is there."""
+
+
+def shown_arguments(arguments: str) -> str:
+    """Returns model arguments without the values of those whose names sound secret."""
+    shown = []
+    for argument in arguments.split(","):
+        name, equals, _ = argument.partition("=")
+        secret = equals and any(part in name.lower() for part in _SECRET_NAMES) and "tokenizer" not in name.lower()
+        shown.append(f"{name}=***" if secret else argument)
+    return ",".join(shown)
+
+
+def check_model(backend: str, arguments: str) -> None:
+    """Makes sure that lm-eval knows the backend, and that a model given by path is there; loads nothing.
+
+    Raises:
+        JudgeUnreachableError: If not.
+    """
+    import lm_eval.models  # noqa: F401  # fills the registry
+    from lm_eval.api.registry import model_registry
+
+    if backend not in model_registry:
+        known = sorted(model_registry.keys())
+        raise JudgeUnreachableError(
+            f"judge lm_eval:{backend}: lm-eval has no backend {backend!r}.{nearest(backend, known)} "
+            f"Known are {', '.join(known)}. Write CULTURE_JUDGE=lm_eval:<backend>,<model args>."
+        )
+    path = _parsed(arguments).get("pretrained")
+    if isinstance(path, str) and path.startswith(("/", "./", "../", "~")) and not Path(path).expanduser().exists():
+        raise JudgeUnreachableError(f"judge lm_eval:{backend}: there is no model at pretrained={path}. Correct the path.")
+
+
+def _parsed(arguments: str) -> dict[str, Any]:
+    from lm_eval.utils import simple_parse_args_string
+
+    parsed: dict[str, Any] = simple_parse_args_string(arguments)
+    return parsed
+
+
+class LocalModel:
+    """One of lm-eval's model classes, loaded.
+
+    Args:
+        backend: Name in lm-eval's registry, such as ``hf``.
+        arguments: Model arguments, as after ``--model_args``.
+    """
+
+    def __init__(self, backend: str, arguments: str) -> None:
+        from lm_eval.api.registry import get_model
+
+        _release_memory()
+        cls = get_model(backend)
+        options = _parsed(arguments)
+        if "batch_size" in inspect.signature(cls.__init__).parameters:
+            options.setdefault("batch_size", _BATCH_SIZES.get(backend, _BATCH_SIZE))
+        self._model = cls.create_from_arg_obj(options)
+        self._has_template = self._rendered([{"role": "user", "content": _PROBE}]) is not None
+        if not self._has_template:
+            logger.warning("judge lm_eval:%s has no chat template: prompts are plain text", backend)
+        self._keeps_system = self._has_template and self._finds_system()
+
+    def prompt(self, messages: Sequence[Message]) -> str:
+        """Returns the messages as one prompt, by the model's chat template.
+
+        A template that takes no system message gets its text before the first user message. Without any template
+        the texts follow each other, with an empty line between them.
+        """
+        if not self._has_template:
+            return "\n\n".join(message["content"] for message in messages) + "\n\n"
+        prompt = self._rendered(messages if self._keeps_system else _without_system(messages))
+        return prompt if prompt is not None else ""
+
+    def fits(self, prompt: str, new_tokens: int) -> bool:
+        """Whether prompt and reply fit into the model's context; lm-eval would cut the prompt's beginning off."""
+        longest, encode = getattr(self._model, "max_length", None), getattr(self._model, "tok_encode", None)
+        if not isinstance(longest, int) or not callable(encode):
+            return True
+        # One token takes at least one character, but for byte fallbacks, so short prompts need no count.
+        return 4 * len(prompt) + new_tokens <= longest or len(encode(prompt)) + new_tokens <= longest
+
+    def generate(self, prompts: Sequence[str], sampling: Mapping[str, Any], arrived: Arrival) -> None:
+        """Completes all prompts in one call, and reports each completion as it comes."""
+        from lm_eval.api.instance import Instance
+
+        options = _generation_options(sampling)
+        requests = [
+            Instance("generate_until", {}, (prompt, dict(options)), index, ("judge", index, 1))
+            for index, prompt in enumerate(prompts)
+        ]
+        self._model.set_cache_hook(_Hook(arrived))
+        for prompt, text in zip(prompts, self._model.generate_until(requests), strict=True):
+            arrived(prompt, text)
+
+    def close(self) -> None:
+        """Lets go of the model."""
+        self._model = None
+        _release_memory()
+
+    def _rendered(self, messages: Sequence[Message]) -> str | None:
+        try:
+            rendered: str = self._model.apply_chat_template([dict(message) for message in messages])
+        except (ValueError, NotImplementedError, AttributeError):
+            return None
+        return rendered
+
+    def _finds_system(self) -> bool:
+        messages: list[Message] = [{"role": "system", "content": _PROBE}, {"role": "user", "content": "?"}]
+        return _PROBE in (self._rendered(messages) or "")
+
+
+class _Hook:
+    """Stands where lm-eval keeps its response cache, which hears of each completion as it comes."""
+
+    def __init__(self, arrived: Arrival) -> None:
+        self._arrived = arrived
+
+    def add_partial(self, attribute: str, request: Any, result: Any) -> None:  # noqa: ANN401  # lm-eval's signature
+        if attribute == "generate_until" and isinstance(result, str) and isinstance(request[0], str):
+            self._arrived(request[0], result)
+
+
+def _generation_options(sampling: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns lm-eval's names for sampling parameters; greedy unless a temperature says otherwise."""
+    options = {name: value for name, value in sampling.items() if name != "max_tokens"}
+    options.setdefault("temperature", 0.0)
+    return {**options, "until": [], "do_sample": options["temperature"] > 0, "max_gen_toks": sampling["max_tokens"]}
+
+
+def _without_system(messages: Sequence[Message]) -> list[Message]:
+    system = [message["content"] for message in messages if message["role"] == "system"]
+    others = [message for message in messages if message["role"] != "system"]
+    return [{"role": others[0]["role"], "content": "\n\n".join([*system, others[0]["content"]])}, *others[1:]]
+
+
+def _release_memory() -> None:
+    """Frees what the evaluated model has left on the devices, as far as nobody holds it."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

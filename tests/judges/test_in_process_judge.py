@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from culture_tasks.errors import JudgeUnreachableError
+from culture_tasks.judges.in_process import InProcessJudge
+from culture_tasks.judges.local_model import LocalModel, shown_arguments
+from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.judges.verdicts import JudgeItem
+
+LAVE = RUBRICS["lave"]
+CARE = RUBRICS["care_literacy"]
+
+
+class Double:
+    """Takes the place of one of lm-eval's model classes."""
+
+    made = 0
+    calls: list[list[str]]
+    max_length = 4000
+    template = True
+    keeps_system = True
+    reply = staticmethod(lambda prompt: "rating=2 Rating: [[9]]")
+
+    def __init__(self, pretrained: str = "", batch_size: int | str = 1) -> None:
+        type(self).made += 1
+        self.batch_size = batch_size
+
+    @classmethod
+    def create_from_arg_obj(cls, options: dict[str, Any]) -> Double:
+        return cls(**options)
+
+    def apply_chat_template(self, messages: list[dict[str, str]]) -> str:
+        if not self.template:
+            raise ValueError("no template")
+        kept = [each for each in messages if self.keeps_system or each["role"] != "system"]
+        return "".join(f"<{each['role']}>{each['content']}" for each in kept) + "<assistant>"
+
+    def tok_encode(self, text: str) -> list[str]:
+        return text.split()
+
+    def set_cache_hook(self, hook: Any) -> None:
+        self.cache_hook = hook
+
+    def generate_until(self, requests: list[Any]) -> list[str]:
+        prompts = [request.args[0] for request in requests]
+        type(self).calls.append(prompts)
+        replies = []
+        for request in requests:
+            replies.append(self.reply(request.args[0]))
+            self.cache_hook.add_partial("generate_until", request.args, replies[-1])
+        return replies
+
+
+@pytest.fixture
+def double(monkeypatch):
+    import lm_eval.models  # noqa: F401
+    from lm_eval.api import registry
+
+    class Fresh(Double):
+        made = 0
+        calls = []
+
+    monkeypatch.setattr(registry, "get_model", lambda name: Fresh)
+    return Fresh
+
+
+@pytest.fixture
+def local_judge_for(settings_for):
+    made = []
+
+    def make(model="hf,pretrained=somewhere", **changes):
+        made.append(InProcessJudge(model, settings_for(**changes)))
+        return made[-1]
+
+    yield make
+    for judge in made:
+        judge.close()
+
+
+def test_everything_is_graded_in_one_call_at_the_first_verdict(double, local_judge_for, items):
+    judge = local_judge_for()
+    tickets = [judge.submit(LAVE, item) for item in items(20)]
+    assert double.made == 0
+    assert tickets[7].verdict().score == 2.0
+    assert [len(call) for call in double.calls] == [20]
+    assert {ticket.verdict().outcome for ticket in tickets} == {"scored"}
+    assert len(double.calls) == 1
+
+
+def test_rubrics_with_other_sampling_get_a_call_each(double, local_judge_for, item):
+    judge = local_judge_for()
+    tickets = [judge.submit(LAVE, item), judge.submit(CARE, item)]
+    assert [ticket.verdict().score for ticket in tickets] == [2.0, 9.0]
+    assert [len(call) for call in double.calls] == [1, 1]
+
+
+def test_identical_requests_are_asked_once_and_kept(double, local_judge_for, item):
+    judge = local_judge_for()
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item), judge.submit(LAVE, item)]]
+    assert [verdict.attempts for verdict in verdicts] == [1, 0]
+    judge.close()
+    assert local_judge_for().submit(LAVE, item).verdict().cached
+    assert (double.made, len(double.calls)) == (1, 1)
+
+
+def test_unreadable_replies_are_asked_again_together(double, local_judge_for, items):
+    double.reply = staticmethod(lambda prompt: "rating=1" if "no rating" in prompt else "hm")
+    judge = local_judge_for()
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(5)]]
+    assert {(verdict.score, verdict.asked_again) for verdict in verdicts} == {(1.0, True)}
+    assert [len(call) for call in double.calls] == [5, 5]
+
+
+def test_a_model_that_can_not_be_loaded_fails_all_once(double, local_judge_for, items, caplog):
+    def refuse(options):
+        double.made += 1
+        raise OSError("no such\nmodel")
+
+    double.create_from_arg_obj = refuse
+    judge = local_judge_for()
+    with caplog.at_level(logging.WARNING):
+        verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(5)]]
+        late = judge.submit(LAVE, items(6)[5]).verdict()
+    assert {verdict.outcome for verdict in verdicts} == {"failed"}
+    assert "no such model" in verdicts[0].error
+    assert "no such" in late.error
+    assert double.made == 1
+
+
+def test_what_arrived_before_a_breakdown_is_kept(double, local_judge_for, items):
+    def reply(prompt):
+        if "dish 3?" in prompt:
+            raise RuntimeError("CUDA out of memory")
+        return "rating=2"
+
+    double.reply = staticmethod(reply)
+    judge = local_judge_for()
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(5)]]
+    assert [verdict.outcome for verdict in verdicts] == ["scored"] * 3 + ["failed"] * 2
+    assert "out of memory" in verdicts[4].error
+
+
+def test_prompts_that_do_not_fit_are_not_cut(double, local_judge_for, item):
+    long = JudgeItem("why? " * 5000, ("because",), "so")
+    judge = local_judge_for()
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, long), judge.submit(LAVE, item)]]
+    assert [verdict.outcome for verdict in verdicts] == ["failed", "scored"]
+    assert "longer than the judge's context" in verdicts[0].error
+
+
+def test_a_template_without_system_messages_still_sees_the_rubric(double, local_judge_for, item):
+    double.keeps_system = False
+    local_judge_for().submit(LAVE, item).verdict()
+    assert "cultural anthropologist" in double.calls[0][0]
+
+
+def test_without_a_template_prompts_are_plain(double, local_judge_for, item, caplog):
+    double.template = False
+    local_judge_for().submit(LAVE, item).verdict()
+    assert "cultural anthropologist" in double.calls[0][0]
+    assert "<system>" not in double.calls[0][0]
+    assert "no chat template" in caplog.text
+
+
+def test_batches_unless_the_user_says_otherwise(double):
+    assert LocalModel("hf", "pretrained=x")._model.batch_size == 8
+    assert LocalModel("vllm", "pretrained=x")._model.batch_size == "auto"
+    assert LocalModel("hf", "pretrained=x,batch_size=3")._model.batch_size == 3
+
+
+def test_threads_may_submit_and_wait_together(double, local_judge_for, items):
+    judge = local_judge_for()
+    with ThreadPoolExecutor(8) as pool:
+        verdicts = list(pool.map(lambda item: judge.submit(LAVE, item).verdict(), items(200)))
+    assert {verdict.outcome for verdict in verdicts} == {"scored"}
+
+
+def test_check_names_the_nearest_backend(local_judge_for):
+    with pytest.raises(JudgeUnreachableError, match="Did you mean 'vllm'"):
+        local_judge_for("vlm,pretrained=x").check([])
+
+
+def test_check_looks_for_local_models(local_judge_for, tmp_path):
+    with pytest.raises(JudgeUnreachableError, match="no model at"):
+        local_judge_for(f"hf,pretrained={tmp_path}/nothing").check([])
+    local_judge_for(f"hf,pretrained={tmp_path}").check([])
+    local_judge_for("hf,pretrained=org/name").check([])
+
+
+def test_secret_arguments_are_not_shown(local_judge_for):
+    assert shown_arguments("pretrained=x,token=hf_abc,tokenizer=y") == "pretrained=x,token=***,tokenizer=y"
+    assert "hf_abc" not in str(local_judge_for("hf,pretrained=x,token=hf_abc").identity(LAVE))
+
+
+@pytest.mark.slow
+def test_a_real_model_of_lm_eval(local_judge_for, tmp_path):
+    from tiny_models import make_tiny_lm
+
+    items = [JudgeItem(f"What is dish {number}?", ("b",), "x" * number) for number in range(6)]
+
+    folder = make_tiny_lm(tmp_path / "lm")
+    judge = local_judge_for(f"hf,pretrained={folder},device=cpu,batch_size=4")
+    judge.check([])
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items]]
+    assert {verdict.outcome for verdict in verdicts} <= {"scored", "unparsable"}
+    assert all(verdict.completion is not None for verdict in verdicts)
+    assert len({verdict.completion for verdict in verdicts}) > 1
+    judge.close()
+    again = local_judge_for(f"hf,pretrained={folder},device=cpu,batch_size=4")
+    assert [ticket.verdict().completion for ticket in [again.submit(LAVE, item) for item in items]] == [
+        verdict.completion for verdict in verdicts
+    ]
