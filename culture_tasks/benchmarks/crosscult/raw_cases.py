@@ -1,0 +1,251 @@
+"""Reading raw multilingual cases: one image, and for each partition a question with its own answer (section 3.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints
+
+from culture_tasks.benchmarks.crosscult.vocabulary import (
+    PARTITIONS,
+    PARTS,
+    TOPIC_NAMES,
+    Part,
+    Partition,
+    Topic,
+    part_of,
+    partition_of,
+    topic_of,
+)
+from culture_tasks.data.fingerprint import fingerprint
+from culture_tasks.data.sources import Source, local_file, read_source
+from culture_tasks.data.tables import Table, unique, validated
+from culture_tasks.errors import DataError
+
+SOURCE = Source(
+    folder="crosscult",
+    stems=("cases", "raw_cases", "crosscult", "crosscult_kibench", "data"),
+    hub="crosscult-kibench/CrossCult-KIBench",
+    split="all",
+    image_column="image",
+)
+
+ALIASES = {
+    "case_id": "id",
+    "raw_id": "id",
+    "scenario_name": "scenario",
+    "topic_group": "topic",
+    "image_file": "image",
+    "image_file_name": "image",
+    "image_path": "image",
+    "answer_en": "answer_us_en",
+    "answer_zh": "answer_china_zh",
+    "answer_ar": "answer_arab_ar",
+    "answer_zh_en": "answer_china_zh_en",
+    "answer_ar_en": "answer_arab_ar_en",
+    "part": "split",
+    "generality_id": "generality",
+    "cross_language_locality": "cross_language",
+    "cross_scenario_locality": "cross_scenario",
+    "cross_scenario_id": "cross_scenario",
+    "locality_ids": "locality",
+}
+
+QUESTION_FIELDS: Mapping[Partition, str] = {"en": "question_en", "zh": "question_zh", "ar": "question_ar"}
+ANSWER_FIELDS: Mapping[Partition, str] = {"en": "answer_us_en", "zh": "answer_china_zh", "ar": "answer_arab_ar"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Question and answer of one partition."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawCase:
+    """One raw multilingual case, its image aside.
+
+    Attributes:
+        id: Different in each case.
+        scenario: The scenario.
+        topic: The scenario's topic.
+        samples: The sample of each partition.
+        part: Part of the data that the release puts the scenario into; None where it doesn't say.
+        generality: The release's own pairing: a case of the same scenario; None where it has none.
+        cross_language: Its own pairing: the partition of the cross-language locality item.
+        cross_scenario: Its own pairing: a case of another scenario.
+        locality: Its own pairing for a chain: a case of another scenario for each step; empty where it has none.
+    """
+
+    id: str
+    scenario: str
+    topic: Topic
+    samples: Mapping[Partition, Sample]
+    part: Part | None = None
+    generality: str | None = None
+    cross_language: Partition | None = None
+    cross_scenario: str | None = None
+    locality: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RawCases:
+    """All raw cases of a release, with what is needed to find their images.
+
+    Attributes:
+        table: The rows as read.
+        cases: The cases, in the same order.
+        image_names: Image file of each case; None where images are embedded in the table.
+        folder: Folder of the local file; the current one for the Hub's data.
+        fingerprint: Fingerprint of the rows, images aside.
+    """
+
+    table: Table
+    cases: Sequence[RawCase]
+    image_names: Sequence[str | None]
+    folder: Path
+    fingerprint: str
+
+
+def _a_topic(text: str) -> Topic:
+    topic = topic_of(text)
+    if topic is None:
+        raise ValueError(f"Allowed are {', '.join(TOPIC_NAMES.values())}, or {', '.join(TOPIC_NAMES)}")
+    return topic
+
+
+def _a_part(text: str | None) -> Part | None:
+    if text is None or not text.strip():
+        return None
+    part = part_of(text)
+    if part is None:
+        raise ValueError(f"Allowed are {', '.join(PARTS)}, for example 'single-insert test'")
+    return part
+
+
+def _a_partition(text: str | None) -> Partition | None:
+    if text is None or not text.strip():
+        return None
+    partition = partition_of(text)
+    if partition is None:
+        raise ValueError(f"Allowed are {', '.join(PARTITIONS)}")
+    return partition
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else (value or None)
+
+
+def _as_list(value: Any) -> Any:
+    """Turns what CSV files write for a list (its JSON form, or nothing) into one; numbers become texts."""
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            value = json.loads(text) if text.startswith("[") else ([text] if text else [])
+        except json.JSONDecodeError:
+            raise ValueError('Needed is a list of case ids, such as ["12", "40", "7"]') from None
+    return [_as_text(each) for each in value] if isinstance(value, (list, tuple)) else (value or [])
+
+
+Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+CaseId = Annotated[str | None, BeforeValidator(_as_text)]
+
+
+class RawCaseRow(BaseModel):
+    """One row: the fields of Figure 8 with scenario, topic and image, and what a release may add."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scenario: Filled
+    topic: Annotated[str, AfterValidator(_a_topic)]
+    question_en: Filled
+    question_zh: Filled
+    question_ar: Filled
+    answer_us_en: Filled
+    answer_china_zh: Filled
+    answer_arab_ar: Filled
+    answer_china_zh_en: str | None = None
+    answer_arab_ar_en: str | None = None
+    id: CaseId = None
+    image: str | None = None
+    split: Annotated[str | None, AfterValidator(_a_part)] = None
+    generality: CaseId = None
+    cross_language: Annotated[str | None, AfterValidator(_a_partition)] = None
+    cross_scenario: CaseId = None
+    locality: Annotated[list[str], BeforeValidator(_as_list)] = []
+    description: str | None = None
+    is_match: bool | None = None
+    has_obvious_error: bool | None = None
+    reason: str | None = None
+
+
+def load(data_folder: Path | None) -> RawCases:
+    """Loads all raw cases.
+
+    Args:
+        data_folder: The user's data folder, or None.
+
+    Raises:
+        DataError: If the data can't be used.
+    """
+    table = read_table(data_folder)
+    rows = validated(table, RawCaseRow, ALIASES)
+    ids = list(unique(table, (row.id or str(index) for index, row in enumerate(rows)), "id"))
+    cases = [_case(identifier, row) for identifier, row in zip(ids, rows, strict=True)]
+    _check_scenarios(table, cases)
+    path = local_file(SOURCE, data_folder)
+    return RawCases(
+        table=table,
+        cases=cases,
+        image_names=[row.image for row in rows],
+        folder=path.parent if path else Path(),
+        fingerprint=fingerprint(row.model_dump(exclude={"image"}) for row in rows),
+    )
+
+
+def read_table(data_folder: Path | None) -> Table:
+    """Reads the rows without checking them; the object ``qa`` of Figure 8 is taken apart into its fields."""
+    table = read_source(SOURCE, data_folder)
+    return replace(table, rows=[_flat(row) for row in table.rows])
+
+
+def _flat(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    inner = row.get("qa")
+    if not isinstance(inner, Mapping):
+        return row
+    return {name: value for name, value in row.items() if name != "qa"} | dict(inner)
+
+
+def _case(identifier: str, row: RawCaseRow) -> RawCase:
+    values = row.model_dump()
+    samples = {code: Sample(values[QUESTION_FIELDS[code]], values[ANSWER_FIELDS[code]]) for code in PARTITIONS}
+    return RawCase(
+        id=identifier,
+        scenario=row.scenario,
+        topic=values["topic"],
+        samples=samples,
+        part=values["split"],
+        generality=row.generality,
+        cross_language=values["cross_language"],
+        cross_scenario=row.cross_scenario,
+        locality=tuple(row.locality),
+    )
+
+
+def _check_scenarios(table: Table, cases: Sequence[RawCase]) -> None:
+    """Makes sure that all cases of a scenario agree on its topic and its part."""
+    first: dict[str, int] = {}
+    for index, case in enumerate(cases):
+        other = cases[first.setdefault(case.scenario, index)]
+        for field, ours, theirs in (("topic", case.topic, other.topic), ("split", case.part, other.part)):
+            if ours != theirs:
+                raise DataError(
+                    f"{table.where(index)}, field {field!r}: found {ours!r}, while {table.where(first[case.scenario])} "
+                    f"of the same scenario {case.scenario!r} has {theirs!r}. Needed is one for the whole scenario."
+                )
