@@ -1,0 +1,277 @@
+"""One adapter for every model that transformers loads as ``AutoModelForImageTextToText``; no branches on model names.
+
+What it takes for granted: the processor has a chat template and a fast tokenizer, image patches are tokens of one id
+in ``input_ids``, and ``model.base_model`` returns ``last_hidden_state``. A model that breaks one of these gets an error
+that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from culture_tasks.errors import CultureTasksError, DataError, SettingsError
+from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.identity import ModelIdentity, identify
+from culture_tasks.insertion.queries import Message, Query, images_of
+from culture_tasks.insertion.token_positions import Spans, question_mask, visual_mask
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, ProcessorMixin
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model said.
+
+    Attributes:
+        text: The answer without special tokens.
+        tokens: Its token ids, special ones too.
+        activated: Place of the insertion that was used, from 0; None where none was, or where a method uses all.
+        similarity: Highest router score of the request; None where nothing was compared.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    activated: int | None = None
+    similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Means of the last layer's hidden states (section 4.1), as float32.
+
+    The last layer's states are those after the final norm, which transformers calls ``last_hidden_state``.
+
+    Attributes:
+        question: Over the question's tokens, shape (hidden size,).
+        visual: Over the image's tokens, shape (hidden size,).
+    """
+
+    question: torch.Tensor
+    visual: torch.Tensor
+
+
+Gate = Callable[[Features], bool]
+"""Says of a request whether generation must stop after its prefill."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """How a model is loaded.
+
+    Attributes:
+        revision: Branch, tag or commit on the Hub.
+        dtype: ``auto`` takes the checkpoint's.
+        device: Where to; None means a GPU where there is one.
+        device_map: Spreads the model over devices; goes before ``device``.
+        attn_implementation: Attention kernels; None means transformers' choice.
+        trust_remote_code: Whether code of the checkpoint is run.
+        template: Variables of the chat template. Reasoning is off unless asked for, since answers have 64 tokens.
+    """
+
+    revision: str | None = None
+    dtype: str = "auto"
+    device: str | None = None
+    device_map: str | None = None
+    attn_implementation: str | None = None
+    trust_remote_code: bool = False
+    template: Mapping[str, Any] = field(default_factory=lambda: {"enable_thinking": False})
+
+
+class MultimodalModel:
+    """A model with its processor, for one request at a time.
+
+    Args:
+        model: The model, which is left frozen and in evaluation mode.
+        processor: Its processor.
+        source: What the user calls it.
+        template: Variables of the chat template.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        processor: ProcessorMixin,
+        source: str = "",
+        template: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = model.eval().requires_grad_(requires_grad=False)
+        self.processor = processor
+        self._source = source
+        self._template = dict(ModelOptions().template if template is None else template)
+        self._identity: ModelIdentity | None = None
+        _check(model, processor)
+
+    @classmethod
+    def load(cls, pretrained: str, options: ModelOptions | None = None) -> MultimodalModel:
+        """Loads a checkpoint.
+
+        Raises:
+            SettingsError: If there is no such checkpoint, or it is not a model of images and text.
+        """
+        from transformers import AutoModelForImageTextToText, AutoProcessor
+
+        options = options or ModelOptions()
+        shared = {"revision": options.revision or "main", "trust_remote_code": options.trust_remote_code}
+        place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        kernels = {"attn_implementation": options.attn_implementation} if options.attn_implementation else {}
+        try:
+            processor = AutoProcessor.from_pretrained(pretrained, **shared)
+            model = AutoModelForImageTextToText.from_pretrained(
+                pretrained, dtype=options.dtype, device_map=place, **shared, **kernels
+            )
+        except (OSError, ValueError, KeyError) as error:
+            raise SettingsError(
+                f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text "
+                f"({str(error).strip().splitlines()[0]:.300}). Name a checkpoint of AutoModelForImageTextToText."
+            ) from error
+        return cls(model, processor, pretrained, options.template)
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """Fingerprints of the model, computed once; of the weights as loaded, before any method changed them."""
+        if self._identity is None:
+            self._identity = identify(self.model, self.processor, self._source, self._template)
+        return self._identity
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model takes its inputs."""
+        return torch.device(self.model.device)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of the last layer's hidden states."""
+        return int(self.model.get_output_embeddings().weight.shape[-1])
+
+    def generate(self, query: Query, decoding: Decoding) -> Answer:
+        """Answers a request."""
+        inputs, _ = self._encoded(query.messages())
+        return self._answer(inputs, decoding)
+
+    def generate_unless(self, query: Query, decoding: Decoding, gate: Gate) -> Answer | None:
+        """Answers a request unless the gate, given the features of its prefill, says stop.
+
+        The gate is asked between the first step of decoding and the second. Where it lets the answer pass, decoding
+        simply goes on with the state that it has: one prefill, whatever kind of cache the model keeps, and the same
+        computation as :meth:`generate`.
+
+        Returns:
+            The answer, or None where the gate stopped it.
+        """
+        messages = query.messages()
+        inputs, prompt = self._encoded(messages, with_spans=True)
+        question, visual = self._masks(inputs, prompt, query.question)
+        with self._captured_states() as states:
+            stop = _StopIf(lambda: gate(_pooled(states, question, visual)))
+            answer = self._answer(inputs, decoding, stopping_criteria=[stop])
+        return None if stop.stopped else answer
+
+    def features(self, query: Query) -> Features:
+        """Computes the features of a request, with the same prefill as :meth:`generate_unless`.
+
+        Raises:
+            DataError: If the request has no image, or the question isn't found in the prompt.
+        """
+        found: list[Features] = []
+
+        def keep(features: Features) -> bool:
+            found.append(features)
+            return True
+
+        self.generate_unless(query, Decoding(max_new_tokens=1), keep)
+        return found[0]
+
+    def _answer(self, inputs: Mapping[str, Any], decoding: Decoding, **options: Any) -> Answer:
+        tokenizer = self.processor.tokenizer
+        padding = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding, **options)
+        tokens = ids[0, inputs["input_ids"].shape[1] :].tolist()
+        return Answer(tokenizer.decode(tokens, skip_special_tokens=True).strip(), tuple(tokens))
+
+    def _encoded(self, messages: Sequence[Message], *, with_spans: bool = False) -> tuple[dict[str, Any], str]:
+        """Returns the model's inputs, and the prompt before image placeholders were replaced."""
+        prompt = self.processor.apply_chat_template(
+            list(messages), tokenize=False, add_generation_prompt=True, **self._template
+        )
+        extra = {"return_offsets_mapping": True} if with_spans else {}
+        inputs = self.processor(text=[prompt], images=images_of(messages) or None, return_tensors="pt", **extra)
+        return dict(inputs.to(self.device, self.model.dtype)), prompt
+
+    def _masks(self, inputs: dict[str, Any], prompt: str, question: str) -> tuple[torch.Tensor, torch.Tensor]:
+        """Takes the spans out of the inputs, and returns the masks of question and visual tokens, on the device."""
+        spans: Spans = inputs.pop("offset_mapping")[0].tolist()
+        visual = visual_mask(inputs["input_ids"][0], _image_token_ids(self.model, self.processor))
+        if not visual.any():
+            raise DataError(f"insertion: the request {question!r:.80} has no image. Needed is one.")
+        plain = self.processor.tokenizer(prompt, return_offsets_mapping=True)["offset_mapping"]
+        prompt_end = max(end for _, end in plain)
+        return question_mask(spans, visual, prompt, prompt_end, question).to(self.device), visual
+
+    @contextmanager
+    def _captured_states(self) -> Iterator[list[torch.Tensor]]:
+        """Collects the last layer's hidden states of the first forward pass, shape (L, hidden size)."""
+        states: list[torch.Tensor] = []
+
+        def keep(_module: object, _inputs: object, output: Any) -> None:
+            if not states:
+                states.append(output.last_hidden_state[0])
+
+        handle = self.model.base_model.register_forward_hook(keep)
+        try:
+            yield states
+        finally:
+            handle.remove()
+
+
+class _StopIf:
+    """A stopping criterion that decides once, after the first token."""
+
+    def __init__(self, decide: Callable[[], bool]) -> None:
+        self._decide = decide
+        self._decided: bool | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it ended the generation."""
+        return bool(self._decided)
+
+    def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
+        if self._decided is None:
+            self._decided = self._decide()
+        return torch.full((input_ids.shape[0],), self._decided, dtype=torch.bool, device=input_ids.device)
+
+
+def _pooled(states: Sequence[torch.Tensor], question: torch.Tensor, visual: torch.Tensor) -> Features:
+    if states[0].shape[0] != question.shape[0]:
+        raise CultureTasksError(
+            f"insertion: the model turned {question.shape[0]} input tokens into {states[0].shape[0]} hidden states. "
+            "Needed is a processor that puts one token for each image patch into input_ids: update the checkpoint's."
+        )
+    hidden = states[0].float()
+    return Features(hidden[question].mean(0), hidden[visual.to(hidden.device)].mean(0))
+
+
+def _image_token_ids(model: PreTrainedModel, processor: ProcessorMixin) -> list[int]:
+    holders = (processor, model.config)
+    found = (getattr(holder, name, None) for holder in holders for name in ("image_token_id", "image_token_index"))
+    return sorted({int(token) for token in found if token is not None})
+
+
+def _check(model: PreTrainedModel, processor: ProcessorMixin) -> None:
+    problems = {
+        "its processor has no chat template": getattr(processor, "chat_template", None) is None,
+        "its tokenizer is not a fast one": not getattr(getattr(processor, "tokenizer", None), "is_fast", False),
+        "no image token is named by its processor or configuration": not _image_token_ids(model, processor),
+        "it has no inner model with hidden states": model.base_model is model,
+    }
+    for problem, found in problems.items():
+        if found:
+            raise SettingsError(
+                f"insertion: {type(model).__name__} can't be used, since {problem}. Name another model."
+            )

@@ -1,0 +1,93 @@
+"""What tells one model from another, so that nothing computed with one is used with the other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, ProcessorMixin
+
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_SAMPLED = 64
+_INCIDENTAL = ("_name_or_path", "transformers_version", "_attn_implementation_autoset", "processor_class")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """Fingerprints of a loaded model.
+
+    Attributes:
+        source: What the user named.
+        weights: Of the weights as loaded (so of the data type too), the configuration and the processor: a trained
+            state fits this.
+        run: Of ``weights`` and all else that can change an answer (device, attention kernels, template options,
+            versions): kept answers and features are found by this.
+    """
+
+    source: str
+    weights: str
+    run: str
+
+
+def identify(
+    model: PreTrainedModel, processor: ProcessorMixin, source: str, template_options: Mapping[str, Any]
+) -> ModelIdentity:
+    """Computes a model's identity, with one pass over its weights."""
+    import transformers
+
+    weights = _hash(
+        [_weights_digest(model), _cleaned(model.config.to_dict()), _processor_settings(processor)],
+    )
+    run = _hash(
+        [
+            weights,
+            _cleaned(model.generation_config.to_dict()) if model.generation_config else None,
+            dict(template_options),
+            str(model.device.type),
+            getattr(model.config, "_attn_implementation", None),
+            [torch.__version__, transformers.__version__],
+        ]
+    )
+    return ModelIdentity(source, weights, run)
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+
+def _cleaned(settings: Any) -> Any:
+    if isinstance(settings, Mapping):
+        return {str(key): _cleaned(value) for key, value in settings.items() if key not in _INCIDENTAL}
+    return [_cleaned(value) for value in settings] if isinstance(settings, list | tuple) else settings
+
+
+def _processor_settings(processor: ProcessorMixin) -> Any:
+    tokenizer = processor.tokenizer
+    vocabulary = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode()).hexdigest()
+    return [_cleaned(processor.to_dict()), getattr(processor, "chat_template", None), vocabulary]
+
+
+def _weights_digest(model: PreTrainedModel) -> str:
+    digest = hashlib.sha256()
+    for line in _tensor_lines(model):
+        digest.update(line.encode())
+    return digest.hexdigest()
+
+
+def _tensor_lines(model: PreTrainedModel) -> Iterator[str]:
+    """Yields a line a tensor: name, shape, type, the sum of all its bits read as integers, and some of them."""
+    for name, tensor in sorted(model.named_parameters()):
+        opening = f"{name} {tuple(tensor.shape)} {tensor.dtype}"
+        if tensor.is_meta or tensor.numel() == 0:
+            yield f"{opening}\n"
+            continue
+        integers = tensor.detach().reshape(-1).view(_INTEGERS[tensor.element_size()])
+        total = int(integers.sum(dtype=torch.int64))
+        some = integers[:: max(1, integers.numel() // _SAMPLED)][:_SAMPLED].tolist()
+        yield f"{opening} {total} {some}\n"

@@ -1,0 +1,199 @@
+"""What every insertion method does.
+
+A method is made with a model and its options, then fitted or loaded where it needs it, and from then on it is one
+edited model: ``insert`` adds knowledge, ``generate`` answers with all that was inserted, ``reset`` takes it all back.
+Methods that change weights fit in too: they change ``self.model.model`` in ``insert`` and restore it in ``reset``. Whoever
+drives a method asks the plain model only when nothing is inserted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import torch
+from pydantic import BaseModel, ConfigDict
+
+from culture_tasks.errors import CultureTasksError
+from culture_tasks.insertion import state
+from culture_tasks.insertion.adapter import Answer, MultimodalModel
+from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.queries import Insertion, Query, TrainingCase
+from culture_tasks.insertion.store import Store
+
+Item = TypeVar("Item")
+
+
+class MethodConfig(BaseModel):
+    """Options of a method; unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Progress(Protocol):
+    """Shows how far a loop is."""
+
+    def __call__(self, items: Sequence[Item], description: str) -> Iterable[Item]:
+        """Passes items on as they come."""
+
+
+def silent(items: Sequence[Item], description: str) -> Iterable[Item]:  # noqa: ARG001 - shows nothing
+    """Progress that shows nothing."""
+    return items
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """What a method is fitted on.
+
+    Attributes:
+        cases: The training cases, in a fixed order.
+        facts: What a state remembers of them.
+    """
+
+    cases: Sequence[TrainingCase]
+    facts: state.DataFacts
+
+
+class InsertionMethod(ABC):
+    """One method over one model.
+
+    Args:
+        model: The model.
+        config: The method's options, of ``config_class``.
+
+    Attributes:
+        name: Name of the method, and of its folder.
+        config_class: Class of its options.
+        needs_state: Whether it has to be fitted or loaded before it can be used.
+    """
+
+    name: ClassVar[str]
+    config_class: ClassVar[type[MethodConfig]]
+    needs_state: ClassVar[bool]
+
+    def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
+        self.model = model
+        self.config = self.config_class() if config is None else config
+        self._data: state.DataFacts | None = None
+        self._report: dict[str, Any] = {}
+
+    @abstractmethod
+    def insert(self, insertion: Insertion) -> None:
+        """Adds one insertion sample to those that are there."""
+
+    @abstractmethod
+    def generate(self, query: Query, decoding: Decoding) -> Answer:
+        """Answers a request with all that was inserted."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Takes back all insertions; what was fitted stays."""
+
+    def fit(self, data: TrainingData, kept: Store, progress: Progress = silent) -> None:
+        """Learns from training cases.
+
+        Args:
+            data: What to learn from.
+            kept: Keeps what is costly to compute, so that a killed fit goes on where it was.
+            progress: Shows how far it is.
+
+        Raises:
+            CultureTasksError: If the method has nothing to learn.
+        """
+        if not self.needs_state:
+            raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
+        self._report = self._fit(data.cases, kept, progress)
+        self._data = data.facts
+
+    def save(self, folder: Path) -> state.Description:
+        """Writes what was fitted.
+
+        Raises:
+            CultureTasksError: If nothing was.
+        """
+        description, content = self._described()
+        state.write(folder, description, content)
+        return description
+
+    def load(self, folder: Path) -> state.Description:
+        """Reads what was fitted, options too.
+
+        Raises:
+            StateError: If the state is broken, or belongs to another method or model.
+        """
+        description, tensors = state.read(folder)
+        if description.method != self.name:
+            raise state.StateError(
+                f"{folder}: holds a state of {description.method!r}, not of {self.name!r}. "
+                f"Use method={description.method}, or name another folder."
+            )
+        state.check_model(folder, description, self.model.identity)
+        self.config = self.config_class.model_validate(description.config)
+        self._restore(tensors, description.facts)
+        self._data, self._report = description.data, dict(description.report)
+        return description
+
+    @property
+    def data(self) -> state.DataFacts | None:
+        """What the method was fitted on, or None."""
+        return self._data
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """What was measured while fitting."""
+        return self._report
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all of the method that can change an answer: its name, its options and what it learned."""
+        if self._data is not None:
+            return self._described()[0].fingerprint
+        canonical = json.dumps([self.name, self.config.model_dump(mode="json")], sort_keys=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+
+    def parameter_count(self) -> int:
+        """Parameters that the method loads besides the model's."""
+        return 0
+
+    def _fit(self, cases: Sequence[TrainingCase], kept: Store, progress: Progress) -> dict[str, Any]:
+        """Learns, and returns what was measured."""
+        raise NotImplementedError(f"{self.name} says that it needs a state, and has no _fit")
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        """Returns what was fitted, as tensors."""
+        return {}
+
+    def _facts(self) -> dict[str, Any]:
+        """Returns what was fitted, as JSON."""
+        return {}
+
+    def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
+        """Takes over what :meth:`_tensors` and :meth:`_facts` returned.
+
+        Raises:
+            StateError: If it doesn't fit.
+        """
+
+    def _described(self) -> tuple[state.Description, bytes]:
+        if self._data is None:
+            raise CultureTasksError(f"insertion: {self.name} was not fitted, so there is nothing to save. Call fit().")
+        content, tensors = state.digest(self._tensors())
+        identity = self.model.identity
+        description = state.Description(
+            format=state.FORMAT,
+            method=self.name,
+            config=self.config.model_dump(mode="json"),
+            model=identity.source,
+            weights=identity.weights,
+            data=self._data,
+            facts=self._facts(),
+            report=self._report,
+            tensors=tensors,
+        )
+        return description, content

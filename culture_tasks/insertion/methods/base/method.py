@@ -1,0 +1,29 @@
+"""The base model f of section 3.1, which ignores what is inserted."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from culture_tasks.insertion.adapter import Answer
+from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.interface import InsertionMethod, MethodConfig
+from culture_tasks.insertion.methods.base.config import BaseModelConfig
+from culture_tasks.insertion.queries import Insertion, Query
+
+
+class BaseModelMethod(InsertionMethod):
+    """Answers as if nothing had been inserted."""
+
+    name: ClassVar[str] = "base"
+    config_class: ClassVar[type[MethodConfig]] = BaseModelConfig
+    needs_state: ClassVar[bool] = False
+
+    def insert(self, insertion: Insertion) -> None:
+        """Does nothing."""
+
+    def generate(self, query: Query, decoding: Decoding) -> Answer:
+        """Asks the model."""
+        return self.model.generate(query, decoding)
+
+    def reset(self) -> None:
+        """Does nothing."""

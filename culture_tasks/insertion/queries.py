@@ -1,0 +1,186 @@
+"""What a model is asked, what is inserted, and what a router learns from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from culture_tasks.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Message = Mapping[str, Any]
+"""One message of a conversation: a ``role``, and ``content`` as a list of parts."""
+
+Part = dict[str, Any]
+"""``{"type": "text", "text": …}`` or ``{"type": "image", "image": …}``, as transformers' chat templates take them."""
+
+NegativeKind = Literal["cross_language_locality", "cross_scenario_locality"]
+
+
+class Query:
+    """A request to a model: a conversation that holds a question.
+
+    The conversation is made when asked for and not kept, so that thousands of queries don't hold thousands of images.
+
+    Args:
+        question: The question, as it stands in the conversation.
+        load: Makes the conversation.
+    """
+
+    def __init__(self, question: str, load: Callable[[], Sequence[Message]]) -> None:
+        self.question = question
+        self._load = load
+
+    @classmethod
+    def about(cls, image: Image, question: str, system: str = "") -> Query:
+        """Returns a query of one system message, where there is one, and one user message of image and question."""
+        content = [image_part(image), text_part(question)]
+        opening = [{"role": "system", "content": [text_part(system)]}] if system else []
+        return cls(question, lambda: [*opening, {"role": "user", "content": content}])
+
+    def messages(self) -> list[Message]:
+        """Returns the conversation.
+
+        Raises:
+            DataError: If its image can't be read, or a part is neither text nor image.
+        """
+        try:
+            return [_normal(message) for message in self._load()]
+        except (OSError, SyntaxError) as error:
+            raise DataError(
+                f"insertion: the image of {self.question!r:.80} can't be read ({error}). Replace the image."
+            ) from error
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of all that the model is shown, images by their pixels."""
+        canonical = [
+            {"role": message["role"], "content": [_part_key(part) for part in message["content"]]}
+            for message in self.messages()
+        ]
+        return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
+
+    def preceded_by(self, parts: Sequence[Part]) -> Query:
+        """Returns the same query with parts put before what the user says, after the system message."""
+
+        def load() -> list[Message]:
+            messages = self.messages()
+            place = next(index for index, message in enumerate(messages) if message["role"] == "user")
+            user = {"role": "user", "content": [*parts, *messages[place]["content"]]}
+            return [*messages[:place], user, *messages[place + 1 :]]
+
+        return Query(self.question, load)
+
+    def images(self) -> list[Image]:
+        """Returns the images of the conversation, in its order."""
+        return images_of(self.messages())
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """An insertion sample e = (i, q, a) (section 3.1).
+
+    Attributes:
+        query: Image and question, asked as any request is.
+        answer: The answer to insert.
+    """
+
+    query: Query
+    answer: str
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of the sample."""
+        return hashlib.sha256(f"{self.query.key}\n{self.answer}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """A locality item of a training case: behaviour to preserve.
+
+    Attributes:
+        query: The request.
+        answer: The data's own answer to it.
+        kind: Which locality it is of.
+    """
+
+    query: Query
+    answer: str
+    kind: NegativeKind
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingCase:
+    """A single-insert case with its paired items (Appendix D.1).
+
+    Attributes:
+        case_id: Its name.
+        scenario: The scenario inserted.
+        insertion: The sample e_j.
+        generality: Items of the same scenario and partition; with the sample itself they are the positives P_j.
+        locality: The negatives N_j.
+    """
+
+    case_id: str
+    scenario: str
+    insertion: Insertion
+    generality: tuple[Insertion, ...]
+    locality: tuple[Negative, ...]
+
+    def queries(self) -> list[Query]:
+        """Returns all requests: the sample, the generality items, the locality items."""
+        others = [item.query for item in (*self.generality, *self.locality)]
+        return [self.insertion.query, *others]
+
+
+def text_part(text: str) -> Part:
+    """Returns a part of a message that holds text."""
+    return {"type": "text", "text": text}
+
+
+def image_part(image: Image) -> Part:
+    """Returns a part of a message that holds an image."""
+    return {"type": "image", "image": image}
+
+
+def images_of(messages: Sequence[Message]) -> list[Image]:
+    """Returns the images of a conversation, in its order."""
+    parts = (part for message in messages for part in message["content"])
+    return [part["image"].convert("RGB") for part in parts if part["type"] == "image"]
+
+
+def _normal(message: Message) -> Message:
+    """Brings a message to lists of parts; harnesses keep the image under ``url``, and plain texts as strings."""
+    content = message["content"]
+    parts = [text_part(content)] if isinstance(content, str) else [_normal_part(part) for part in content]
+    return {"role": message["role"], "content": parts}
+
+
+def _normal_part(part: Mapping[str, Any]) -> Part:
+    if part["type"] == "text":
+        return text_part(part["text"])
+    if part["type"] == "image":
+        return image_part(part["image"] if "image" in part else part["url"])
+    raise DataError(
+        f"knowledge_insertion: found a part of type {part['type']!r} in a message. Allowed are text and image: "
+        "leave tasks with other media to another model."
+    )
+
+
+def _part_key(part: Part) -> list[str]:
+    if part["type"] == "text":
+        return ["text", part["text"]]
+    return ["image", image_key(part["image"])]
+
+
+def image_key(image: Image) -> str:
+    """Returns the SHA-256 of an image's size and RGB pixels."""
+    digest = hashlib.sha256(repr(image.size).encode())
+    digest.update(image.convert("RGB").tobytes())
+    return digest.hexdigest()

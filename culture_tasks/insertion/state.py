@@ -1,0 +1,189 @@
+"""What a fitted method leaves on disk: ``state.safetensors`` and ``state.json``, and when they are refused. No pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from culture_tasks.errors import CultureTasksError
+from culture_tasks.insertion.identity import ModelIdentity
+
+FORMAT = 1
+_DESCRIPTION, _TENSORS = "state.json", "state.safetensors"
+
+
+class StateError(CultureTasksError):
+    """A state that can't be read, or that doesn't fit the model, the method or the data."""
+
+
+class DataFacts(BaseModel):
+    """What a method was fitted on.
+
+    Attributes:
+        raw: Fingerprint of the benchmark's raw cases; empty where the source has none.
+        cases: Fingerprint of the training cases themselves.
+        count: Number of training cases.
+        scenarios: Their scenarios.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    raw: str
+    cases: str
+    count: int
+    scenarios: tuple[str, ...]
+
+
+class Description(BaseModel):
+    """``state.json``.
+
+    Attributes:
+        format: Version of this layout.
+        method: The method's name.
+        config: Its options.
+        model: What the user called the model.
+        weights: Fingerprint of the model (:class:`~culture_tasks.insertion.identity.ModelIdentity`).
+        data: What it was fitted on.
+        facts: What the method keeps besides tensors.
+        report: What was measured while fitting, for people.
+        tensors: SHA-256 of ``state.safetensors``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: int
+    method: str
+    config: dict[str, Any]
+    model: str
+    weights: str
+    data: DataFacts
+    facts: dict[str, Any]
+    report: dict[str, Any]
+    tensors: str
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all that can change an answer."""
+        relevant = self.model_dump(mode="json", exclude={"report", "model"})
+        return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def exists(folder: Path) -> bool:
+    """Whether a folder holds a state, whole or not."""
+    return (folder / _DESCRIPTION).exists() or (folder / _TENSORS).exists()
+
+
+def digest(tensors: Mapping[str, torch.Tensor]) -> tuple[bytes, str]:
+    """Returns tensors as the bytes of a safetensors file, with their SHA-256."""
+    content = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+    return content, hashlib.sha256(content).hexdigest()
+
+
+def write(folder: Path, description: Description, content: bytes) -> None:
+    """Writes a state; each file appears whole or not at all, and a mixture of two states is refused when read.
+
+    Args:
+        folder: Where to; made if it isn't there.
+        description: ``state.json``.
+        content: Bytes of ``state.safetensors``, whose hash stands in the description.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _replace(folder / _TENSORS, content)
+    _replace(folder / _DESCRIPTION, (description.model_dump_json(indent=2) + "\n").encode())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
+    """Reads a state.
+
+    Raises:
+        StateError: If it is missing, broken, of another format, or a mixture of two.
+    """
+    description = read_description(folder)
+    try:
+        content = (folder / _TENSORS).read_bytes()
+    except OSError as error:
+        raise StateError(f"{folder / _TENSORS}: can't be read ({error}). Fit the method again.") from None
+    if hashlib.sha256(content).hexdigest() != description.tensors:
+        raise StateError(f"{folder}: {_TENSORS} is not the one that {_DESCRIPTION} describes. Fit the method again.")
+    try:
+        return description, load_tensors(content)
+    except SafetensorError as error:
+        raise StateError(f"{folder / _TENSORS}: not a safetensors file ({error}). Fit the method again.") from None
+
+
+def read_description(folder: Path) -> Description:
+    """Reads ``state.json`` alone.
+
+    Raises:
+        StateError: If it is missing, broken, or of another format.
+    """
+    path = folder / _DESCRIPTION
+    try:
+        description = Description.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise StateError(
+            f"{folder}: holds no {_DESCRIPTION}. Name a folder that 'culture-tasks insertion fit … --out' wrote."
+        ) from None
+    except (ValidationError, UnicodeDecodeError) as error:
+        raise StateError(f"{path}: not a state's description ({str(error).splitlines()[0]}). Fit again.") from None
+    if description.format != FORMAT:
+        raise StateError(f"{path}: format {description.format}, this version reads {FORMAT}. Fit the method again.")
+    return description
+
+
+def check_model(folder: Path, description: Description, identity: ModelIdentity) -> None:
+    """Makes sure that a state belongs to a model.
+
+    Raises:
+        StateError: If it was fitted with other weights, another data type, configuration or processor.
+    """
+    if description.weights != identity.weights:
+        raise StateError(
+            f"{folder}: fitted with {description.model!r} (fingerprint {description.weights}), but the model is "
+            f"{identity.source!r} (fingerprint {identity.weights}): other weights, data type, configuration or "
+            "processor. Load that model, or fit the method with this one."
+        )
+
+
+def check_data(folder: Path, data: DataFacts, raw: str, scenarios: frozenset[str]) -> None:
+    """Makes sure that a state may be evaluated on data.
+
+    Args:
+        folder: The state's folder, for the message.
+        data: What the method was fitted on.
+        raw: Fingerprint of the raw cases under evaluation; empty where unknown.
+        scenarios: Scenarios inserted in the evaluation.
+
+    Raises:
+        StateError: If the raw cases are others, or a scenario was trained on.
+    """
+    if raw and data.raw and raw != data.raw:
+        raise StateError(
+            f"{folder}: fitted on data with fingerprint {data.raw}, but evaluated are data with {raw}. "
+            "Evaluate the same release, or fit the method on this one."
+        )
+    seen = sorted(scenarios & set(data.scenarios))
+    if seen:
+        raise StateError(
+            f"{folder}: {len(seen)} evaluated scenarios were trained on, such as {seen[0]!r}. Use the same split of "
+            "scenarios for both, or fit the method again."
+        )

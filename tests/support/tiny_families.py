@@ -1,0 +1,230 @@
+"""Tiny multimodal models of several families with random weights, made on the spot.
+
+The families differ in what an adapter must not take for granted: how many tokens an image has and what they are
+called, positions of one or of three dimensions, attention with a cache or with a recurrent state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import tiny_models
+import torch
+from transformers import (
+    CLIPImageProcessorPil,
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    LlavaProcessor,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    ProcessorMixin,
+    Qwen2_5_VLConfig,
+    Qwen2_5_VLForConditionalGeneration,
+    Qwen2_5_VLProcessor,
+    Qwen2VLImageProcessorPil,
+    Qwen2VLVideoProcessor,
+    Qwen3_5Config,
+    Qwen3_5ForConditionalGeneration,
+    Qwen3VLConfig,
+    Qwen3VLForConditionalGeneration,
+    Qwen3VLProcessor,
+    Qwen3VLVideoProcessor,
+)
+
+PATCH = 14
+SIDE = 56
+
+_QWEN_IMAGE, _QWEN_VIDEO = "<|image_pad|>", "<|video_pad|>"
+_VISION_START, _VISION_END = "<|vision_start|>", "<|vision_end|>"
+_QWEN_TEMPLATE = tiny_models.CHAT_TEMPLATE.replace("<IMG_CONTEXT>\n", f"{_VISION_START}{_QWEN_IMAGE}{_VISION_END}")
+_LLAVA_TEMPLATE = """\
+{%- for message in messages -%}
+{{ message['role'] | upper }}: {% for part in message['content'] -%}
+{%- if part['type'] == 'image' %}<image>
+{% else %}{{ part['text'] | trim }} {% endif -%}
+{%- endfor -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}ASSISTANT:{% endif -%}
+"""
+
+_ROPE = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10_000.0}
+
+
+@dataclass(frozen=True)
+class Family:
+    """A model with its processor."""
+
+    model: PreTrainedModel
+    processor: ProcessorMixin
+
+
+def _tokenizer(*extra: str) -> PreTrainedTokenizerFast:
+    tokenizer = tiny_models.make_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": list(extra)} if extra else {})
+    return tokenizer
+
+
+def _finished(model: PreTrainedModel, processor: ProcessorMixin) -> Family:
+    tokenizer = processor.tokenizer
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    silenced = set(tokenizer.all_special_ids) - {tokenizer.eos_token_id} | set(
+        range(len(tokenizer), model.get_output_embeddings().weight.shape[0])
+    )
+    tiny_models.randomise(model, silenced=sorted(silenced))
+    return Family(model.eval(), processor)
+
+
+def _text(tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
+    return {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "max_position_embeddings": 4096,
+        "tie_word_embeddings": False,
+        "bos_token_id": None,
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+
+
+def _qwen_tokens(tokenizer: PreTrainedTokenizerFast) -> dict[str, int]:
+    return {
+        "image_token_id": tokenizer.convert_tokens_to_ids(_QWEN_IMAGE),
+        "video_token_id": tokenizer.convert_tokens_to_ids(_QWEN_VIDEO),
+        "vision_start_token_id": tokenizer.convert_tokens_to_ids(_VISION_START),
+        "vision_end_token_id": tokenizer.convert_tokens_to_ids(_VISION_END),
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+
+
+def _qwen_images() -> Qwen2VLImageProcessorPil:
+    pixels = {"shortest_edge": 28 * 28, "longest_edge": 84 * 84}
+    return Qwen2VLImageProcessorPil(patch_size=PATCH, merge_size=2, temporal_patch_size=2, size=pixels)
+
+
+def _internvl() -> Family:
+    tokenizer = tiny_models.make_tokenizer()
+    model = tiny_models.InternVLForConditionalGeneration(tiny_models._internvl_config(tokenizer))
+    return _finished(model, tiny_models._internvl_processor(tokenizer))
+
+
+def _qwen2_5_vl() -> Family:
+    tokenizer = _tokenizer(_QWEN_IMAGE, _QWEN_VIDEO, _VISION_START, _VISION_END)
+    config = Qwen2_5_VLConfig(
+        text_config={**_text(tokenizer), "rope_parameters": _ROPE},
+        vision_config={
+            "depth": 2,
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "num_heads": 2,
+            "out_hidden_size": 64,
+            "patch_size": PATCH,
+            "fullatt_block_indexes": [1],
+            "window_size": 56,
+        },
+        **_qwen_tokens(tokenizer),
+    )
+    processor = Qwen2_5_VLProcessor(_qwen_images(), tokenizer, Qwen2VLVideoProcessor(), _QWEN_TEMPLATE)
+    return _finished(Qwen2_5_VLForConditionalGeneration(config), processor)
+
+
+def _qwen3_vision() -> dict[str, Any]:
+    return {
+        "depth": 2,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_heads": 2,
+        "out_hidden_size": 64,
+        "patch_size": PATCH,
+        "num_position_embeddings": 64,
+        "deepstack_visual_indexes": [0],
+    }
+
+
+def _qwen3_processor(tokenizer: PreTrainedTokenizerFast) -> Qwen3VLProcessor:
+    videos = Qwen3VLVideoProcessor(patch_size=PATCH)
+    return Qwen3VLProcessor(_qwen_images(), tokenizer, videos, _QWEN_TEMPLATE)
+
+
+def _qwen3_vl() -> Family:
+    tokenizer = _tokenizer(_QWEN_IMAGE, _QWEN_VIDEO, _VISION_START, _VISION_END)
+    config = Qwen3VLConfig(
+        text_config={**_text(tokenizer), "rope_parameters": {**_ROPE, "mrope_interleaved": True}},
+        vision_config=_qwen3_vision(),
+        **_qwen_tokens(tokenizer),
+    )
+    return _finished(Qwen3VLForConditionalGeneration(config), _qwen3_processor(tokenizer))
+
+
+def _qwen3_5() -> Family:
+    """Three of four layers are linear attention, whose state can't be cut back."""
+    tokenizer = _tokenizer(_QWEN_IMAGE, _QWEN_VIDEO, _VISION_START, _VISION_END)
+    linear = {
+        "num_hidden_layers": 4,
+        "linear_key_head_dim": 8,
+        "linear_value_head_dim": 8,
+        "linear_num_key_heads": 2,
+        "linear_num_value_heads": 4,
+    }
+    rope = {**_ROPE, "mrope_interleaved": True, "partial_rotary_factor": 1.0}
+    vision = {key: value for key, value in _qwen3_vision().items() if key != "deepstack_visual_indexes"}
+    config = Qwen3_5Config(
+        text_config={**_text(tokenizer), **linear, "rope_parameters": rope},
+        vision_config=vision,
+        **_qwen_tokens(tokenizer),
+    )
+    return _finished(Qwen3_5ForConditionalGeneration(config), _qwen3_processor(tokenizer))
+
+
+def _llava() -> Family:
+    tokenizer = _tokenizer("<image>")
+    config = LlavaConfig(
+        text_config={**_text(tokenizer), "model_type": "llama"},
+        vision_config={
+            "model_type": "clip_vision_model",
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 2,
+            "image_size": SIDE,
+            "patch_size": PATCH,
+            "projection_dim": 32,
+        },
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        tie_word_embeddings=False,
+    )
+    images = CLIPImageProcessorPil(size={"height": SIDE, "width": SIDE}, crop_size={"height": SIDE, "width": SIDE})
+    processor = LlavaProcessor(
+        images,
+        tokenizer,
+        patch_size=PATCH,
+        vision_feature_select_strategy="default",
+        chat_template=_LLAVA_TEMPLATE,
+        num_additional_image_tokens=1,
+    )
+    return _finished(LlavaForConditionalGeneration(config), processor)
+
+
+FAMILIES: Mapping[str, Callable[[], Family]] = {
+    "internvl": _internvl,
+    "qwen2_5_vl": _qwen2_5_vl,
+    "qwen3_vl": _qwen3_vl,
+    "qwen3_5": _qwen3_5,
+    "llava": _llava,
+}
+
+
+@cache
+def family(name: str) -> Family:
+    """Makes a model of a family, once for the process."""
+    torch.set_num_threads(1)
+    return FAMILIES[name]()
