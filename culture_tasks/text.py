@@ -24,6 +24,8 @@ def without_reasoning(text: str) -> str:
     A block that never closes runs to the end. A closing tag with no opening one before it ends a block that the
     chat template had opened, so what stands before it is cut too.
     """
+    if "<" not in text:
+        return text
     kept: list[str] = []
     position, depth = 0, 0
     for tag in _REASONING_TAG.finditer(text):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,41 @@ Record = Mapping[str, Any]
 _log = logging.getLogger(__name__)
 
 
-def _concerned(records: Iterable[Record | None]) -> list[Record]:
-    return [record for record in records if record is not None]
+class _Tally(NamedTuple):
+    """The records of a metric, counted.
+
+    Attributes:
+        scores: Scores of the documents with a scored verdict.
+        scored: Number of scored verdicts.
+        asked: Number of verdicts asked for.
+    """
+
+    scores: np.ndarray[Any, np.dtype[np.float64]]
+    scored: int
+    asked: int
+
+    @property
+    def coverage(self) -> float:
+        return self.scored / self.asked if self.asked else math.nan
+
+    @property
+    def enough(self) -> bool:
+        """Whether a mean may be shown: some verdict is scored, and the coverage is what the user asks for."""
+        return self.scored > 0 and self.coverage >= current_session().settings.judge_min_coverage
 
 
-def _scores(records: Sequence[Record]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.array([record["score"] for record in records if "score" in record], dtype=np.float64)
+def _tally(records: Iterable[Record | None]) -> _Tally:
+    scores: list[float] = []
+    scored = asked = 0
+    for record in records:
+        if record is None:
+            continue
+        outcomes = record["outcomes"]
+        asked += sum(outcomes.values())
+        if "score" in record:
+            scores.append(record["score"])
+            scored += outcomes["scored"]
+    return _Tally(np.array(scores, dtype=np.float64), scored, asked)
 
 
 def coverage(records: Iterable[Record | None]) -> float:
@@ -35,22 +64,24 @@ def coverage(records: Iterable[Record | None]) -> float:
 
     Range 0-1; 1 is best. Without any verdict asked for, NaN.
     """
-    concerned = _concerned(records)
-    asked = sum(sum(record["outcomes"].values()) for record in concerned)
-    return sum(record["outcomes"].get("scored", 0) for record in concerned) / asked if asked else math.nan
+    asked = scored = 0
+    for record in records:
+        if record is not None:
+            asked += sum(record["outcomes"].values())
+            scored += record["outcomes"].get("scored", 0)
+    return scored / asked if asked else math.nan
 
 
-def coverage_stderr(records: Iterable[Record | None]) -> float:
+def coverage_stderr(records: Sequence[Record | None]) -> float:
     """Standard error of :func:`coverage`: the square root of p (1 - p) / n over n verdicts; NaN without any."""
-    concerned = _concerned(records)
-    asked = sum(sum(record["outcomes"].values()) for record in concerned)
-    share = coverage(concerned)
+    share = coverage(records)
+    asked = sum(sum(record["outcomes"].values()) for record in records if record is not None)
     return math.sqrt(share * (1.0 - share) / asked) if asked else math.nan
 
 
 def outcome_count(records: Iterable[Record | None], outcome: Outcome) -> int:
     """How many verdicts ended this way. Range 0 and up; for every outcome but ``scored``, 0 is best."""
-    return sum(record["outcomes"].get(outcome, 0) for record in _concerned(records))
+    return sum(record["outcomes"].get(outcome, 0) for record in records if record is not None)
 
 
 def mean_of_scored(records: Iterable[Record | None]) -> float:
@@ -59,8 +90,10 @@ def mean_of_scored(records: Iterable[Record | None]) -> float:
     A verdict that failed is left out, never counted as a zero. With a coverage under
     ``CULTURE_JUDGE_MIN_COVERAGE``, or without any scored verdict, the mean is NaN: what is missing may be what is hard.
     """
-    concerned = _concerned(records)
-    return math.nan if _too_little(concerned) else float(_scores(concerned).mean())
+    tally = _tally(records)
+    if tally.asked and not tally.enough:
+        _explain(tally)
+    return float(tally.scores.mean()) if tally.enough else math.nan
 
 
 def stderr_of_scored(records: Iterable[Record | None]) -> float:
@@ -68,11 +101,9 @@ def stderr_of_scored(records: Iterable[Record | None]) -> float:
 
     NaN where the mean is NaN, or with a single document.
     """
-    concerned = _concerned(records)
-    scores = _scores(concerned)
-    if _too_little(concerned) or len(scores) < 2:
-        return math.nan
-    return float(scores.std(ddof=1) / math.sqrt(len(scores)))
+    tally = _tally(records)
+    count = len(tally.scores)
+    return float(tally.scores.std(ddof=1) / math.sqrt(count)) if tally.enough and count > 1 else math.nan
 
 
 def spread_over_runs(records: Iterable[Record | None]) -> float:
@@ -80,7 +111,7 @@ def spread_over_runs(records: Iterable[Record | None]) -> float:
 
     The mean of run r is taken over the documents whose r-th verdict was scored. NaN with fewer than two runs.
     """
-    runs = [record["run_scores"] for record in _concerned(records) if "run_scores" in record]
+    runs = [record["run_scores"] for record in records if record is not None and "run_scores" in record]
     if not runs:
         return math.nan
     table = np.array(runs, dtype=np.float64)
@@ -88,6 +119,11 @@ def spread_over_runs(records: Iterable[Record | None]) -> float:
     return float(np.nanmean(table, axis=0).std(ddof=1)) if table.shape[1] > 1 else math.nan
 
 
-def _too_little(records: Sequence[Record]) -> bool:
-    share = coverage(records)
-    return math.isnan(share) or share == 0.0 or share < current_session().settings.judge_min_coverage
+def _explain(tally: _Tally) -> None:
+    _log.warning(
+        "a judged score is NaN: %d of %d verdicts were scored, and CULTURE_JUDGE_MIN_COVERAGE asks for %g. Run again, "
+        "which asks only for what is missing, or grade the logged samples with `culture-tasks rejudge`.",
+        tally.scored,
+        tally.asked,
+        current_session().settings.judge_min_coverage,
+    )

@@ -28,8 +28,7 @@ def metrics() -> list[Metric]:
 def results(doc: CareDoc, responses: Sequence[Any]) -> dict[str, Any]:
     """Submits a document's responses to the judge and returns its records."""
     document = JudgedDocument(_subject(doc), responses_of(responses))
-    groups = {group: group in (doc["category"], doc["scope"]) for group in GROUPS}
-    return judged_results(METRIC, document, groups)
+    return judged_results(METRIC, document, GROUPS, (doc["category"], doc["scope"]))
 
 
 def expected(docs: Sequence[CareDoc]) -> Iterator[tuple[Rubric, JudgeItem]]:

@@ -44,9 +44,8 @@ def results(doc: CulturalVqaDoc, responses: Sequence[Any]) -> dict[str, Any]:
     if not doc["references"]:
         return {SUBMISSION: {"id": doc["id"], "pred": storable(_answer(texts[0]))}}
     document = JudgedDocument(_subject(doc), texts)
-    groups = {group: group in (doc["country"], doc["facet"]) for group in GROUPS}
     matches = [exact_match(_answer(text), doc["references"]) for text in texts]
-    judged = judged_results(METRIC, document, groups)
+    judged = judged_results(METRIC, document, GROUPS, (doc["country"], doc["facet"]))
     return judged | {"exact_match": sum(matches) / len(matches)}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,7 +88,10 @@ class JudgedDocument:
         return len(self._responses)
 
     def _counts(self) -> dict[str, int]:
-        return dict(Counter(verdict.outcome for verdict in self._verdicts))
+        counts: dict[str, int] = {}
+        for verdict in self._verdicts:
+            counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1
+        return counts
 
     def _summary(self) -> dict[str, Any]:
         scores = [self._score(verdict) for verdict in self._verdicts]

@@ -10,9 +10,9 @@ A metric named ``x_stderr`` over the same records, listed after ``x``, takes tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import partial
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache, partial
+from typing import Any, Literal, NamedTuple
 
 from culture_tasks.harness import aggregation
 from culture_tasks.harness.judged import JudgedDocument
@@ -56,7 +56,34 @@ def _metric(name: str, function: Any, better: Literal["higher", "lower"]) -> Met
     return {"metric": name, "aggregation": function, "higher_is_better": better == "higher"}
 
 
-def judged_results(name: str, document: JudgedDocument, groups: Mapping[str, bool]) -> dict[str, Any]:
+class _Names(NamedTuple):
+    """The names under which one document's records are returned, in order.
+
+    Attributes:
+        base: The overall metric.
+        groups: Metric and metric of the standard error of each group.
+        counted: Metrics over the outcomes.
+    """
+
+    base: str
+    groups: Mapping[str, tuple[str, str]]
+    counted: tuple[str, ...]
+
+
+@cache
+def _names(name: str, backend: str, groups: tuple[str, ...]) -> _Names:
+    base = f"{name}{LEXICAL}" if backend == "lexical" else name
+    outcomes = (*_COUNTED, "unjudged") if backend == "none" else _COUNTED
+    return _Names(
+        base,
+        {group: (f"{base}_{group}", f"{base}_{group}_stderr") for group in groups},
+        tuple(f"{name}_{part}" for part in ("coverage", "coverage_stderr", *outcomes)),
+    )
+
+
+def judged_results(
+    name: str, document: JudgedDocument, groups: tuple[str, ...], belongs: Collection[str]
+) -> dict[str, Any]:
     """Returns one document's records for the metrics of :func:`judged_metrics`.
 
     Every document has every metric, with None where the metric doesn't concern it: lmms-eval takes the length of the
@@ -65,14 +92,16 @@ def judged_results(name: str, document: JudgedDocument, groups: Mapping[str, boo
     Args:
         name: Name of the overall metric.
         document: The judged document.
-        groups: For each part of the data whether the document belongs to it.
+        groups: All parts of the data with a mean of their own.
+        belongs: The parts that the document belongs to.
     """
-    base = f"{name}{LEXICAL}" if document.identity.backend == "lexical" else name
+    names = _names(name, document.identity.backend, groups)
     scores, outcomes = document.scores(), document.outcomes()
-    results: dict[str, Any] = {base: document.record()}
-    results |= {f"{base}_{group}": scores if belongs else None for group, belongs in groups.items()}
-    results |= {f"{mean}_stderr": scores if record is not None else None for mean, record in results.items()}
+    results: dict[str, Any] = {names.base: document.record(), f"{names.base}_stderr": scores}
+    for group, (mean, stderr) in names.groups.items():
+        results[mean] = results[stderr] = scores if group in belongs else None
     if document.runs > 1:
-        results[f"{base}_run_sd"] = scores
-    counted = (*_COUNTED, "unjudged") if document.identity.backend == "none" else _COUNTED
-    return results | {f"{name}_{part}": outcomes for part in ("coverage", "coverage_stderr", *counted)}
+        results[f"{names.base}_run_sd"] = scores
+    for counted in names.counted:
+        results[counted] = outcomes
+    return results

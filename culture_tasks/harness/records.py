@@ -3,7 +3,7 @@
 Both harnesses call ``process_results`` document by document and keep what it returns in two places: the lists that
 are aggregated, and the logged samples. A :class:`PendingRecord` is put into both at once, before its verdict is there.
 Whoever reads it first (an aggregation, the log writer, pickle on its way to rank 0) waits for the verdict; all verdicts
-of a task are on their way by then.
+of a task are on their way by then. From then on the record is as fast as a plain dictionary.
 """
 
 from __future__ import annotations
@@ -12,11 +12,19 @@ from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Va
 from typing import Any
 
 
-class PendingRecord(dict[str, Any]):
-    """A dictionary that completes itself when it is first read.
+class CompleteRecord(dict[str, Any]):
+    """A record that has its verdict: a plain dictionary, which is also what it is pickled and copied as."""
 
-    It is never empty before, since the JSON encoder takes a shortcut for empty dictionaries. Pickled or copied, it
-    becomes a plain, complete dictionary.
+    __slots__ = ("_finish",)
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        return dict, (dict(self),)
+
+
+class PendingRecord(dict[str, Any]):
+    """A dictionary that completes itself when it is first read, and is a :class:`CompleteRecord` from then on.
+
+    It is never empty before, since the JSON encoder takes a shortcut for empty dictionaries.
     """
 
     __slots__ = ("_finish",)
@@ -26,72 +34,62 @@ class PendingRecord(dict[str, Any]):
 
         Args:
             known: What is known at once, at least one key.
-            finish: Gives the rest; called once, on first reading, and may block.
+            finish: Gives the rest; called on first reading, and may block.
         """
         if not known:
             raise ValueError("PendingRecord: found no key that is known at once; needed is at least one")
         super().__init__(known)
-        self._finish: Callable[[], Mapping[str, Any]] | None = finish
+        self._finish = finish
 
-    def _complete(self) -> None:
-        finish = self._finish
-        if finish is not None:
-            rest = finish()
-            if self._finish is not None:
-                super().update(rest)
-                self._finish = None
+    def complete(self) -> CompleteRecord:
+        """Waits for the rest and returns the record, which is complete now.
+
+        Two threads may do so at once: both get the same rest.
+        """
+        rest = self._finish()
+        dict.update(self, rest)
+        self.__class__ = CompleteRecord  # type: ignore[assignment]
+        return self  # type: ignore[return-value]
 
     def __getitem__(self, key: str) -> Any:
-        self._complete()
-        return super().__getitem__(key)
+        return self.complete()[key]
 
     def __contains__(self, key: object) -> bool:
-        self._complete()
-        return super().__contains__(key)
+        return key in self.complete()
 
     def __iter__(self) -> Iterator[str]:
-        self._complete()
-        return super().__iter__()
+        return iter(self.complete())
 
     def __len__(self) -> int:
-        self._complete()
-        return super().__len__()
+        return len(self.complete())
 
     def __eq__(self, other: object) -> bool:
-        self._complete()
-        return super().__eq__(other)
+        return self.complete() == other
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        self._complete()
-        return super().__repr__()
+        return repr(self.complete())
 
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
-        self._complete()
-        return dict, (dict(super().items()),)
+        return self.complete().__reduce__()
 
     def get(self, key: str, default: Any = None) -> Any:
         """Completes the record and gets a value."""
-        self._complete()
-        return super().get(key, default)
+        return self.complete().get(key, default)
 
     def keys(self) -> KeysView[str]:  # type: ignore[override]
         """Completes the record and returns its keys."""
-        self._complete()
-        return super().keys()
+        return self.complete().keys()
 
     def values(self) -> ValuesView[Any]:  # type: ignore[override]
         """Completes the record and returns its values."""
-        self._complete()
-        return super().values()
+        return self.complete().values()
 
     def items(self) -> ItemsView[str, Any]:  # type: ignore[override]
         """Completes the record and returns its items."""
-        self._complete()
-        return super().items()
+        return self.complete().items()
 
     def copy(self) -> dict[str, Any]:
         """Completes the record and returns a plain dictionary."""
-        self._complete()
-        return dict(super().items())
+        return dict(self.complete())

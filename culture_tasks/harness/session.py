@@ -7,14 +7,12 @@ is read from the environment when documents are loaded, before any inference, an
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 from culture_tasks.judges.base import Judge
 from culture_tasks.judges.selection import shared_judge
 from culture_tasks.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
 class Session:
     """One evaluation.
 
@@ -22,11 +20,17 @@ class Session:
         settings: What the user chose.
     """
 
-    settings: Settings
+    def __init__(self, settings: Settings) -> None:
+        """Starts an evaluation with these settings."""
+        self.settings = settings
+        self._judges: dict[str, Judge] = {}
 
     def judge(self, paper_model: str) -> Judge:
         """Returns who grades, ``paper_model`` being the default."""
-        return shared_judge(self.settings, paper_model)
+        judge = self._judges.get(paper_model)
+        if judge is None:
+            judge = self._judges.setdefault(paper_model, shared_judge(self.settings, paper_model))
+        return judge
 
 
 _current: Session | None = None

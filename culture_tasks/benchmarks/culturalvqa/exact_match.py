@@ -24,16 +24,23 @@ _STRAY_PERIOD = re.compile(r"\.(?!\d)")
 
 def normalised(answer: str) -> str:
     """Returns an answer in the form in which two answers are compared."""
-    text = unicodedata.normalize("NFKC", answer).replace("’", "'").casefold().strip()
-    text = _THOUSANDS.sub("", text.replace("'", ""))
-    text = "".join(_kept(mark) for mark in _STRAY_PERIOD.sub("", text))
-    return " ".join(_NUMBERS.get(word, word) for word in text.split() if word not in _ARTICLES)
+    text = unicodedata.normalize("NFKC", answer).casefold().translate(_MARKS)
+    text = _STRAY_PERIOD.sub("", _THOUSANDS.sub("", text))
+    words = text.replace(",", " ").split()
+    return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
 
 
-def _kept(mark: str) -> str:
-    if mark in ".:" or unicodedata.category(mark)[0] not in "PS":
-        return mark
-    return " "
+class _Marks(dict[int, int | str | None]):
+    """A translation table, filled as characters come: punctuation and symbols to spaces, apostrophes to nothing."""
+
+    def __missing__(self, code: int) -> int | str | None:
+        mark = chr(code)
+        kept: int | str | None = " " if unicodedata.category(mark)[0] in "PS" else code
+        self[code] = None if mark in "'’" else code if mark in ".:," else kept
+        return self[code]
+
+
+_MARKS = _Marks()
 
 
 def exact_match(prediction: str, references: Iterable[str]) -> float:
