@@ -11,7 +11,7 @@ from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
 from culture_tasks.benchmarks.cedar.lexicon import SPACED, UNSPACED, WORD, language_file, phrases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from culture_tasks.benchmarks.cedar.mentions import Mention
 
@@ -120,7 +120,7 @@ def is_denied(text: str, mention: Mention) -> bool:
     around = surroundings(text, mention)
     rules, unspaced = grammar(mention.language), unspaced_grammar()
     before = rules.no_negation.sub("", around.words_before)
-    before = rules.contrast.split(_single_spaced(before))[-1]
+    before = _since_contrast(_single_spaced(before), rules)
     if rules.negators.search(before) or rules.negated_by.match(_own_part(around.words_after, rules)):
         return True
     run_before = unspaced.contrast.split(unspaced.no_negation.sub("", around.run_before))[-1]
@@ -131,6 +131,14 @@ def is_denied(text: str, mention: Mention) -> bool:
 
 def _single_spaced(words: str) -> str:
     return f" {' '.join(words.split())} "
+
+
+def _since_contrast(words_before: str, rules: Grammar) -> str:
+    """What follows the last word of contrast, that word included, since "न कि" and "وليس" contrast and deny."""
+    start = 0
+    for turn in rules.contrast.finditer(words_before):
+        start = turn.start()
+    return words_before[start:]
 
 
 def _own_part(words_after: str, rules: Grammar) -> str:
@@ -178,15 +186,19 @@ def links() -> Links:
     def union(key: str, languages: Iterable[Language] = LANGUAGES) -> list[str]:
         return [phrase for language in languages for phrase in phrases(language, key)]
 
-    def pattern(key: str) -> re.Pattern[str]:
-        spaced = any_of(union(key, SPACED), around="(?<= ){}(?= )").pattern
-        return re.compile(f"{spaced}|{any_of(union(key, UNSPACED)).pattern}")
+    def pattern(phrases_of: Callable[[Iterable[Language]], list[str]]) -> re.Pattern[str]:
+        spaced = any_of(phrases_of(SPACED), around="(?<= ){}(?= )").pattern
+        return re.compile(f"{spaced}|{any_of(phrases_of(UNSPACED)).pattern}")
+
+    def turns(languages: Iterable[Language]) -> list[str]:
+        reasons = {phrase.split()[0] for phrase in union("because", languages)}
+        return [phrase for phrase in union("contrast", languages) if phrase.split()[0] not in reasons]
 
     return Links(
         joiners=frozenset(union("joiners")),
         alternatives=frozenset(union("alternatives")),
-        because=pattern("because"),
-        contrast=pattern("contrast"),
+        because=pattern(lambda languages: union("because", languages)),
+        contrast=pattern(turns),
     )
 
 

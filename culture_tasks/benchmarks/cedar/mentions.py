@@ -93,10 +93,12 @@ def _look_up(word: str, words: Lexicon) -> Entry | None:
     return _swahili(word, words) if word.isascii() else None
 
 
-def _in_set_phrase(found: list[re.Match[str]], place: int, words: Lexicon) -> bool:
+def _in_set_phrase(text: str, found: list[re.Match[str]], place: int, words: Lexicon) -> bool:
     for offset, phrase in words.set_phrases.get(found[place].group(), ()):
         first = place - offset
-        if first >= 0 and [match.group() for match in found[first : first + len(phrase)]] == phrase:
+        if first < 0 or [match.group() for match in found[first : first + len(phrase)]] != phrase:
+            continue
+        if text[found[first].start() : found[first + len(phrase) - 1].end()].split() == phrase:
             return True
     return False
 
@@ -119,7 +121,7 @@ def _spaced(text: str, words: Lexicon) -> Iterator[Mention]:
     found = list(WORD.finditer(text))
     for place, match in enumerate(found):
         entry = _look_up(match.group(), words)
-        if entry is None or _in_set_phrase(found, place, words) or not _allowed_here(text, found, place, words):
+        if entry is None or _in_set_phrase(text, found, place, words) or not _allowed_here(text, found, place, words):
             continue
         yield Mention(match.start(), match.end(), entry.emotion, entry.language)
 

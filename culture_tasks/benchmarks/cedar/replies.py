@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 from culture_tasks.benchmarks.cedar.context import (
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
 _LIST_LENGTH = 5
 _LEAD_WORDS = 6
+_DIRECT_LEAD_WORDS = 2
 _SEGMENT = 240
 _CLOSERS: Final = r"[\s\"'*_`\])]{0,6}"
 _NOT_IN_WORD: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
@@ -124,7 +124,8 @@ def _one(emotions: Iterable[Emotion]) -> Emotion | _Unclear | None:
 
 def _within(mentions: tuple[Mention, ...], start: int, end: int) -> list[Mention]:
     first = bisect_left(mentions, start, key=lambda mention: mention.start)
-    return list(takewhile(lambda mention: mention.end <= end, islice(mentions, first, None)))
+    last = bisect_right(mentions, end, lo=first, key=lambda mention: mention.end)
+    return list(mentions[first:last])
 
 
 _JSON: Final = re.compile(r'"([^"\n]{1,40})"\s{0,4}:\s{0,4}"([^"\n]{0,80})"')
@@ -180,12 +181,22 @@ def _cue(key: str) -> re.Pattern[str]:
     """Matches a noun such as "answer" up to where its label is to begin.
 
     A colon, an arrow, a copula or a line break stands between them, and before a copula up to 80 characters of
-    the same clause ("the emotion that best matches the situation is").
+    the same clause ("the emotion that best matches the situation is"). The Hindi copula comes after the label.
     """
-    copulas = f"{_NOT_IN_WORD}{_nouns(SPACED, 'copulas')}{_WORD_ENDS}|{_nouns(UNSPACED, 'copulas')}"
+    spaced = tuple(language for language in SPACED if language != "hi")
+    copulas = f"{_NOT_IN_WORD}{_nouns(spaced, 'copulas')}{_WORD_ENDS}|{_nouns(UNSPACED, 'copulas')}"
     noun = f"(?:{_NOT_IN_WORD}{_nouns(SPACED, key)}{_WORD_ENDS}|{_nouns(UNSPACED, key)})"
     link = rf"{_CLOSERS}(?:[:=]|-{{1,2}}>|→|—|–|\s-\s|\n)|[^.\n:;?!{{}}]{{0,80}}?(?:{copulas}){_CLOSERS}:?"
     return re.compile(rf"{noun}(?:{link})")
+
+
+@cache
+def _direct_cue(key: str) -> re.Pattern[str]:
+    """Matches what a label follows at once: "I would choose", "मेरा उत्तर"."""
+    spaced = _nouns(SPACED if key == "choose" else ("hi",), key)
+    unspaced = _nouns(UNSPACED, key) if key == "choose" else "(?!)"
+    hindi_copula = rf"(?:{_nouns(('hi',), 'copulas')}{_WORD_ENDS})?"
+    return re.compile(rf"(?:{_NOT_IN_WORD}{spaced}{_WORD_ENDS}|{unspaced}){_CLOSERS}{hindi_copula}{_CLOSERS}:?")
 
 
 _OTHER_CUE: Final = re.compile(
@@ -195,12 +206,12 @@ _OTHER_CUE: Final = re.compile(
 _STOP: Final = re.compile(r"[.;!?\n]")
 
 
-def _label_after(page: Page, start: int) -> Emotion | _Unclear | None:
+def _label_after(page: Page, start: int, lead: int) -> Emotion | _Unclear | None:
     """The label that a cue leads to: the first one in its sentence, if no other is joined to it."""
     begin = start + len(page.text[start : start + _SEGMENT]) - len(page.text[start : start + _SEGMENT].lstrip())
     end = _STOP.search(page.text, begin + 1, begin + _SEGMENT)
     found = _within(page.kept, begin, end.start() if end else begin + _SEGMENT)
-    if not found or len(gap_words(page.text[begin : found[0].start])) > _LEAD_WORDS:
+    if not found or len(gap_words(page.text[begin : found[0].start])) > lead:
         return None
     if not _within(page.stated, found[0].start, found[0].end):
         return None  # a repeated option list
@@ -212,11 +223,15 @@ def _label_after(page: Page, start: int) -> Emotion | _Unclear | None:
 
 
 def _cued(page: Page, key: str) -> list[Emotion | _Unclear]:
+    """What each cue of a kind leads to, in order."""
+    cues = [(cue, _LEAD_WORDS) for cue in _cue(key).finditer(page.text)]
+    cues += [(cue, _DIRECT_LEAD_WORDS) for cue in _direct_cue(key).finditer(page.text)]
     verdicts = []
-    for cue in _cue(key).finditer(page.text):
-        if _OTHER_CUE.search(page.text[max(0, cue.start() - 24) : cue.start()]):
+    for cue, lead in sorted(cues, key=lambda pair: pair[0].end()):
+        preceding = page.text[max(0, cue.start() - 24) : cue.start()]
+        if _OTHER_CUE.search(preceding) or _within(page.kept, cue.start(), cue.end()):
             continue
-        verdict = _label_after(page, cue.end())
+        verdict = _label_after(page, cue.end(), lead)
         if verdict is not None:
             verdicts.append(verdict)
     return verdicts
@@ -240,10 +255,17 @@ def _answer(page: Page) -> Emotion | _Unclear | None:
 
 def _choice(page: Page) -> Emotion | _Unclear | None:
     """The label on which "Emotion: …", "the emotion that fits best is …" and "I would choose …" agree."""
-    verdicts = _cued(page, "choice")
+    verdicts = [*_cued(page, "choice"), *_cued(page, "choose")]
     if any(isinstance(verdict, _Unclear) for verdict in verdicts):
         return _UNCLEAR
-    return _one(verdict for verdict in verdicts if not isinstance(verdict, _Unclear))
+    opening = page.stated[:1] if verdicts and _opens(page) else ()
+    chosen = [verdict for verdict in verdicts if not isinstance(verdict, _Unclear)]
+    return _one([*chosen, *(mention.emotion for mention in opening)])
+
+
+def _opens(page: Page) -> bool:
+    """Whether the reply begins with a label."""
+    return bool(page.stated) and not gap_words(page.text[: page.stated[0].start][-80:])
 
 
 _EMPHASIS: Final = re.compile(
@@ -283,7 +305,7 @@ def _leading(page: Page) -> Emotion | _Unclear | None:
     others = [mention for mention in page.stated if mention.emotion != first.emotion]
     if not others:
         return first.emotion
-    if gap_words(page.text[: first.start][-80:]) and not is_cued(page.text, first):
+    if not _opens(page) and not is_cued(page.text, first):
         return _UNCLEAR
     before = [mention for mention in page.stated if mention.start < others[0].start][-1]
     if joins(page.text[before.end : others[0].start]):
