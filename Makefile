@@ -31,11 +31,9 @@ check: .venv/installed ## Check format, lint and types
 # installed copy. A left-over build/ would bring deleted files back: it goes before and after.
 .PHONY: types
 types: .venv/installed
-	rm -rf build
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target build/types .
-	cd build/types && ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache \
-		--strict -p culture_tasks
-	rm -rf build
+	rm -rf build && trap 'rm -rf build' EXIT && \
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target build/types . && cd build/types && \
+	../../$(PYTHON) -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache --strict -p culture_tasks
 
 .PHONY: format
 format: .venv/installed ## Format the code and mend what the linter can

@@ -15,9 +15,10 @@ How the harnesses load them on a CPU (tried with lm-eval 0.4.13 and lmms-eval 0.
   becomes the tokenizer's image token; with it the processor's template puts the token there.
 * lmms-eval ``internvl_hf``, a *chat* model: ``pretrained=DIR,device=cpu,device_map=cpu``, batch size 1. It runs
   text-only documents too. On two ranks it wants GPUs, so two ranks on a CPU need a test double.
-* A *simple* model of lmms-eval that runs a checkpoint on a plain install and a CPU doesn't exist: ``llava_hf``,
-  ``qwen2_5_vl`` and ``qwen3_5`` import ``decord``, most others fix a GPU or download code. ``--force_simple`` leaves
-  ``internvl_hf`` a chat model, since it has no simple twin. ``tests/support/lmms_models.py`` has doubles of both types.
+* Of lmms-eval's *simple* models ``llava_hf``, ``qwen2_5_vl`` and most others import ``decord``, which a plain install
+  lacks. ``gemma3`` and ``idefics2`` take a CPU, but want tokenizers of their own families, and ``idefics2`` fails on
+  a document without an image. ``--force_simple`` doesn't help: ``internvl_hf`` has no simple twin. So tests of the
+  simple type use the doubles in ``tests/support/lmms_models.py``, which has one of each type.
 """
 
 from __future__ import annotations
