@@ -32,8 +32,9 @@ check: .venv/installed ## Check format, lint and types
 .PHONY: types
 types: .venv/installed
 	rm -rf build && trap 'rm -rf build' EXIT && \
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target build/types . && cd build/types && \
-	../../$(PYTHON) -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache --strict -p culture_tasks
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target build/types . && \
+	(cd build/types && \
+		../../$(PYTHON) -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache --strict -p culture_tasks)
 
 .PHONY: format
 format: .venv/installed ## Format the code and mend what the linter can
