@@ -1,6 +1,6 @@
 """Knowledge insertion for multimodal models: methods behind one interface, over one adapter (CrossCult-KIBench).
 
 A method is given insertion samples (image, question, answer) one after another and answers requests in between. See
-:mod:`~culture_tasks.insertion.interface` for what a method does, :mod:`~culture_tasks.insertion.adapter` for what it may
-ask of a model, and :mod:`~culture_tasks.insertion.methods` for where to add one.
+:mod:`~culture_tasks.insertion.interface` for what a method does, :mod:`~culture_tasks.insertion.adapter` for what it
+may ask of a model, and :mod:`~culture_tasks.insertion.registry` for how to add one.
 """

@@ -241,7 +241,7 @@ class _StopIf:
         """Whether it ended the generation."""
         return bool(self._decided)
 
-    def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
+    def __call__(self, input_ids: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
         if self._decided is None:
             self._decided = self._decide()
         return torch.full((input_ids.shape[0],), self._decided, dtype=torch.bool, device=input_ids.device)

@@ -2,8 +2,8 @@
 
 A method is made with a model and its options, then fitted or loaded where it needs it, and from then on it is one
 edited model: ``insert`` adds knowledge, ``generate`` answers with all that was inserted, ``reset`` takes it all back.
-Methods that change weights fit in too: they change ``self.model.model`` in ``insert`` and restore it in ``reset``. Whoever
-drives a method asks the plain model only when nothing is inserted.
+Methods that change weights fit in too: they change ``self.model.model`` in ``insert`` and restore it in ``reset``.
+Whoever drives a method asks the plain model only when nothing is inserted.
 """
 
 from __future__ import annotations
@@ -179,6 +179,7 @@ class InsertionMethod(ABC):
         Raises:
             StateError: If it doesn't fit.
         """
+        raise NotImplementedError(f"{self.name} has a state, and no _restore")
 
     def _described(self) -> tuple[state.Description, bytes]:
         if self._data is None:

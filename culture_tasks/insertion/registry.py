@@ -1,7 +1,7 @@
 """Which methods there are: each folder of :mod:`culture_tasks.insertion.methods` is one.
 
-A folder needs ``config.py`` and ``method.py``, and an ``__init__.py`` that names the method's class as ``METHOD``. Nothing
-else has to be edited to add one; what is wrong with it is said when it is asked for, and by the tests.
+A folder needs ``config.py`` and ``method.py``, and an ``__init__.py`` that names the method's class as ``METHOD``.
+Nothing else has to be edited to add one; what is wrong with it is said when it is asked for, and by the tests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a fitted method leaves on disk: ``state.safetensors`` and ``state.json``, and when they are refused. No pickle."""
+"""What a fitted method leaves on disk, ``state.safetensors`` and ``state.json``, and when that is refused."""
 
 from __future__ import annotations
 

@@ -1,0 +1,75 @@
+"""Features of many requests, each computed once: in this run, and in all runs that share the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from culture_tasks.insertion.adapter import Features, MultimodalModel
+from culture_tasks.insertion.interface import Progress, silent
+from culture_tasks.insertion.queries import Query
+from culture_tasks.insertion.store import Store
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """Features of requests.
+
+    Attributes:
+        question: Means over question tokens, shape (requests, hidden size), float32.
+        visual: Means over visual tokens, of the same shape.
+        row_of: Row of each request, by its key.
+    """
+
+    question: torch.Tensor
+    visual: torch.Tensor
+    row_of: Mapping[str, int]
+
+    def rows(self, queries: Sequence[Query]) -> list[int]:
+        """Returns the rows of requests."""
+        return [self.row_of[query.key] for query in queries]
+
+
+def feature_table(
+    model: MultimodalModel, queries: Sequence[Query], kept: Store, progress: Progress = silent
+) -> FeatureTable:
+    """Computes the features of requests, those that differ in image or text once each.
+
+    Every one is committed to the store as soon as it is there, so a killed run goes on where it was.
+
+    Args:
+        model: The model.
+        queries: The requests; may repeat.
+        kept: Where features are kept, by model and request.
+        progress: Shows how far it is.
+    """
+    # Equal requests mostly are one object; telling those apart first saves reading their images.
+    objects = list({id(query): query for query in queries}.values())
+    row_of: dict[str, int] = {}
+    found: list[torch.Tensor] = []
+    for query in progress(objects, "features"):
+        if query.key not in row_of:
+            row_of[query.key] = len(found)
+            found.append(features_of(model, query, kept))
+    table = torch.stack(found)
+    return FeatureTable(table[:, 0], table[:, 1], row_of)
+
+
+def features_of(model: MultimodalModel, query: Query, kept: Store) -> torch.Tensor:
+    """Returns the kept features of a request, computing them if there are none; shape (2, hidden size), on the CPU."""
+    key = f"features:{model.identity.run}:{query.key}"
+    content = kept.get(key)
+    if content is None:
+        features = stacked(model.features(query)).cpu()
+        kept.put(key, features.numpy().tobytes())
+        return features
+    values = np.frombuffer(content, dtype=np.float32).reshape(2, -1)
+    return torch.from_numpy(values.copy())
+
+
+def stacked(features: Features) -> torch.Tensor:
+    """Returns both means of a request as one tensor, shape (2, hidden size)."""
+    return torch.stack([features.question, features.visual])

@@ -1,0 +1,96 @@
+"""Sentence embeddings, of length 1."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+
+from culture_tasks.errors import SettingsError
+from culture_tasks.text import tokens
+
+_log = logging.getLogger(__name__)
+
+LEXICAL = "lexical"
+_LEXICAL_WIDTH = 512
+
+
+class SentenceEncoder(ABC):
+    """Maps sentences to vectors whose inner product says how near they are."""
+
+    @abstractmethod
+    def encode(self, sentences: Sequence[str]) -> torch.Tensor:
+        """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
+
+    def parameter_count(self) -> int:
+        """Parameters that are loaded."""
+        return 0
+
+
+class TransformerEncoder(SentenceEncoder):
+    """Mean of the last hidden states over a sentence's tokens, as the paper's all-MiniLM-L6-v2 takes it.
+
+    Args:
+        name: Model on the Hub, or folder.
+        max_text_length: Tokens of a sentence that are read.
+        device: Where the model runs.
+
+    Raises:
+        SettingsError: If the model can't be loaded.
+    """
+
+    def __init__(self, name: str, max_text_length: int, device: torch.device) -> None:
+        from transformers import AutoModel, AutoTokenizer
+
+        try:
+            self._tokenizer = AutoTokenizer.from_pretrained(name)
+            self._model = AutoModel.from_pretrained(name).to(device).eval()
+        except (OSError, ValueError) as error:
+            raise SettingsError(
+                f"ike: the sentence encoder {name!r} can't be loaded ({str(error).strip().splitlines()[0]:.200}). "
+                f"Download it and name its folder with encoder=DIR, or choose encoder={LEXICAL}, which counts words "
+                "and is not the paper's."
+            ) from error
+        self._max_text_length = max_text_length
+
+    @torch.no_grad()
+    def encode(self, sentences: Sequence[str]) -> torch.Tensor:
+        """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
+        batch = self._tokenizer(
+            list(sentences), padding=True, truncation=True, max_length=self._max_text_length, return_tensors="pt"
+        ).to(self._model.device)
+        states = self._model(**batch).last_hidden_state
+        mask = batch["attention_mask"][..., None].to(states.dtype)
+        means = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
+        return torch.nn.functional.normalize(means.float(), dim=-1).cpu()
+
+    def parameter_count(self) -> int:
+        """Parameters that are loaded."""
+        return sum(parameter.numel() for parameter in self._model.parameters())
+
+
+class LexicalEncoder(SentenceEncoder):
+    """Counts words in hashed bins: no model and no network, in any language, and not what the paper uses."""
+
+    def encode(self, sentences: Sequence[str]) -> torch.Tensor:
+        """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
+        counts = torch.zeros(len(sentences), _LEXICAL_WIDTH)
+        for row, sentence in enumerate(sentences):
+            for token in tokens(sentence):
+                counts[row, int.from_bytes(hashlib.sha256(token.encode()).digest()[:4]) % _LEXICAL_WIDTH] += 1
+        return torch.nn.functional.normalize(counts, dim=-1)
+
+
+def make_encoder(name: str, max_text_length: int, device: torch.device) -> SentenceEncoder:
+    """Makes the encoder that the options name, and says so where it is not a model.
+
+    Raises:
+        SettingsError: If the model can't be loaded.
+    """
+    if name == LEXICAL:
+        _log.warning("ike: encoder=%s counts words instead of the paper's sentence embeddings", LEXICAL)
+        return LexicalEncoder()
+    return TransformerEncoder(name, max_text_length, device)

@@ -1,0 +1,111 @@
+"""IKE: insertions are shown to the model in context, after demonstrations of how to use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+
+from culture_tasks.insertion.adapter import Answer, MultimodalModel
+from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.interface import InsertionMethod, MethodConfig, Progress
+from culture_tasks.insertion.methods.ike import demonstrations
+from culture_tasks.insertion.methods.ike.config import IkeConfig
+from culture_tasks.insertion.methods.ike.encoders import SentenceEncoder, make_encoder
+from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, text_part
+from culture_tasks.insertion.state import StateError
+from culture_tasks.insertion.store import Store
+
+_SAME = 1e-2  # how far the kept and the recomputed embedding of one sentence may be apart
+
+
+class IkeMethod(InsertionMethod):
+    """In-context editing with retrieved demonstrations; every request sees what was inserted.
+
+    Demonstrations are text alone, and are looked up when a sample is inserted. With several samples those are shown
+    that are nearest to any of them, the nearest last.
+
+    Args:
+        model: The model.
+        config: Options.
+    """
+
+    name: ClassVar[str] = "ike"
+    config_class: ClassVar[type[MethodConfig]] = IkeConfig
+    needs_state: ClassVar[bool] = True
+    config: IkeConfig
+
+    def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
+        super().__init__(model, config)
+        self._encoder: SentenceEncoder | None = None
+        self._texts: list[str] = []
+        self._embeddings = torch.zeros(0, 1)
+        self.reset()
+
+    def insert(self, insertion: Insertion) -> None:
+        """Adds a sample, and looks up demonstrations for it."""
+        self._insertions.append(insertion)
+        if self._texts:
+            similarity = self._embeddings @ self._encode([demonstrations.copied(insertion)])[0]
+            self._nearness = similarity if self._nearness is None else torch.maximum(self._nearness, similarity)
+
+    def reset(self) -> None:
+        """Forgets all samples."""
+        self._insertions: list[Insertion] = []
+        self._nearness: torch.Tensor | None = None
+
+    def generate(self, query: Query, decoding: Decoding) -> Answer:
+        """Answers with demonstrations and all samples before the request."""
+        if not self._insertions:
+            return self.model.generate(query, decoding)
+        context = demonstrations.prompt(self.retrieved(), self._insertions)
+        return self.model.generate(query.preceded_by([text_part(context)]), decoding)
+
+    def retrieved(self) -> list[str]:
+        """Returns the demonstrations for what was inserted, the nearest last; of equal ones the earlier is nearer."""
+        if self._nearness is None:
+            return []
+        nearest = torch.argsort(self._nearness, descending=True, stable=True)[: self.config.demonstrations]
+        return [self._texts[place] for place in reversed(nearest.tolist())]
+
+    def parameter_count(self) -> int:
+        """Parameters of the sentence encoder."""
+        return 0 if self._encoder is None else self._encoder.parameter_count()
+
+    def _encode(self, sentences: Sequence[str]) -> torch.Tensor:
+        if self._encoder is None:
+            self._encoder = make_encoder(self.config.encoder, self.config.max_text_length, self.model.device)
+        return self._encoder.encode(sentences)
+
+    def _fit(self, cases: Sequence[TrainingCase], kept: Store, progress: Progress) -> dict[str, Any]:  # noqa: ARG002
+        self._texts = demonstrations.of_cases(cases)
+        size = self.config.batch_size
+        batches = [self._texts[start : start + size] for start in range(0, len(self._texts), size)]
+        self._embeddings = torch.cat([self._encode(batch) for batch in progress(batches, "embeddings")])
+        return {"demonstrations": len(self._texts), "encoder": self.config.encoder}
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        return {"embeddings": self._embeddings}
+
+    def _facts(self) -> dict[str, Any]:
+        return {"demonstrations": list(self._texts)}
+
+    def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
+        texts, embeddings = facts.get("demonstrations"), tensors.get("embeddings")
+        if not isinstance(texts, list) or embeddings is None or len(texts) != len(embeddings):
+            raise StateError("ike: the state's demonstrations and embeddings don't belong together. Fit again.")
+        self._encoder = None
+        self._check_encoder(texts, embeddings)
+        self._texts, self._embeddings = texts, embeddings
+
+    def _check_encoder(self, texts: Sequence[str], embeddings: torch.Tensor) -> None:
+        """Makes sure that the encoder is the one that made the embeddings."""
+        if not texts:
+            return
+        again = self._encode(texts[:1])[0]
+        if again.shape != embeddings[0].shape or float((again - embeddings[0]).abs().max()) > _SAME:
+            raise StateError(
+                f"ike: {self.config.encoder!r} is not the encoder that the state was fitted with: it embeds the first "
+                "demonstration otherwise. Name that one, or fit the method again."
+            )

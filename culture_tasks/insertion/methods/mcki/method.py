@@ -1,0 +1,146 @@
+"""MCKI: a memory of insertion samples, and a router that decides whether a request uses one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import torch
+
+from culture_tasks import prompt_files
+from culture_tasks.errors import DataError
+from culture_tasks.insertion.adapter import Answer, Features, MultimodalModel
+from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.feature_table import FeatureTable, feature_table
+from culture_tasks.insertion.interface import InsertionMethod, MethodConfig, Progress, silent
+from culture_tasks.insertion.methods.mcki.config import MckiConfig
+from culture_tasks.insertion.methods.mcki.memory import Match, Memory
+from culture_tasks.insertion.methods.mcki.router import make_router
+from culture_tasks.insertion.methods.mcki.threshold import calibrate
+from culture_tasks.insertion.methods.mcki.training import Scores, case_rows, scores, train
+from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, image_part, text_part
+from culture_tasks.insertion.state import StateError
+from culture_tasks.insertion.store import Store
+
+WRAP = "wrap.v1"
+
+
+class MckiMethod(InsertionMethod):
+    """Section 4 and Appendix D of the paper.
+
+    Args:
+        model: The model, which stays frozen.
+        config: Options.
+    """
+
+    name: ClassVar[str] = "mcki"
+    config_class: ClassVar[type[MethodConfig]] = MckiConfig
+    needs_state: ClassVar[bool] = True
+    config: MckiConfig
+
+    def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
+        super().__init__(model, config)
+        self._memory = Memory()
+        self._threshold = 1.0
+        self._renew_router()
+
+    @property
+    def threshold(self) -> float:
+        """Tau of equation 3."""
+        return self._threshold
+
+    def insert(self, insertion: Insertion) -> None:
+        """Writes one entry: the router key of (i_j, q_j), and the sample (section 4.1)."""
+        self._memory.write(self._vector(self.model.features(insertion.query)), insertion)
+
+    def reset(self) -> None:
+        """Empties the memory."""
+        self._memory.clear()
+
+    def generate(self, query: Query, decoding: Decoding) -> Answer:
+        """Answers by equation 3: the plain model's answer below the threshold, else with the entry before the request.
+
+        Below it decoding goes on from the prefill that gave the features; at or above it generation is run again.
+        """
+        if not len(self._memory):
+            return self.model.generate(query, decoding)
+        matches: list[Match] = []
+
+        def activates(features: Features) -> bool:
+            matches.append(self._memory.nearest(self._vector(features)))
+            return matches[0].similarity >= self._threshold
+
+        answer = self.model.generate_unless(query, decoding, activates)
+        match = matches[0]
+        if answer is not None:
+            return replace(answer, similarity=match.similarity)
+        wrapped = query.preceded_by(self._wrapped(match.entry))
+        return replace(self.model.generate(wrapped, decoding), activated=match.place, similarity=match.similarity)
+
+    def routing_accuracy(self, cases: Sequence[TrainingCase], kept: Store) -> float:
+        """Returns the share of requests that the threshold puts on the right side of their case's entry, 0 to 1."""
+        found = self._scores(cases, self._table(cases, kept, silent))
+        right = sum(score >= self._threshold for score in found.positive)
+        right += sum(score < self._threshold for score in found.negative)
+        return right / (len(found.positive) + len(found.negative))
+
+    def parameter_count(self) -> int:
+        """Parameters of the router."""
+        return sum(parameter.numel() for parameter in self._router.parameters())
+
+    def _renew_router(self) -> None:
+        self._router = make_router(self.model.hidden_size, self.config.route_dim, self.config.seed)
+        self._router.to(self.model.device).eval()
+
+    @torch.no_grad()
+    def _vector(self, features: Features) -> torch.Tensor:
+        device = self.model.device
+        vector: torch.Tensor = self._router(features.question.to(device), features.visual.to(device))
+        return vector
+
+    def _wrapped(self, entry: Insertion) -> list[dict[str, Any]]:
+        """Returns Wrap(e) of equation 2 as parts of a message."""
+        prompt = prompt_files.load(__package__, WRAP)
+        text = text_part(prompt.fill({"question": entry.query.question, "answer": entry.answer}) + "\n\n")
+        images = [image_part(image) for image in entry.query.images()] if self.config.wrap_image else []
+        return [*images, text]
+
+    def _table(self, cases: Sequence[TrainingCase], kept: Store, progress: Progress) -> FeatureTable:
+        table = feature_table(self.model, [query for case in cases for query in case.queries()], kept, progress)
+        device = self.model.device
+        return FeatureTable(table.question.to(device), table.visual.to(device), table.row_of)
+
+    def _scores(self, cases: Sequence[TrainingCase], table: FeatureTable) -> Scores:
+        return scores(self._router, table, [case_rows(case, table, self.config) for case in cases])
+
+    def _fit(self, cases: Sequence[TrainingCase], kept: Store, progress: Progress) -> dict[str, Any]:
+        if not any(case.locality for case in cases):
+            raise DataError("mcki: none of the training cases has a locality item. The router needs negatives.")
+        table = self._table(cases, kept, progress)
+        self._renew_router()
+        rows = [case_rows(case, table, self.config) for case in cases]
+        loss = train(self._router, table, rows, self.config, progress)
+        found = scores(self._router, table, rows)
+        calibration = calibrate(found.positive, found.negative)
+        self._threshold = calibration.threshold
+        return {
+            "requests": len(table.row_of),
+            "loss": loss,
+            "threshold": calibration.threshold,
+            "training_accuracy": calibration.accuracy,
+        }
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        return dict(self._router.state_dict())
+
+    def _facts(self) -> dict[str, Any]:
+        return {"threshold": self._threshold, "wrap": prompt_files.load(__package__, WRAP).sha256}
+
+    def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
+        self._renew_router()
+        try:
+            self._router.load_state_dict(dict(tensors))
+            self._threshold = float(facts["threshold"])
+        except (RuntimeError, KeyError, TypeError, ValueError) as error:
+            raise StateError(f"mcki: the state doesn't fit its own options ({error}). Fit the method again.") from None
