@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
+from culture_tasks.benchmarks.cedar.folding import fold
 from culture_tasks.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ MISSPELLINGS: Final[Mapping[Language, Mapping[str, Emotion]]] = MappingProxyType
 
 
 def _key(word: str) -> str:
-    return unicodedata.normalize("NFC", word).strip().casefold()
+    return fold(word).strip()
 
 
 def _accepted(language: Language) -> dict[str, Emotion]:
@@ -115,8 +115,8 @@ def _accepted(language: Language) -> dict[str, Emotion]:
 def english_label(word: str, language: Language) -> Emotion:
     """Returns the English label of a localized gold label.
 
-    Case, surrounding white space and the Unicode form (composed or not) don't matter; anything else does, because a
-    gold label is data and not a reply.
+    Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
+    form of the word is a label, because a gold label is data and not a reply.
 
     Args:
         word: The ``answer`` of a released row.

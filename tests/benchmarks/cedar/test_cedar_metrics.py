@@ -1,0 +1,231 @@
+"""Metrics against values worked out by hand; the arithmetic stands in the comments."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from culture_tasks.benchmarks.cedar import bootstrap, metrics
+from culture_tasks.benchmarks.cedar.counts import tabulate
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANTS
+from culture_tasks.errors import DataError, SettingsError
+
+ROWS = [
+    # prediction, gold, language
+    ("anger", "anger", "en"),
+    ("anger", "fear", "en"),
+    ("happiness", "happiness", "en"),
+    (None, "sadness", "en"),
+    ("relief", "relief", "ar"),
+    ("surprise", "relief", "ar"),
+    ("awe", "awe", "ja"),
+    ("awe", "awe", "ja"),
+]
+
+
+def columns(rows):
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[], [], []]
+
+
+@pytest.fixture
+def table():
+    return tabulate(*columns(ROWS))
+
+
+def test_accuracies(table):
+    # 5 of 8 pooled; en 2 of 4, ar 1 of 2, ja 2 of 2
+    assert metrics.accuracy(table) == 62.5
+    assert metrics.accuracy_by_language(table) == {"ar": 50.0, "en": 50.0, "ja": 100.0}
+    # (50 + 50 + 100) / 3
+    assert metrics.acc_avg(table) == pytest.approx(200 / 3)
+    # ja unsupported: (50 + 50) / 2
+    assert metrics.acc_avg(table, ["ar", "en", "sw"]) == 50.0
+
+
+def test_variance_names_its_divisor(table):
+    # deviations -50/3, -50/3, 100/3: squares sum to 15000/9
+    assert metrics.acc_var(table) == pytest.approx(15000 / 9 / 2)
+    assert metrics.acc_var(table, ddof=0) == pytest.approx(15000 / 9 / 3)
+    assert metrics.acc_var(table, ["ar", "en"]) == 0.0
+    assert math.isnan(metrics.acc_var(table, ["ja"]))
+    assert metrics.acc_var(table, ["ja"], ddof=0) == 0.0
+    with pytest.raises(SettingsError, match=r"^acc_var: ddof is 2"):
+        metrics.acc_var(table, ddof=2)
+
+
+def test_propensities(table):
+    gepp = metrics.gepp(table)
+    assert gepp["anger"] == 2.0  # predicted twice, gold once
+    assert gepp["relief"] == 0.5
+    assert gepp["sadness"] == 0.0  # its one gold label met an unparsed reply
+    assert math.isnan(gepp["surprise"])  # predicted, never gold: not infinity
+    assert math.isnan(gepp["pain"])
+    assert metrics.lsepp(table)["ja"]["awe"] == 1.0
+    assert math.isnan(metrics.lsepp(table)["ja"]["anger"])
+    assert list(metrics.lsepp(table)) == ["ar", "en", "ja"]
+
+
+def test_quadrant_biases(table):
+    # gold: I happiness = 1; II anger, fear = 2; III sadness = 1; IV relief 2, awe 2 = 4; of 8
+    # predicted: I happiness, surprise = 2; II anger 2 = 2; III 0; IV relief, awe 2 = 3
+    assert metrics.grqb(table) == {"I": 12.5, "II": 0.0, "III": -12.5, "IV": -12.5}
+    assert metrics.lsrqb(table)["ar"] == {"I": 50.0, "II": 0.0, "III": 0.0, "IV": -50.0}
+
+
+def test_unparsed_share(table):
+    assert metrics.unparsed_share(table) == 12.5
+    assert metrics.unparsed_by_language(table) == {"ar": 0.0, "en": 25.0, "ja": 0.0}
+
+
+def test_standard_errors_of_accuracy(table):
+    # p = 5/8: sqrt(15/64 / 7)
+    assert metrics.accuracy_stderr(table) == pytest.approx(100 * math.sqrt(15 / 64 / 7))
+    # en sqrt(.25/3), ar sqrt(.25/1), ja 0: sqrt(1/12 + 1/4) / 3
+    assert metrics.acc_avg_stderr(table) == pytest.approx(100 * math.sqrt(1 / 12 + 1 / 4) / 3)
+    assert math.isnan(metrics.accuracy_stderr(tabulate(["awe"], ["awe"], ["en"])))
+
+
+def test_top2_macro_f1():
+    # relief: hit; awe: hit by the minority label; fear predicted for (anger, pain): miss; unparsed for happiness: miss
+    value = metrics.top2_macro_f1(
+        ["relief", "awe", "fear", None], ["relief", "surprise", "anger", "happiness"], ["awe", "awe", "pain", None]
+    )
+    # F1: relief 1, awe 1, fear 0 (FP 1), anger 0 (FN 1), happiness 0 (FN 1); surprise and pain never count
+    assert value == pytest.approx(2 / 5)
+    # contentment TP 1, FN 1: 2/3; awe FP 1: 0
+    mixed = metrics.top2_macro_f1(["contentment", "awe"], ["contentment", "contentment"], [None, "relief"])
+    assert mixed == pytest.approx((2 / 3 + 0) / 2)
+    assert metrics.top2_macro_f1(["awe"], ["fear"], ["awe"]) == 1.0
+    assert metrics.top2_macro_f1([None], ["fear"], ["awe"]) == 0.0
+    assert math.isnan(metrics.top2_macro_f1([], [], []))
+
+
+def test_one_emotion_predicted_always():
+    golds = [emotion for emotion in EMOTIONS for _ in range(2)]
+    table = tabulate(["surprise"] * 28, golds, ["sw"] * 28)
+    assert metrics.accuracy(table) == pytest.approx(100 / 14)
+    assert metrics.gepp(table) == {emotion: 14.0 if emotion == "surprise" else 0.0 for emotion in EMOTIONS}
+    # quadrant I: (28 - 6) / 28; the others lose all of theirs: 8, 4 and 10 of 28
+    expected = {"I": 22 / 28, "II": -8 / 28, "III": -4 / 28, "IV": -10 / 28}
+    assert metrics.grqb(table) == pytest.approx({quadrant: 100 * share for quadrant, share in expected.items()})
+
+
+def test_everything_unparsed():
+    table = tabulate([None] * 4, ["anger", "awe", "awe", "sadness"], ["en", "en", "zh", "zh"])
+    assert metrics.accuracy(table) == metrics.acc_avg(table) == metrics.acc_var(table) == 0.0
+    assert metrics.unparsed_share(table) == 100.0
+    assert metrics.gepp(table)["awe"] == 0.0
+    assert metrics.grqb(table) == {"I": 0.0, "II": -25.0, "III": -25.0, "IV": -50.0}
+
+
+def test_single_document():
+    table = tabulate(["pain"], ["pain"], ["es"])
+    assert metrics.accuracy(table) == metrics.acc_avg(table) == 100.0
+    assert math.isnan(metrics.acc_var(table))
+    assert metrics.gepp(table)["pain"] == 1.0
+    assert set(metrics.grqb(table).values()) == {0.0}
+
+
+def test_empty_input_is_nan_throughout():
+    table = tabulate([], [], [])
+    numbers = [metrics.accuracy(table), metrics.acc_avg(table), metrics.acc_var(table), metrics.unparsed_share(table)]
+    numbers += [metrics.acc_avg_stderr(table), *metrics.gepp(table).values(), *metrics.grqb(table).values()]
+    numbers += [*bootstrap.by_record(table).epp.values(), *bootstrap.by_item([], [], []).rqb.values()]
+    assert all(math.isnan(number) for number in numbers)
+    assert metrics.lsepp(table) == metrics.lsrqb(table) == metrics.accuracy_by_language(table) == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (
+            (["angr"], ["anger"], ["en"]),
+            r"^gepp: prediction 'angr' \(record 0\) is not allowed. Did you mean 'anger'\?",
+        ),
+        ((["anger"], [None], ["en"]), r"^gepp: gold label None \(record 0\)"),
+        ((["anger"], ["anger"], ["english"]), r"^gepp: language 'english'"),
+        ((["anger"], ["anger"], []), r"^gepp: the columns differ in length: predictions has 1"),
+        (([["anger"]], ["anger"], ["en"]), r"^gepp: prediction \['anger'\]"),
+    ],
+)
+def test_errors_begin_with_the_metric(column, message):
+    with pytest.raises(DataError, match=message):
+        tabulate(*column, metric="gepp")
+
+
+RECORDS = st.lists(
+    st.tuples(st.sampled_from([*EMOTIONS, None]), st.sampled_from(EMOTIONS), st.sampled_from(LANGUAGES)), min_size=1
+)
+
+
+@given(RECORDS)
+def test_identities_hold_for_any_records(rows):
+    table = tabulate(*columns(rows))
+    golds = [gold for _, gold, _ in rows]
+    grqb, gepp = metrics.grqb(table), metrics.gepp(table)
+    assert sum(grqb.values()) == pytest.approx(-metrics.unparsed_share(table), abs=1e-9)
+    for emotion in EMOTIONS:
+        count = sum(prediction == emotion for prediction, _, _ in rows)
+        if emotion in golds:
+            assert gepp[emotion] * golds.count(emotion) == pytest.approx(count)
+        else:
+            assert math.isnan(gepp[emotion])
+    if all(emotion in golds for emotion in EMOTIONS):
+        for quadrant, members in QUADRANTS.items():
+            bias = 100 * sum((gepp[e] - 1) * golds.count(e) for e in members) / len(golds)
+            assert grqb[quadrant] == pytest.approx(bias)
+    by_language = metrics.accuracy_by_language(table)
+    sizes = {language: sum(code == language for _, _, code in rows) for language in by_language}
+    pooled = sum(by_language[language] * sizes[language] for language in sizes) / len(rows)
+    assert metrics.accuracy(table) == pytest.approx(pooled)
+
+
+def random_rows(number: int):
+    draw = np.random.default_rng(7)
+    labels = [*EMOTIONS, None]
+    predictions = [labels[i] for i in draw.integers(0, 15, number)]
+    golds = [EMOTIONS[i] for i in draw.integers(0, 14, number)]
+    return predictions, golds, [LANGUAGES[i] for i in draw.integers(0, 7, number)]
+
+
+def test_bootstrap_is_repeatable_and_near_the_analytic_error():
+    predictions, golds, languages = random_rows(4000)
+    table = tabulate(predictions, golds, languages)
+    errors = bootstrap.by_record(table)
+    assert errors == bootstrap.by_record(table)
+    assert errors != bootstrap.by_record(table, seed=2)
+    # each record adds d in {-1, 0, 1} to a quadrant's difference: error = 100 · sd(d) / sqrt(n)
+    for quadrant, members in QUADRANTS.items():
+        d = [(p in members) - (g in members) for p, g in zip(predictions, golds, strict=True)]
+        assert errors.rqb[quadrant] == pytest.approx(100 * np.std(d) / math.sqrt(4000), rel=0.1)
+    clustered = bootstrap.by_item(predictions, golds, list(range(4000)))
+    assert clustered.rqb == pytest.approx(errors.rqb, rel=0.15)
+
+
+def test_clusters_widen_the_error_of_copies():
+    predictions, golds, _ = random_rows(500)
+    single = bootstrap.by_item(predictions, golds, list(range(500)))
+    copied = bootstrap.by_item(predictions * 9, golds * 9, list(range(500)) * 9)
+    assert copied.rqb == pytest.approx(single.rqb)
+    naive = bootstrap.by_record(tabulate(predictions * 9, golds * 9, ["en"] * 4500))
+    # nine copies look three times as sure to a bootstrap that takes them as independent
+    assert naive.rqb["I"] == pytest.approx(single.rqb["I"] / 3, rel=0.15)
+
+
+def test_bootstrap_of_an_emotion_without_gold_is_nan():
+    errors = bootstrap.by_record(tabulate(["awe", "fear"], ["awe", "awe"], ["en", "en"]))
+    assert math.isnan(errors.epp["fear"])
+    with pytest.raises(SettingsError, match=r"^bootstrap: draws is 1"):
+        bootstrap.by_record(tabulate(["awe"], ["awe"], ["en"]), draws=1)
+
+
+def test_the_records_of_seventeen_models_are_counted():
+    predictions, golds, languages = random_rows(186_000)
+    table = tabulate(predictions, golds, languages)
+    assert table.counts.sum() == 186_000
+    assert metrics.accuracy(table) == pytest.approx(100 / 15, abs=0.5)
+    assert metrics.acc_avg(table) == pytest.approx(metrics.accuracy(table), abs=0.1)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES, OPTION_WORDS
+from culture_tasks.benchmarks.cedar.prompts import prompt_file, render
+
+MARKS = {"multimodal": ("Prompts for Evaluation (Multimodal)", "Figure 9:"), "text": ("(Text-Only)\n\nا", "Figure 10:")}
+BOTH = [(modality, language) for modality in MARKS for language in LANGUAGES]
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize(("modality", "language"), BOTH)
+def test_prompt_is_the_papers_white_space_and_two_arabic_words_aside(cedar_paper, modality, language):
+    begin, end = MARKS[modality]
+    figure = cedar_paper[cedar_paper.rindex(begin, 0, cedar_paper.index(end)) : cedar_paper.index(end)]
+    figure = figure.replace(r"\n", "\n").replace("اشمزاز", "اشمئزاز").replace("تسليية", "تسلية")
+    wording = squeezed(prompt_file(language, modality).text)
+    assert squeezed(figure).count(wording) == 1
+
+
+@pytest.mark.parametrize(("modality", "language"), BOTH)
+def test_prompt_has_two_slots_and_the_options_in_order(modality, language):
+    text = prompt_file(language, modality).text
+    assert text.count("{narrative}") == text.count("{question}") == 1
+    assert text.count("{") == text.count("}") == 2
+    places = [text.index(word, text.index("{question}")) for word in OPTION_WORDS[language].values()]
+    assert places == sorted(places)
+
+
+def test_prompts_are_pinned():
+    hashes = {name: prompt_file(name[1], name[0]).sha256 for name in BOTH}
+    assert len(set(hashes.values())) == 14
+    assert hashes["text", "en"].startswith("1edeb5e99f0d")
+
+
+def test_layout_of_the_english_prompts():
+    assert render("en", "multimodal", "N", "Q").splitlines() == [
+        "Read the following image and question, and select ONE emotion that best matches the situation.",
+        "",
+        "[question]: N",
+        "Q",
+        "",
+        "[options]: anger, disgust, fear, happiness, sadness, surprise, amusement, awe, contentment, desire, "
+        "embarrassment, pain, relief, sympathy",
+        "Now, [your answer] is:",
+    ]
+    assert "[narrative]: N\n[question]: Q\n\n[options]" in render("en", "text", "N", "Q")
+
+
+def test_braces_in_the_data_stay_as_they_are():
+    rendered = render("en", "text", "{question} {0} {narrative}", "{narrative!r} }{")
+    assert "[narrative]: {question} {0} {narrative}\n[question]: {narrative!r} }{\n" in rendered
