@@ -31,11 +31,14 @@ def _one(source: Source, data_folder: Path | None) -> str:
         return "local"
     if source.hub is None:
         return f"not here: put it into {source.folder}/ of CULTURE_TASKS_DATA"
-    return "downloaded" if _downloaded(source.hub) else "on the Hub"
+    return "downloaded" if _downloaded(source.hub, source.config) else "on the Hub"
 
 
-def _downloaded(hub: str) -> bool:
+def _downloaded(hub: str, config: str | None) -> bool:
+    """Looks for prepared data where ``datasets`` puts them: ``<owner>___<name_in_snake_case>/<config>/…``."""
     import datasets
+    from datasets.naming import camelcase_to_snakecase
 
-    folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / hub.replace("/", "___").lower()
-    return any(folder.glob("**/*.arrow")) if folder.is_dir() else False
+    owner, _, name = hub.partition("/")
+    folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / f"{owner}___{camelcase_to_snakecase(name)}"
+    return any(folder.glob(f"{config or 'default'}*/**/*.arrow")) if folder.is_dir() else False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,13 +20,16 @@ _SMALL = (64, 64)
 _BATCH = 64
 
 
-def image_column(table: Table, names: Sequence[str | None], folder: Path) -> datasets.Dataset:
+def image_column(
+    table: Table, names: Sequence[str | None], folder: Path, checked: set[Path] | None = None
+) -> datasets.Dataset:
     """Returns the checked images of a table as a one-column data set named ``image``, not decoded yet.
 
     Args:
         table: The rows; embedded images go before file names.
         names: For each row its image file, absolute or relative to ``folder`` or to ``folder/images``.
         folder: Folder of the table's file.
+        checked: Files that were checked already, where several tables share images; this table's are added.
 
     Raises:
         DataError: For the first row whose image is missing, outside the folder, or broken.
@@ -33,20 +37,41 @@ def image_column(table: Table, names: Sequence[str | None], folder: Path) -> dat
     import datasets
 
     if table.images is not None:
-        column = table.images.rename_columns({table.images.column_names[0]: "image"})
-        raw = column.cast_column("image", datasets.Image(decode=False))
-        _check(table, (_embedded(row["image"]) for row in raw))
-        return column.cast_column("image", datasets.Image())
+        raw = _undecoded(table.images)
+        _check(table, (_embedded(row["image"], table.local) for row in raw))
+        return raw.cast_column("image", datasets.Image())
     paths = [_file(table, index, name, folder) for index, name in enumerate(names)]
-    _check(table, (path.read_bytes for path in paths))
+    known = set() if checked is None else checked
+    _check(table, (None if path in known else path.read_bytes for path in paths))
+    known.update(paths)
     return datasets.Dataset.from_dict({"image": [str(path) for path in paths]}).cast_column("image", datasets.Image())
 
 
-def _embedded(cell: dict[str, Any] | None) -> Callable[[], bytes]:
-    if cell is None or (cell.get("bytes") is None and not cell.get("path")):
-        return lambda: b""
-    content, path = cell["bytes"], cell["path"]
-    return (lambda: content) if content is not None else Path(path).read_bytes
+def image_keys(table: Table, names: Sequence[str | None], folder: Path) -> list[str]:
+    """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
+
+    Raises:
+        DataError: For the first row whose image is missing or outside the folder.
+    """
+    if table.images is not None:
+        readers = (_embedded(row["image"], table.local) for row in _undecoded(table.images))
+    else:
+        readers = (_file(table, index, name, folder).read_bytes for index, name in enumerate(names))
+    return [hashlib.sha256(read()).hexdigest() for read in readers]
+
+
+def _undecoded(images: datasets.Dataset) -> datasets.Dataset:
+    import datasets
+
+    return images.rename_columns({images.column_names[0]: "image"}).cast_column("image", datasets.Image(decode=False))
+
+
+def _embedded(cell: dict[str, Any] | None, local: bool) -> Callable[[], bytes]:
+    """Returns what reads an embedded image. The user's own file may not name a file by its path alone: any would do."""
+    content, path = (None, None) if cell is None else (cell["bytes"], cell["path"])
+    if content is None and path and not local:
+        return Path(path).read_bytes
+    return lambda: content or b""
 
 
 def _file(table: Table, index: int, name: str | None, folder: Path) -> Path:
@@ -54,16 +79,29 @@ def _file(table: Table, index: int, name: str | None, folder: Path) -> Path:
     if not name:
         raise DataError(f"{where}: found nothing. Needed is the name of an image file.")
     for candidate in (folder / name, folder / "images" / name):
-        path = candidate.resolve()
-        if not path.is_file():
+        if not _is_file(candidate):
             continue
+        path = candidate.resolve()
         if not path.is_relative_to(folder.resolve()):
-            raise DataError(f"{where}: {name!r} lies outside {folder}. Needed is a file inside it.")
+            raise DataError(f"{where}: {name!r:.200} lies outside {folder}. Needed is a file inside it.")
         return path
-    raise DataError(f"{where}: no file {name!r} in {folder} or {folder / 'images'}. Add the file, or correct the name.")
+    raise DataError(
+        f"{where}: no file {name!r:.200} in {folder} or {folder / 'images'}. Add the file, or correct the name."
+    )
 
 
-def _check(table: Table, readers: Iterable[Callable[[], bytes]]) -> None:
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long or that no file can have, such as an image's own bytes
+        return False
+
+
+Reader = Callable[[], bytes]
+
+
+def _check(table: Table, readers: Iterable[Reader | None]) -> None:
+    """Checks the images of a table's rows; None stands for one that was checked before."""
     with ThreadPoolExecutor() as pool:
         for index, problem in enumerate(_problems(pool, iter(readers))):
             if problem is not None:
@@ -73,16 +111,18 @@ def _check(table: Table, readers: Iterable[Callable[[], bytes]]) -> None:
                 )
 
 
-def _problems(pool: ThreadPoolExecutor, readers: Iterator[Callable[[], bytes]]) -> Iterator[str | None]:
+def _problems(pool: ThreadPoolExecutor, readers: Iterator[Reader | None]) -> Iterator[str | None]:
     """Checks images in small batches, so that only a batch of them is in memory at a time."""
     while batch := list(itertools.islice(readers, _BATCH)):
         yield from pool.map(_problem, batch)
 
 
-def _problem(read: Callable[[], bytes]) -> str | None:
+def _problem(read: Reader | None) -> str | None:
     """Decodes an image at the smallest size that its format offers, which still reads all of its data."""
     from PIL import Image
 
+    if read is None:
+        return None
     try:
         content = read()
         if not content:

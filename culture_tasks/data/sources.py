@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,13 @@ class Source:
 
     Attributes:
         folder: Folder below the user's data folder, such as ``care``.
-        stems: Names of the local file without ending, best first, such as ``Arabic-test``.
+        stems: Names of the local file without ending, best first, such as ``Arabic-test``; ``*`` stands for anything.
         hub: Name of the Hub data set; None where the data come by request alone.
         config: Its configuration.
         split: Its split.
         image_column: Column that holds images.
+        additions: Names without ending of files that add to the Hub's data: a folder that holds nothing but these (and
+            images) doesn't stand in for the Hub.
     """
 
     folder: str
@@ -33,6 +36,7 @@ class Source:
     config: str | None = None
     split: str = "test"
     image_column: str | None = None
+    additions: Sequence[str] = ()
 
     @property
     def name(self) -> str:
@@ -55,14 +59,33 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
     if not folder.is_dir():
         return None
     files = {path.relative_to(folder).as_posix().lower(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    for stem in source.stems:
-        for suffix in SUFFIXES:
-            if found := files.get(f"{stem}{suffix}".lower()):
-                return found
+    if found := _first(files, source.stems):
+        return found
+    if _first(files, source.additions):
+        return None
     raise DataError(
         f"{folder}: holds no {source.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])}). "
         f"Put the file there, or take the folder away to use the Hub's {source.name}."
     )
+
+
+def addition(source: Source, data_folder: Path | None) -> Path | None:
+    """Returns the user's file that adds to a source, or None."""
+    if data_folder is None:
+        return None
+    folder = data_folder / source.folder
+    return _first({path.name.lower(): path for path in sorted(folder.glob("*")) if path.is_file()}, source.additions)
+
+
+def _first(files: Mapping[str, Path], stems: Sequence[str]) -> Path | None:
+    patterns = (f"{stem}{suffix}".lower() for stem in stems for suffix in SUFFIXES)
+    found = (sorted(fnmatch.filter(files, pattern)) for pattern in patterns)
+    names = next((names for names in found if names), [])
+    if len(names) > 1:
+        raise DataError(
+            f"{files[names[0]].parent}: {files[names[0]].name} and {files[names[1]].name} both fit. Keep one of them."
+        )
+    return files[names[0]] if names else None
 
 
 def read_source(source: Source, data_folder: Path | None) -> Table:
@@ -93,9 +116,10 @@ def _load_dataset(source: Source, where: str) -> Any:
     import datasets
     from huggingface_hub.errors import HfHubHTTPError
 
+    of_its_client = HfHubHTTPError.__bases__  # the errors of whichever HTTP client this version uses
     try:
         return datasets.load_dataset(source.hub, source.config, split=source.split)
-    except (OSError, ValueError, HfHubHTTPError, datasets.exceptions.DatasetsError) as error:
+    except (OSError, ValueError, *of_its_client, datasets.exceptions.DatasetsError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise DataUnavailableError(
             f"{source.name}: can't be had from the Hub ({reason[0]:.200}). "

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
+import glob
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import jsonlines
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, StringConstraints, ValidationError
 
 from culture_tasks.errors import DataError, nearest
 
@@ -22,6 +23,26 @@ SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
 """File types that local data may have."""
 
 Row = TypeVar("Row", bound=BaseModel)
+
+
+def _none_if_blank(value: Any) -> Any:
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+def _identifier(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else _none_if_blank(value)
+
+
+Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""A text that must be there."""
+
+OptionalText = Annotated[Filled | None, BeforeValidator(_none_if_blank)]
+"""A text that may be missing; a CSV file's empty field is missing."""
+
+Identifier = Annotated[Filled, BeforeValidator(_identifier)]
+"""A row's id: a text or a whole number, which are the same in a CSV file."""
+
+OptionalIdentifier = Annotated[Filled | None, BeforeValidator(_identifier)]
 
 
 @dataclass(frozen=True)
@@ -78,47 +99,92 @@ def read_file(path: Path, image_column: str | None = None) -> Table:
 
 
 def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> Table:
-    """Makes a table of a ``datasets.Dataset``; the image column is kept apart and not decoded."""
-    has_images = image_column is not None and image_column in data.column_names
-    images = data.select_columns([image_column]) if has_images else None
-    rows = data.remove_columns([image_column]) if has_images else data
-    return Table(origin, rows.to_list(), images, local=local)
+    """Makes a table of a ``datasets.Dataset``; embedded images are kept apart and not decoded.
+
+    Raises:
+        DataError: If the image column holds neither images nor names of files.
+    """
+    if image_column is None or not _embeds_images(data, origin, image_column):
+        return Table(origin, data.to_list(), local=local)
+    return Table(
+        origin, data.remove_columns([image_column]).to_list(), data.select_columns([image_column]), local=local
+    )
+
+
+def _embeds_images(data: datasets.Dataset, origin: str, column: str) -> bool:
+    import datasets
+    import pyarrow.types
+
+    if column not in data.column_names:
+        return False
+    if isinstance(data.features[column], datasets.Image):
+        return True
+    stored = data.data.schema.field(column).type
+    if pyarrow.types.is_string(stored) or pyarrow.types.is_large_string(stored) or pyarrow.types.is_null(stored):
+        return False
+    if pyarrow.types.is_binary(stored) or pyarrow.types.is_large_binary(stored):
+        return True
+    if pyarrow.types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}:
+        return True
+    raise DataError(
+        f"{origin}, column {column!r}: holds {stored}. Needed are images (bytes, or bytes and path) or names of files."
+    )
 
 
 def _read_json(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
-    try:
-        content = json.loads(_text(path))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno}, column {error.colno}: not JSON ({error.msg}).") from None
+    content = _parsed(path, _text(path))
     if not isinstance(content, list):
-        raise DataError(f"{path}: holds one {type(content).__name__}. Needed is a list of objects, one a row.")
+        raise DataError(f"{path}: holds one {_kind(content)}. Needed is a list of objects, one a row.")
     return Table(str(path), _objects(path, content))
 
 
 def _read_jsonl(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
+    lines = enumerate(_text(path).split("\n"), start=1)  # no other line break: JSON may hold U+2028 and its like
+    content = [_parsed(path, line, number) for number, line in lines if line.strip()]
+    return Table(str(path), _objects(path, content))
+
+
+def _parsed(path: Path, text: str, line: int | None = None) -> Any:
     try:
-        with jsonlines.Reader(_text(path).split("\n")) as reader:
-            return Table(str(path), _objects(path, list(reader.iter(skip_empty=True))))
-    except jsonlines.InvalidLineError as error:
-        raise DataError(f"{path}, line {error.lineno}: not JSON ({error}).") from None
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {line or error.lineno}, column {error.colno}"
+        raise DataError(f"{path}, {place}: not JSON ({error.msg}). Correct it there.") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}, line {line or 1}: JSON that can't be read ({error}). Correct it.") from None
 
 
 def _read_csv(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
-    rows = list(csv.DictReader(io.StringIO(_text(path), newline=""), strict=True))
+    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    try:
+        header, *rows = [row for row in reader if row] or [[]]
+    except csv.Error as error:
+        raise DataError(f"{path}, line {reader.line_num}: not CSV ({error}). Correct the quotes.") from None
+    if repeated := [name for name, times in Counter(header).items() if times > 1]:
+        raise DataError(
+            f"{path}: {Counter(header)[repeated[0]]} columns are named {repeated[0]!r}. Rename or remove one."
+        )
     for number, row in enumerate(rows, start=2):
-        if None in row:
-            raise DataError(f"{path}, row {number}: more fields than the header has columns. Quote fields with commas.")
-    return Table(str(path), rows, first_row=2)
+        if len(row) != len(header):
+            raise DataError(
+                f"{path}, row {number}: {len(row)} fields, while the header has {len(header)} columns. "
+                "Quote fields that hold commas, and leave no field out."
+            )
+    return Table(str(path), [dict(zip(header, row, strict=True)) for row in rows], first_row=2)
 
 
 def _read_parquet(path: Path, image_column: str | None) -> Table:
     import datasets
     import pyarrow
+    import pyarrow.parquet
 
     try:
-        data = datasets.Dataset.from_parquet(str(path))
-    except (pyarrow.ArrowInvalid, datasets.exceptions.DatasetGenerationError) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({error}).") from error
+        if pyarrow.parquet.read_metadata(path).num_rows == 0:
+            return Table(str(path), [])
+        data = datasets.Dataset.from_parquet(glob.escape(str(path)))
+    except (OSError, pyarrow.ArrowException, datasets.exceptions.DatasetGenerationError) as error:
+        reason = error.__cause__ or error
+        raise DataError(f"{path}: not a readable Parquet file ({reason}). Save the file anew.") from error
     return from_dataset(data, str(path), image_column, local=True)
 
 
@@ -135,13 +201,19 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text at byte {error.start}. Save the file as UTF-8.") from None
+    except OSError as error:
+        raise DataError(f"{path}: can't be read ({error.strerror}). Check its permissions.") from None
+
+
+def _kind(value: Any) -> str:
+    return {dict: "object", str: "text"}.get(type(value), "value")
 
 
 def _objects(path: Path, content: Iterable[Any]) -> list[Mapping[str, Any]]:
     rows = list(content)
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
-            raise DataError(f"{path}, row {number}: found {type(row).__name__} {row!r:.60}. Needed is an object.")
+            raise DataError(f"{path}, row {number}: found {json.dumps(row):.60}. Needed is an object.")
     return rows
 
 
@@ -154,11 +226,23 @@ def validated(table: Table, model: type[Row], aliases: Mapping[str, str] | None 
         aliases: Other column names, each with the field that it stands for.
 
     Raises:
-        DataError: For a missing or (in the user's own files) unknown column, or the first field that doesn't fit.
+        DataError: For a missing or (in the user's own files) unknown column, a column that is there under two names, or
+            the first field that doesn't fit.
     """
-    renamed = [{(aliases or {}).get(name, name): value for name, value in row.items()} for row in table.rows]
+    renamed = [_renamed(table, index, row, aliases or {}) for index, row in enumerate(table.rows)]
     _check_columns(table, model, {name for row in renamed for name in row})
     return [_checked(table, index, row, model) for index, row in enumerate(renamed)]
+
+
+def _renamed(table: Table, index: int, row: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
+    renamed: dict[str, Any] = {}
+    for name, value in row.items():
+        field = aliases.get(name, name)
+        if field in renamed:
+            names = " and ".join(repr(other) for other in row if aliases.get(other, other) == field)
+            raise DataError(f"{table.where(index)}: the columns {names} mean the same. Remove or rename one of them.")
+        renamed[field] = value
+    return renamed
 
 
 def _check_columns(table: Table, model: type[BaseModel], found: set[str]) -> None:
@@ -177,6 +261,16 @@ def _check_columns(table: Table, model: type[BaseModel], found: set[str]) -> Non
         )
 
 
+_NEEDED = {
+    "missing": "Needed is a value",
+    "string_type": "Needed is a text",
+    "string_too_short": "Needed is a text that isn't empty",
+    "string_unicode": "Needed is Unicode text without halves of surrogate pairs",
+    "too_short": "Needed is at least one entry",
+}
+"""What pydantic's errors say is needed, in this package's words."""
+
+
 def _checked(table: Table, index: int, row: Mapping[str, Any], model: type[Row]) -> Row:
     known = {name: value for name, value in row.items() if name in model.model_fields}
     try:
@@ -185,18 +279,27 @@ def _checked(table: Table, index: int, row: Mapping[str, Any], model: type[Row])
         problem = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in problem["loc"]) or "row"
         found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-        needed = problem["msg"].removeprefix("Value error, ")
-        raise DataError(f"{table.where(index)}, field {field!r}: found {found}. {needed}.".replace("..", ".")) from None
+        needed = _NEEDED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip("."))
+        raise DataError(
+            f"{table.where(index)}, field {field!r}: found {found}. {needed}. Correct the row, or remove it."
+        ) from None
 
 
-def unique(table: Table, ids: Iterable[str], field: str) -> Iterator[str]:
-    """Passes ids on as they come.
+def unique(table: Table, ids: Iterable[str | None], field: str) -> Iterator[str]:
+    """Passes ids on as they come; rows without one are numbered from 0, if none has any.
 
     Raises:
-        DataError: If an id comes twice.
+        DataError: If an id comes twice, or only some rows have one.
     """
+    given = list(ids)
+    if None in given and (having := [index for index, identifier in enumerate(given) if identifier is not None]):
+        raise DataError(
+            f"{table.where(given.index(None))}, field {field!r}: found nothing, while {table.where(having[0])} has "
+            f"{given[having[0]]!r}. Needed is an id in each row, or in none."
+        )
     seen: dict[str, int] = {}
-    for index, identifier in enumerate(ids):
+    for index, one in enumerate(given):
+        identifier = str(index) if one is None else one
         if identifier in seen:
             raise DataError(
                 f"{table.where(index)}, field {field!r}: {identifier!r} stands in {table.where(seen[identifier])} too. "

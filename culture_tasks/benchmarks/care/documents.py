@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, TypedDict, get_args
+from typing import Annotated, Literal, NamedTuple, TypedDict, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from culture_tasks.benchmarks.care.categories import Category, category_of
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Table, validated
+from culture_tasks.data.tables import Filled, OptionalIdentifier, OptionalText, Table, unique, validated
 from culture_tasks.errors import CultureTasksError, DataError
 
 Language = Literal["ar", "ja", "zh"]
@@ -80,9 +80,6 @@ def _a_scope(text: str) -> Scope:
     raise ValueError(f"Allowed are {', '.join(SCOPES)}")
 
 
-Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-
-
 class CareRow(BaseModel):
     """One row as released: Hub ``geyang627/CARE-eval`` or the JSON files of the authors' repository."""
 
@@ -93,10 +90,10 @@ class CareRow(BaseModel):
     culture_type: Annotated[str, AfterValidator(_a_category)]
     associated_culture: Filled
     geographic_scope: Annotated[str, AfterValidator(_a_scope)]
-    id: str | int | None = None
-    source: str | None = None
-    question_en: str | None = None
-    answer_en: str | None = None
+    id: OptionalIdentifier = None
+    source: OptionalText = None
+    question_en: OptionalText = None
+    answer_en: OptionalText = None
 
 
 def load(language: Language, data_folder: Path | None, *, english: bool = False) -> list[CareDoc]:
@@ -113,25 +110,36 @@ def load(language: Language, data_folder: Path | None, *, english: bool = False)
     table = read_source(SOURCES[language], data_folder)
     rows = validated(table, CareRow, ALIASES)
     data = fingerprint(row.model_dump() for row in rows)
-    return [_document(table, index, row, language, english, data) for index, row in enumerate(rows)]
+    ids = unique(table, (row.id for row in rows), "id")
+    texts = [
+        _english(table, index, row) if english else _Texts(row.question, row.answer) for index, row in enumerate(rows)
+    ]
+    return [
+        CareDoc(
+            id=f"{language}-{identifier}",
+            language=language,
+            prompt_language="en" if english else language,
+            question=text.question,
+            answer=text.answer,
+            category=row.culture_type,
+            culture=row.associated_culture,
+            scope=row.geographic_scope,
+            data=data,
+        )
+        for identifier, text, row in zip(ids, texts, rows, strict=True)
+    ]
 
 
-def _document(table: Table, index: int, row: CareRow, language: Language, english: bool, data: str) -> CareDoc:
-    question, answer = (row.question_en, row.answer_en) if english else (row.question, row.answer)
-    if not question or not question.strip() or not answer or not answer.strip():
-        missing = "question_en" if not question or not question.strip() else "answer_en"
+class _Texts(NamedTuple):
+    question: str
+    answer: str
+
+
+def _english(table: Table, index: int, row: CareRow) -> _Texts:
+    if row.question_en is None or row.answer_en is None:
+        missing = "question_en" if row.question_en is None else "answer_en"
         raise DataError(
             f"{table.where(index)}, field {missing!r}: found nothing. The care_en_… tasks need English translations in "
             "the columns question_en and answer_en. Add them, or run the tasks in the culture's own language."
         )
-    return CareDoc(
-        id=f"{language}-{index if row.id is None else row.id}",
-        language=language,
-        prompt_language="en" if english else language,
-        question=question,
-        answer=answer,
-        category=row.culture_type,
-        culture=row.associated_culture,
-        scope=row.geographic_scope,
-        data=data,
-    )
+    return _Texts(row.question_en, row.answer_en)

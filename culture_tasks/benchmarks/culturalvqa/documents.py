@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import ast
-import hashlib
+import io
 import json
 import logging
 import random
+import tokenize
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 from annotated_types import Len
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from culture_tasks.benchmarks.culturalvqa.vocabulary import country_of, facet_of
 from culture_tasks.data.fingerprint import fingerprint
-from culture_tasks.data.sources import Source, local_file, read_source
-from culture_tasks.data.tables import SUFFIXES, Table, read_file, unique, validated
+from culture_tasks.data.images import image_keys
+from culture_tasks.data.sources import Source, addition, local_file, read_source
+from culture_tasks.data.tables import (
+    Filled,
+    Identifier,
+    OptionalIdentifier,
+    OptionalText,
+    Table,
+    read_file,
+    unique,
+    validated,
+)
 from culture_tasks.errors import DataError
 
 _log = logging.getLogger(__name__)
@@ -28,6 +40,7 @@ SOURCE = Source(
     stems=("test", "culturalvqa", "data/test", "data/test-00000-of-00001"),
     hub="mair-lab/CulturalVQA",
     image_column="image",
+    additions=("answers",),
 )
 
 ALIASES = {"answers": "all_answers", "id": "u_id", "visual_entities": "entities"}
@@ -78,25 +91,38 @@ class Questions:
 
 
 def _as_list(value: Any) -> Any:
-    """Turns what releases and CSV files write for a list into one: a list, its JSON or Python form, or one text."""
-    if value is None:
-        return []
-    if not isinstance(value, str):
-        return value
-    text = value.strip()
+    """Turns what releases and CSV files write for a list into one, without the blank entries that pad some columns.
+
+    A text may be a list's JSON form, Python's, or NumPy's (which has no commas); another text is one entry.
+    """
+    entries = _listed(value.strip()) if isinstance(value, str) else [] if value is None else value
+    if not isinstance(entries, list):
+        return entries
+    return [entry for entry in entries if entry is not None and (not isinstance(entry, str) or entry.strip())]
+
+
+def _listed(text: str) -> Any:
     if not text.startswith("["):
-        return [text] if text else []
+        return [text]
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         pass
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return _literals(text)
+    except (ValueError, SyntaxError, tokenize.TokenError):
         raise ValueError('Needed is a list of texts, such as ["naan", "flatbread"]') from None
 
 
-Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+def _literals(text: str) -> list[Any]:
+    """Reads ``['a', 'b']`` and ``['a' 'b']``, which as Python would be one text."""
+    found = [token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.string.strip()]
+    if [token.string for token in (found[0], found[-1])] != ["[", "]"]:
+        raise ValueError("no list")
+    inner = [token.string for token in found[1:-1] if token.string != ","]
+    return [None if entry in ("None", "nan") else ast.literal_eval(entry) for entry in inner]
+
+
 Texts = Annotated[list[Filled], BeforeValidator(_as_list)]
 
 
@@ -106,10 +132,10 @@ class CulturalVqaRow(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: Filled
-    u_id: str | int | None = None
-    image: str | None = None
-    facet: str | None = None
-    country: str | None = None
+    u_id: OptionalIdentifier = None
+    image: OptionalText = None
+    facet: OptionalText = None
+    country: OptionalText = None
     all_answers: Texts = []
     entities: Texts = []
 
@@ -119,10 +145,10 @@ class AnswerRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    u_id: str | int
+    u_id: Identifier
     all_answers: Annotated[Texts, Len(min_length=1)]
-    facet: str | None = None
-    country: str | None = None
+    facet: OptionalText = None
+    country: OptionalText = None
 
 
 def load(variant: Variant, data_folder: Path | None) -> Questions:
@@ -140,32 +166,32 @@ def load(variant: Variant, data_folder: Path | None) -> Questions:
     rows = _with_local_answers(table, rows, data_folder)
     _check_answers(table, rows)
     _check_variant(table, rows, variant)
-    documents = _documents(table, rows, variant)
     path = local_file(SOURCE, data_folder)
+    folder = path.parent if path else Path()
     names = [row.image for row in rows]
-    return Questions(table, documents, names, path.parent if path else Path())
+    examples = _examples(table, image_keys(table, names, folder)) if variant == "fewshot" else [[] for _ in rows]
+    return Questions(table, _documents(table, rows, examples), names, folder)
 
 
 def _with_local_answers(table: Table, rows: list[CulturalVqaRow], data_folder: Path | None) -> list[CulturalVqaRow]:
-    path = _answers_file(data_folder)
+    path = addition(SOURCE, data_folder)
     if path is None:
         return rows
+    if all(row.u_id is None for row in rows):
+        raise DataError(
+            f"{path}: can't be joined, since {table.origin} has no column 'u_id'. Needed are questions with the ids of "
+            "the answers: use a newer revision of the data, or put the answers into the column 'all_answers'."
+        )
     answers_table = read_file(path)
-    answers = {str(row.u_id): row for row in validated(answers_table, AnswerRow, ALIASES)}
-    missing = [index for index, row in enumerate(rows) if str(row.u_id) not in answers]
+    answer_rows = validated(answers_table, AnswerRow, ALIASES)
+    answers = dict(zip(unique(answers_table, (row.u_id for row in answer_rows), "u_id"), answer_rows, strict=True))
+    missing = [index for index, row in enumerate(rows) if row.u_id not in answers]
     if missing:
         raise DataError(
             f"{path}: no answer for u_id {rows[missing[0]].u_id!r} ({table.where(missing[0])}), and for "
-            f"{len(missing) - 1} more. Needed is one row for each question."
+            f"{len(missing) - 1} more. Needed is one row for each question. Add them."
         )
     return [_joined(row, answers[str(row.u_id)]) for row in rows]
-
-
-def _answers_file(data_folder: Path | None) -> Path | None:
-    if data_folder is None:
-        return None
-    names = [data_folder / SOURCE.folder / f"answers{suffix}" for suffix in SUFFIXES]
-    return next((path for path in names if path.is_file()), None)
 
 
 def _joined(row: CulturalVqaRow, answer: AnswerRow) -> CulturalVqaRow:
@@ -184,10 +210,10 @@ def _check_answers(table: Table, rows: Sequence[CulturalVqaRow]) -> None:
 
 
 def _check_variant(table: Table, rows: Sequence[CulturalVqaRow], variant: Variant) -> None:
-    if variant == "fewshot" and (len(rows) <= EXAMPLES or not rows[0].all_answers):
+    if variant == "fewshot" and not rows[0].all_answers:
         raise DataError(
-            f"{table.origin}: culturalvqa_fewshot shows {EXAMPLES} other questions with their answers; found are "
-            f"{len(rows)} questions {'with' if rows[0].all_answers else 'without'} answers."
+            f"{table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with theirs: add "
+            "the column 'all_answers' to your data, or leave this task out."
         )
     field = {"country": "country", "lens": "entities"}.get(variant)
     if field is None:
@@ -200,42 +226,46 @@ def _check_variant(table: Table, rows: Sequence[CulturalVqaRow], variant: Varian
             )
 
 
-def _documents(table: Table, rows: Sequence[CulturalVqaRow], variant: Variant) -> list[CulturalVqaDoc]:
+def _documents(table: Table, rows: Sequence[CulturalVqaRow], examples: Sequence[list[int]]) -> list[CulturalVqaDoc]:
     data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
-    ids = list(unique(table, (str(index if row.u_id is None else row.u_id) for index, row in enumerate(rows)), "u_id"))
-    image_keys = _image_keys(table, rows) if variant == "fewshot" else []
+    ids = unique(table, (row.u_id for row in rows), "u_id")
     documents = [
         CulturalVqaDoc(
-            id=ids[index],
+            id=identifier,
             question=row.question,
             references=row.all_answers,
             country=country_of(row.country or "") or "",
             facet=facet_of(row.facet or "") or "",
             entities=", ".join(row.entities),
-            examples=_examples(image_keys, index) if variant == "fewshot" else [],
+            examples=shown,
             data=data,
         )
-        for index, row in enumerate(rows)
+        for identifier, row, shown in zip(ids, rows, examples, strict=True)
     ]
     _warn_of_unknown_groups(table, rows, documents)
     return documents
 
 
-def _image_keys(table: Table, rows: Sequence[CulturalVqaRow]) -> list[str]:
-    """Returns for each row what tells its image from others: its file name, or the hash of its bytes."""
-    if table.images is None:
-        return [row.image or "" for row in rows]
-    import datasets
+def _examples(table: Table, keys: Sequence[str]) -> list[list[int]]:
+    """Draws the examples of each question, by a fixed seed, from the questions about other images."""
+    times = Counter(keys)
+    for index, key in enumerate(keys):
+        if len(keys) - times[key] < EXAMPLES:
+            raise DataError(
+                f"{table.where(index)}: culturalvqa_fewshot shows {EXAMPLES} questions about other images, and there "
+                f"are {len(keys) - times[key]}. Add questions, or leave this task out."
+            )
+    return [_drawn(keys, index) for index in range(len(keys))]
 
-    column = table.images.column_names[0]
-    raw = table.images.cast_column(column, datasets.Image(decode=False))
-    return [hashlib.sha256(row[column]["bytes"] or str(row[column]["path"]).encode()).hexdigest() for row in raw]
 
-
-def _examples(image_keys: Sequence[str], index: int) -> list[int]:
-    """Draws the examples of a question, by a fixed seed, from the questions about other images."""
-    others = [other for other, key in enumerate(image_keys) if key != image_keys[index]]
-    return random.Random(f"{EXAMPLE_SEED}-{index}").sample(others, min(EXAMPLES, len(others)))  # noqa: S311
+def _drawn(keys: Sequence[str], index: int) -> list[int]:
+    random_numbers = random.Random(f"{EXAMPLE_SEED}-{index}")  # noqa: S311
+    drawn: list[int] = []
+    while len(drawn) < EXAMPLES:
+        other = random_numbers.randrange(len(keys))
+        if keys[other] != keys[index] and other not in drawn:
+            drawn.append(other)
+    return drawn
 
 
 def _warn_of_unknown_groups(
