@@ -6,8 +6,9 @@ object is passed on. A misspelt ``CULTURE_…`` variable is an error, since it w
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -72,16 +73,16 @@ class Settings(BaseModel):
     judge_cache: str | None = None
     judge_min_coverage: float = Field(default=0.95, ge=0.0, le=1.0)
     judge_ask_again: int = Field(default=1, ge=0, le=5)
-    judge_timeout: float = Field(default=120.0, gt=0.0)
+    judge_timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
     judge_delimiters: Literal["on", "off"] = "on"
     data: Path | None = None
     submissions: Path = Path("submissions")
     languages: tuple[str, ...] | None = None
     openai_api_key: SecretStr | None = None
-    openai_base_url: str | None = None
+    openai_base_url: str | None = Field(default=None, repr=False)
     openai_organization: str | None = None
     openai_project: str | None = None
-    azure_endpoint: str | None = None
+    azure_endpoint: str | None = Field(default=None, repr=False)
     azure_api_key: SecretStr | None = None
     openai_api_version: str | None = None
 
@@ -98,7 +99,7 @@ class Settings(BaseModel):
         variables = os.environ if environment is None else environment
         _refuse_unknown_names(variables)
         given: dict[str, object] = {
-            field: variables[name] for name, field in _FIELD_OF_VARIABLE.items() if variables.get(name, "").strip()
+            field: value for name, field in _FIELD_OF_VARIABLE.items() if (value := variables.get(name, "").strip())
         }
         if "languages" in given:
             given["languages"] = tuple(code.strip() for code in str(given["languages"]).split(",") if code.strip())
@@ -136,17 +137,20 @@ class Settings(BaseModel):
 
 
 def _refuse_unknown_names(variables: Mapping[str, str]) -> None:
-    unknown = sorted(
-        name
-        for name in variables
-        if name.startswith(("CULTURE_JUDGE", "CULTURE_TASKS")) and name not in _FIELD_OF_VARIABLE
-    )
+    known = [name for name in _FIELD_OF_VARIABLE if name.startswith(_PREFIX)]
+    unknown = sorted(name for name in variables if name not in known and _is_meant_for_us(name, known))
     if unknown:
-        known = [name for name in _FIELD_OF_VARIABLE if name.startswith(_PREFIX)]
         raise SettingsError(
             f"settings: unknown environment variable {unknown[0]!r}.{nearest(unknown[0], known)} "
             f"Known are {', '.join(known)}. Correct or unset it."
         )
+
+
+def _is_meant_for_us(name: str, known: Sequence[str]) -> bool:
+    """Whether a variable begins like ours, or is one letter or two away; another program's ``CULTURE_…`` is not."""
+    if name.startswith(("CULTURE_JUDGE", "CULTURE_TASKS")):
+        return True
+    return name.startswith("CULTURE") and bool(difflib.get_close_matches(name, known, n=1, cutoff=0.85))
 
 
 def _explain(error: ValidationError) -> str:

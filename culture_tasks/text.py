@@ -57,10 +57,11 @@ def storable(text: str) -> str:
 def tokens(text: str) -> list[str]:
     """Splits text of any script into comparable tokens.
 
-    NFKC and casefold; Arabic diacritics and tatweel removed; one token a character in scripts written without
-    spaces (Han, Kana, Thai, …); runs of letters and digits elsewhere; punctuation dropped.
+    NFKC and casefold, and NFKC again, since casefold takes some characters apart; Arabic diacritics and tatweel
+    removed; one token a character in scripts written without spaces (Han, Kana, Thai, …); runs of letters and digits
+    elsewhere; punctuation dropped.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return _TOKEN.findall(_ARABIC_MARKS.sub("", folded))
 
 

@@ -32,7 +32,8 @@ def _run(options: argparse.Namespace) -> int:
     from lm_eval.__main__ import cli_evaluate
     from lm_eval.tasks import TaskManager
 
-    TaskManager.__init__ = _with_our_folder(TaskManager.__init__)
+    if not hasattr(TaskManager.__init__, "__wrapped__"):
+        TaskManager.__init__ = _with_our_folder(TaskManager.__init__)
     sys.argv = ["lm_eval", *options.arguments]
     cli_evaluate()
     return 0
