@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from pydantic import SecretStr
 
@@ -98,7 +98,8 @@ def _address(base: SplitResult, path: str, query: str, headers: Mapping[str, str
         pair = f"{unquote(base.username)}:{unquote(base.password or '')}"
         credentials = base64.b64encode(pair.encode()).decode()
         given["Authorization"] = f"Basic {credentials}"
-    candidates = (key, credentials, base.password, unquote(base.password or ""), base.query)
+    in_query = [value for _, value in parse_qsl(base.query)]
+    candidates = (key, credentials, base.password, unquote(base.password or ""), base.query, *in_query)
     return Address(
         url=urlunsplit((base.scheme, host, root + path, query, "")),
         headers=given,

@@ -10,7 +10,7 @@ from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.connections import Connection
 from culture_tasks.judges.jobs import JudgedBy
-from culture_tasks.judges.replies import Problem
+from culture_tasks.judges.replies import EMPTY_REPLY, Problem
 from culture_tasks.judges.retries import RetryRule
 from culture_tasks.judges.rubrics import Message, Rubric
 from culture_tasks.judges.selection import WAYS_OUT
@@ -58,7 +58,7 @@ def _is_all_cached(connection: Connection, by: JudgedBy, expected: Expected) -> 
 
 def _answers_at_times(problem: Problem) -> bool:
     """Whether key and model are right, though this one request brought nothing."""
-    return problem.status == 200 or problem.refused or (problem.status == 429 and problem.retry)
+    return problem.code == EMPTY_REPLY or problem.refused or (problem.status == 429 and problem.retry)
 
 
 def _explanation(address: Address, by: JudgedBy, problem: Problem, attempts: int) -> str:

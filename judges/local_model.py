@@ -145,7 +145,7 @@ class _Hook:
 
 def _generation_options(sampling: Mapping[str, Any]) -> dict[str, Any]:
     """Returns lm-eval's names for sampling parameters; greedy unless a temperature says otherwise."""
-    options = {name: value for name, value in sampling.items() if name != "max_tokens"}
+    options = {name: sampling[name] for name in ("temperature", "top_p", "top_k") if name in sampling}
     options.setdefault("temperature", 0.0)
     return {**options, "until": [], "do_sample": options["temperature"] > 0, "max_gen_toks": sampling["max_tokens"]}
 

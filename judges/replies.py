@@ -12,6 +12,9 @@ from culture_tasks.judges.retries import overloaded, retriable
 from culture_tasks.judges.verdicts import Usage
 from culture_tasks.text import storable
 
+EMPTY_REPLY = "empty_reply"
+"""Our own code for a completion without text."""
+
 _LONGEST_MESSAGE = 300
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 _MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
@@ -82,7 +85,7 @@ def _read_content(status: int, content: Any) -> Completion | Problem:
         return Problem(f"the judge declined: {_one_line(declined)}", False, refused=True, status=status)
     text = _written_text(written)
     if not text.strip() and finish_reason != "length":
-        return Problem("the reply is empty", True, status=status)
+        return Problem("the reply is empty", True, status=status, code=EMPTY_REPLY)
     reason = finish_reason if isinstance(finish_reason, str) else None
     model = content.get("model")
     return Completion(storable(text), reason, model if isinstance(model, str) else None, _usage(content.get("usage")))

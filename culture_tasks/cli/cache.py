@@ -1,0 +1,76 @@
+"""``culture-tasks cache``: what the verdict cache holds, emptying it, and copying it out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from culture_tasks.errors import SettingsError
+from culture_tasks.judges import cache_files
+from culture_tasks.settings import Settings
+
+
+def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Adds the subcommand."""
+    parser = subparsers.add_parser("cache", help="look into the verdict cache, empty it, or copy it out")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for name, handler, text in (
+        ("stats", _stats, "count the completions by judge and rubric"),
+        ("clear", _clear, "delete completions"),
+        ("export", _export, "write all completions as JSON lines"),
+    ):
+        action = actions.add_parser(name, help=text)
+        action.add_argument("--file", type=Path, help="the cache (default: CULTURE_JUDGE_CACHE, or the user's cache folder)")
+        action.set_defaults(handler=handler)
+    clear, export = actions.choices["clear"], actions.choices["export"]
+    clear.add_argument("--model", help="only completions of this judge model")
+    clear.add_argument("--yes", action="store_true", help="don't ask")
+    export.add_argument("output", nargs="?", type=Path, help="file to write (default: standard output)")
+
+
+def _file(options: argparse.Namespace) -> Path:
+    file: Path | None = options.file or Settings.from_environment().cache_file
+    if file is None:
+        raise SettingsError("CULTURE_JUDGE_CACHE=off: there is no cache. Unset it, or name a file with --file.")
+    return file
+
+
+def _stats(options: argparse.Namespace) -> int:
+    file = _file(options)
+    found = cache_files.stats(file)
+    size = file.stat().st_size / 1e6 if file.exists() else 0.0
+    print(f"{file}: {sum(each.completions for each in found):,} completions, {size:.1f} MB")
+    for each in found:
+        print(
+            f"  {each.endpoint}  {each.model}  {each.rubric}: {each.completions:,} completions, "
+            f"{each.prompt_tokens:,} + {each.completion_tokens:,} tokens"
+        )
+    return 0
+
+
+def _clear(options: argparse.Namespace) -> int:
+    file = _file(options)
+    found = sum(each.completions for each in cache_files.stats(file) if options.model in (None, each.model))
+    if found and not options.yes and not _agreed(f"Delete {found:,} completions from {file}? [y/N] "):
+        print("Nothing was deleted; say --yes, or answer y.")
+        return 1
+    print(f"{file}: {cache_files.clear(file, options.model):,} completions deleted")
+    return 0
+
+
+def _agreed(question: str) -> bool:
+    return sys.stdin.isatty() and input(question).strip().lower() in ("y", "yes")
+
+
+def _export(options: argparse.Namespace) -> int:
+    lines = (json.dumps(record, ensure_ascii=False) for record in cache_files.export(_file(options)))
+    if options.output is None:
+        for line in lines:
+            print(line)
+        return 0
+    with options.output.open("w", encoding="utf-8") as output:
+        output.writelines(f"{line}\n" for line in lines)
+    return 0

@@ -1,0 +1,323 @@
+"""The verdict cache: nothing lost, nothing asked twice, nothing fatal, nothing silent."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+from support.fault_server import fails, late, says
+
+from culture_tasks.errors import JudgeError
+from culture_tasks.judges import cache_files
+from culture_tasks.judges.cache import Row, VerdictCache
+from culture_tasks.judges.cache_thread import CacheThread
+from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.judges.verdicts import Usage
+
+LAVE = RUBRICS["lave"]
+
+
+def row(number: int, text: str = "rating=2") -> Row:
+    request = ChatRequest("http://x/v1", "judge", [{"role": "user", "content": str(number)}], {"max_tokens": 5})
+    completion = Completion(text, "stop", "judge-1", Usage(3, 4), {"max_tokens": 5})
+    return Row(request, bytes([number % 256]) * 16, "lave", completion)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "folder" / "verdicts.sqlite3"
+
+
+def test_what_is_put_is_read(file):
+    cache = VerdictCache(file)
+    rows = [row(number) for number in range(1200)]
+    cache.put_many(rows)
+    cache.close()
+    cache = VerdictCache(file)
+    found = cache.get_many([each.request.key for each in rows] + [b"absent"])
+    assert found == {each.request.key: each.completion for each in rows}
+    assert cache.holds_all([rows[3].subject])
+    assert not cache.holds_all([rows[3].subject, b"absent"])
+    assert cache.first_of(rows[3].subject) == rows[3].completion
+    cache.close()
+
+
+def test_the_first_completion_stays(file):
+    cache = VerdictCache(file)
+    cache.put_many([row(1, "first")])
+    cache.put_many([row(1, "second")])
+    assert cache.get_many([row(1).request.key])[row(1).request.key].text == "first"
+    cache.close()
+
+
+def test_keys_cover_all_that_changes_the_answer():
+    base = {"endpoint": "e", "model": "m", "messages": [{"role": "user", "content": "q"}], "sampling": {"t": 0}}
+    others = [
+        {"endpoint": "f"},
+        {"model": "n"},
+        {"messages": [{"role": "system", "content": "q"}]},
+        {"sampling": {"t": 1}},
+        {"sample": 1},
+    ]
+    keys = {ChatRequest(**{**base, **change}).key for change in [{}, *others]}
+    assert len(keys) == 6
+    assert {len(key) for key in keys} == {32}
+
+
+def test_commits_go_in_order_and_can_be_read_at_once(file):
+    thread = CacheThread(file)
+    for number in range(300):
+        thread.put(row(number))
+    keys = [row(number).request.key for number in range(300)]
+    assert len(thread.call(lambda cache: cache.get_many(keys)).result()) == 300
+    thread.close()
+
+
+def test_errors_in_the_thread_belong_to_the_caller(file):
+    thread = CacheThread(file)
+    with pytest.raises(ZeroDivisionError):
+        thread.call(lambda cache: 1 // 0).result()
+    thread.put(row(1))
+    thread.close()
+    assert cache_files.stats(file)[0].completions == 1
+
+
+@pytest.mark.parametrize("damage", [b"this is no database, and long enough to be read as one" * 100, b"\0" * 5000])
+def test_a_damaged_file_is_set_aside_with_a_warning(file, caplog, damage):
+    file.parent.mkdir()
+    file.write_bytes(damage)
+    with caplog.at_level(logging.WARNING):
+        cache = VerdictCache(file)
+    cache.put_many([row(1)])
+    assert cache.get_many([row(1).request.key])
+    cache.close()
+    assert [path.read_bytes() for path in file.parent.glob("*.damaged-*")] == [damage]
+    assert "is damaged" in caplog.text
+
+
+def test_damage_while_in_use_is_survived(file, caplog):
+    cache = VerdictCache(file)
+    cache.put_many([row(number, "x" * 3000) for number in range(200)])
+    cache.close()
+    with file.open("r+b") as raw:
+        raw.seek(4096)
+        raw.write(os.urandom(file.stat().st_size - 4096))
+    cache = VerdictCache(file)
+    keys = [row(number).request.key for number in range(200)]
+    assert cache.get_many(keys) == {}
+    cache.put_many([row(1)])
+    assert len(cache.get_many(keys)) == 1
+    cache.close()
+    assert len(list(file.parent.glob("*.damaged-*"))) >= 1
+    assert "is damaged" in caplog.text
+
+
+def test_a_file_that_can_not_be_opened_is_done_without(tmp_path, caplog):
+    cache = VerdictCache(tmp_path)
+    cache.put_many([row(1)])
+    assert cache.get_many([row(1).request.key])
+    cache.close()
+    assert "going on without" in caplog.text
+
+
+def test_a_full_disk_is_warned_of_once(file, caplog):
+    cache = VerdictCache(file)
+    cache.put_many([row(1)])
+    pages = cache._database.execute("PRAGMA page_count").fetchone()[0]
+    cache._database.execute(f"PRAGMA max_page_count = {pages}")
+    for number in range(2, 200):
+        cache.put_many([row(number, "x" * 3000)])
+    assert cache.get_many([row(1).request.key])
+    cache.close()
+    assert caplog.text.count("going on without") == 1
+
+
+def test_a_newer_file_is_left_alone(file, caplog):
+    file.parent.mkdir()
+    with sqlite3.connect(file) as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    VerdictCache(file).close()
+    assert "newer version" in caplog.text
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_a_warm_rerun_makes_no_network_call(server, judge_for, items):
+    judge = judge_for()
+    asked = [(LAVE, item) for item in items(300)]
+    judge.check(asked)
+    first = [ticket.verdict() for ticket in [judge.submit(*each) for each in asked]]
+    judge.close()
+    server.requests.clear()
+    server.decide = lambda seen: fails(500)
+    warm = judge_for()
+    warm.check(asked)
+    second = [ticket.verdict() for ticket in [warm.submit(*each) for each in asked]]
+    assert server.requests == []
+    assert {(verdict.cached, verdict.attempts) for verdict in second} == {(True, 0)}
+    assert [verdict.score for verdict in first] == [verdict.score for verdict in second]
+
+
+def test_a_better_parser_needs_no_new_calls(server, judge_for, item):
+    server.script(says("two of two"))
+    assert judge_for().submit(LAVE, item).verdict().outcome == "unparsable"
+    from dataclasses import replace
+
+    from culture_tasks.judges.parsers import Reading
+
+    better = replace(LAVE, read=lambda reply: Reading(2, reply))
+    verdict = judge_for().submit(better, item).verdict()
+    assert (verdict.outcome, verdict.cached) == ("scored", True)
+    assert len(server.requests) == 2
+
+
+def test_failures_are_asked_again_in_the_next_run(server, judge_for, item):
+    server.script(fails(401), says())
+    assert judge_for().submit(LAVE, item).verdict().outcome == "failed"
+    assert judge_for().submit(LAVE, item).verdict().outcome == "scored"
+
+
+SCRIPT = textwrap.dedent(
+    """
+    import sys
+    from culture_tasks.judges.endpoint import EndpointJudge
+    from culture_tasks.judges.rubrics import RUBRICS
+    from culture_tasks.judges.verdicts import JudgeItem
+    from culture_tasks.settings import Settings
+
+    url, cache, count = sys.argv[1:]
+    settings = Settings(openai_base_url=url, openai_api_key="x", judge_cache=cache, judge_concurrency=16)
+    judge = EndpointJudge("judge", settings)
+    items = [JudgeItem(f"What is dish {number}?", ("biryani",), "biryani") for number in range(int(count))]
+    tickets = [judge.submit(RUBRICS["lave"], item) for item in items]
+    print("submitted", flush=True)
+    if __name__ == "__main__" and int(count) > 0:
+        print({ticket.verdict().outcome for ticket in tickets}, sum(t.verdict().attempts for t in tickets), flush=True)
+    """
+)
+
+
+def start(server, file, count=400, script=SCRIPT):
+    command = [sys.executable, "-W", "error", "-c", script, server.url, str(file), str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_after_a_kill_only_what_was_in_flight_is_asked_again(server, file):
+    server.decide = lambda seen: late(0.01, says())
+    halfway = threading.Event()
+
+    def decide(seen):
+        if len(server.requests) >= 200:
+            halfway.set()
+        return late(0.01, says())
+
+    server.decide = decide
+    run = start(server, file)
+    assert halfway.wait(60)
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate()
+    asked_before = len(server.requests)
+    again = start(server, file)
+    output, errors = again.communicate(timeout=60)
+    asked_again = len(server.requests) - asked_before
+    assert "{'scored'}" in output, errors
+    assert asked_before < 400
+    # At most what was in flight, or had come back and was being committed, was lost.
+    assert 400 - asked_before <= asked_again <= 400 - asked_before + 2 * 16
+
+
+def test_ctrl_c_keeps_what_arrived(server, file):
+    halfway = threading.Event()
+
+    def decide(seen):
+        if len(server.requests) >= 100:
+            halfway.set()
+        return late(0.02, says())
+
+    server.decide = decide
+    run = start(server, file)
+    assert halfway.wait(60)
+    run.send_signal(signal.SIGINT)
+    _, errors = run.communicate(timeout=60)
+    assert "KeyboardInterrupt" in errors
+    assert "Task was destroyed" not in errors
+    assert cache_files.stats(file)[0].completions >= 80
+
+
+def test_the_interpreter_ends_without_noise_while_requests_are_in_flight(server, file):
+    server.decide = lambda seen: late(30, says())
+    script = SCRIPT.replace("int(count) > 0", "False")
+    run = start(server, file, script=script)
+    output, errors = run.communicate(timeout=60)
+    assert (run.returncode, output.strip()) == (0, "submitted")
+    assert [line for line in errors.splitlines() if "failed so far" not in line] == []
+
+
+FORK = SCRIPT[: SCRIPT.index("if __name__")] + textwrap.dedent(
+    """
+    print({ticket.verdict().outcome for ticket in tickets}, flush=True)
+    import os
+    late = judge.submit(RUBRICS["lave"], JudgeItem("late", ("x",), "y"))
+    child = os.fork()
+    if not child:
+        fresh = judge.submit(RUBRICS["lave"], JudgeItem("child", ("x",), "y")).verdict()
+        print("child:", fresh.outcome, late.verdict().error, flush=True)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), late.verdict().outcome)
+    """
+)
+
+
+def test_a_forked_child_has_a_loop_of_its_own(server, file):
+    server.decide = lambda seen: late(0.5, says()) if "late" in seen.text else says()
+    run = start(server, file, 20, FORK)
+    output, errors = run.communicate(timeout=60)
+    assert output.splitlines()[1:] == [
+        "{'scored'}",
+        "child: scored asked before this process was forked off: nobody here will answer",
+        "0 scored",
+    ], errors
+    assert len([seen for seen in server.requests if "child" in seen.text]) == 1
+
+
+def test_two_processes_share_one_cache(server, file):
+    runs = [start(server, file), start(server, file)]
+    for run in runs:
+        output, errors = run.communicate(timeout=60)
+        assert output.splitlines()[1].startswith("{'scored'}"), errors
+        assert errors == ""
+    assert cache_files.stats(file)[0].completions == 400
+    asked_before = len(server.requests)
+    output, _ = start(server, file).communicate(timeout=60)
+    assert output.splitlines()[1] == "{'scored'} 0"
+    assert len(server.requests) == asked_before
+
+
+def test_stats_clear_and_export(file):
+    assert (cache_files.stats(file), cache_files.clear(file), list(cache_files.export(file))) == ([], 0, [])
+    cache = VerdictCache(file)
+    cache.put_many([row(number) for number in range(5)])
+    cache.close()
+    (stats,) = cache_files.stats(file)
+    assert (stats.model, stats.rubric, stats.completions, stats.prompt_tokens) == ("judge", "lave", 5, 15)
+    exported = list(cache_files.export(file))
+    assert exported[0]["text"] == "rating=2"
+    assert exported[0]["sampling"] == {"max_tokens": 5}
+    assert cache_files.clear(file, "other") == 0
+    assert cache_files.clear(file) == 5
+    assert cache_files.stats(file) == []
+
+
+def test_a_file_that_is_no_cache_is_an_error(file):
+    file.parent.mkdir()
+    file.write_text("no database" * 100)
+    with pytest.raises(JudgeError, match="can't be used"):
+        cache_files.stats(file)
