@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from culture_tasks.benchmarks.care import documents as care
+from culture_tasks.benchmarks.cedar import documents as cedar
+from culture_tasks.benchmarks.cedar import labels
+from culture_tasks.benchmarks.crosscult import tasks as crosscult
+from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE as CROSSCULT_SOURCE
+from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS
 from culture_tasks.benchmarks.culturalvqa import documents as culturalvqa
 from culture_tasks.data.sources import Source
 
@@ -73,6 +78,8 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     for benchmark in (
         Benchmark("culturalvqa", "CulturalVQA", "Nayak et al., 2024", "LAVE, GPT-4o", "Hub mair-lab/CulturalVQA"),
         Benchmark("care", "CARE", "Guo et al., 2025", "three rubrics, GPT-4o", "Hub geyang627/CARE-eval"),
+        Benchmark("cedar", "CEDAR", "Dai et al., 2026", None, "local folder; the full data by request"),
+        Benchmark("crosscult", "CrossCult-KIBench", "2026", "Figure 10, gpt-5.4-mini", f"Hub {CROSSCULT_SOURCE.name}"),
     )
 }
 
@@ -110,10 +117,25 @@ def _care() -> Iterator[TaskEntry]:
             yield TaskEntry(name, "task", "care", "text", languages, "care_rating", about, (one,), (source,))
 
 
+def _crosscult() -> Iterator[TaskEntry]:
+    for name, task in crosscult.TASKS.items():
+        yield _crosscult_entry(name, task.about, task.languages)
+    for name, group in crosscult.GROUPS.items():
+        yield _crosscult_entry(name, group.about, PARTITIONS, group.members)
+
+
+def _crosscult_entry(name: str, about: str, languages: tuple[str, ...], members: tuple[str, ...] = ()) -> TaskEntry:
+    kind: Kind = "group" if members else "task"
+    data = crosscult.tasks_of(name)
+    metric = "judge_score"
+    sources = (CROSSCULT_SOURCE,)
+    return TaskEntry(name, kind, "crosscult", "image+text", languages, metric, about, data, sources, members)
+
+
 @cache
 def entries() -> Mapping[str, TaskEntry]:
     """Returns every task and group, by name, in the order of the task table."""
-    return {entry.name: entry for entry in (*_culturalvqa(), *_care())}
+    return {entry.name: entry for entry in (*_culturalvqa(), *_care(), *_cedar(), *_crosscult())}
 
 
 def task_folder(harness: Harness) -> Path:

@@ -29,6 +29,7 @@ class Subject:
         rubric: The rubric to grade by.
         score: Maps a rating to the metric's scale.
         about: What else the record says of the document: id, language, category, country, data fingerprint.
+        judge_language: Name of the language, where the rubric's prompt tells the judge; else empty.
     """
 
     benchmark: str
@@ -37,6 +38,7 @@ class Subject:
     rubric: Rubric
     score: Callable[[float], float]
     about: Mapping[str, Any]
+    judge_language: str = ""
 
 
 class JudgedDocument:
@@ -56,7 +58,9 @@ class JudgedDocument:
         self._tickets: list[Ticket] = [judge.submit(subject.rubric, self._item(text)) for text in self._responses]
 
     def _item(self, response: str) -> JudgeItem:
-        return JudgeItem(self._subject.question, self._subject.references, without_reasoning(response).strip())
+        subject = self._subject
+        answer = without_reasoning(response).strip()
+        return JudgeItem(subject.question, subject.references, answer, subject.judge_language)
 
     @cached_property
     def _verdicts(self) -> list[Verdict]:
@@ -72,6 +76,8 @@ class JudgedDocument:
             "references": list(self._subject.references),
             "judge": self.identity.to_json(),
         }
+        if self._subject.judge_language:
+            known["judge_language"] = self._subject.judge_language
         return PendingRecord(known, lambda: {"runs": self._run_fields(), **self._summary()})
 
     def scores(self) -> PendingRecord:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.care import documents as care_documents
+from culture_tasks.benchmarks.crosscult import tasks as crosscult_tasks
 from culture_tasks.benchmarks.culturalvqa import documents as culturalvqa_documents
 from culture_tasks.errors import CultureTasksError, nearest
-from culture_tasks.harness import care, culturalvqa
+from culture_tasks.harness import care, cedar_loading, crosscult_data, culturalvqa
 from culture_tasks.harness.session import Session, current_session, renew_session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
@@ -49,6 +50,13 @@ def _culturalvqa(variant: culturalvqa_documents.Variant) -> Loader:
     return load
 
 
+def _cedar(parts: cedar_loading.Parts) -> Loader:
+    def load(data_folder: Path | None) -> tuple[datasets.Dataset, Expected]:
+        return cedar_loading.load_dataset(parts, data_folder), ()
+
+    return load
+
+
 def _from_documents(docs: Iterable[Mapping[str, Any]]) -> datasets.Dataset:
     import datasets
 
@@ -63,6 +71,8 @@ LOADERS: Mapping[str, Loader] = {
     "culturalvqa_blind": _culturalvqa("blind"),
     "culturalvqa_country": _culturalvqa("country"),
     "culturalvqa_lens": _culturalvqa("lens"),
+    **{name: crosscult_data.loader(name) for name in crosscult_tasks.TASKS},
+    **{name: _cedar(parts) for name, parts in cedar_loading.DATASETS.items()},
 }
 """The data sets that tasks are made of, by name."""
 

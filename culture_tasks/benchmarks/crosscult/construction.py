@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -107,9 +107,9 @@ class Release:
             request = _Request("reliability", case, partition, partition)
             yield self._document(_Chain("retention", case, order), request, inserted=after)
 
-    def rows_of(self, documents: Sequence[CrossCultDoc], field: Callable[[CrossCultDoc], str]) -> list[int]:
-        """Returns for each document the row of the raw case that ``field`` names, to find its image."""
-        return [self._rows[field(document)] for document in documents]
+    def rows_of(self, case_ids: Iterable[str]) -> list[int]:
+        """Returns the rows of raw cases, to find their images."""
+        return [self._rows[identifier] for identifier in case_ids]
 
     def _single_request(self, role: Role, pair: SinglePairing) -> _Request:
         asked = {"generality": pair.generality, "cross_scenario_locality": pair.cross_scenario}.get(role, pair.case)

@@ -1,0 +1,45 @@
+"""CrossCult-KIBench's hooks for lm-eval: the diagnostic, which inserts nothing.
+
+lm-eval marks the place of the image in a prompt by ``<image>``; the same text in a question is taken apart, so that
+data can't add images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
+from culture_tasks.benchmarks.crosscult.prompts import system_prompt
+from culture_tasks.harness import crosscult
+from culture_tasks.harness.lm_eval.datasets import custom_dataset
+
+PLACEHOLDER = "<image>"
+
+dataset_diagnostic = custom_dataset("crosscult_diagnostic")
+
+metric_list_diagnostic = crosscult.metrics("diagnostic")
+
+
+def text(doc: CrossCultDoc) -> str:
+    """Returns the image's place, the system prompt of Figure 9 and the question.
+
+    lm-eval has one system message for all documents of a run, so that of a language is put before the question.
+    """
+    question = doc["question"].replace(PLACEHOLDER, "< image >")
+    return f"{PLACEHOLDER}\n{system_prompt(doc['language'])}\n{question}"
+
+
+def image(doc: dict[str, Any]) -> list[Any]:
+    """Returns the image that the question is about."""
+    return [doc["image"].convert("RGB")]
+
+
+def target(doc: CrossCultDoc) -> str:
+    """Returns the reference answer."""
+    return doc["reference"]
+
+
+def process_results(doc: CrossCultDoc, results: Sequence[Any]) -> dict[str, Any]:
+    """Returns a document's records."""
+    return crosscult.results(doc, results)
