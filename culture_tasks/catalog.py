@@ -22,7 +22,7 @@ Harness = Literal["lm_eval", "lmms_eval"]
 HARNESSES: tuple[Harness, ...] = get_args(Harness)
 
 Modality = Literal["text", "image+text"]
-Kind = Literal["task", "group"]
+Kind = Literal["task", "group", "tag"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class TaskEntry:
 
     Attributes:
         name: The name; the stem of its YAML file.
-        kind: ``task`` or ``group``.
+        kind: ``task``, ``group`` (with a mean of its own) or ``tag`` (a name for several tasks).
         benchmark: The benchmark that it belongs to.
         modality: What the model is shown.
         languages: Codes of the languages in which the model is asked.
@@ -58,7 +58,7 @@ class TaskEntry:
         about: What it measures, in a few words.
         datasets: Data sets that it loads (see :mod:`culture_tasks.harness.loading`).
         sources: Where these come from.
-        members: Tasks of a group.
+        members: Tasks of a group or tag.
     """
 
     name: str
@@ -117,6 +117,44 @@ def _care() -> Iterator[TaskEntry]:
             yield TaskEntry(name, "task", "care", "text", languages, "care_rating", about, (one,), (source,))
 
 
+def _cedar() -> Iterator[TaskEntry]:
+    names = tuple(f"cedar_{modality}" for modality in labels.MODALITIES)
+    about = "emotion of a scene, both modalities"
+    sources = tuple(cedar.SOURCES.values())
+    yield TaskEntry("cedar", "group", "cedar", "image+text", labels.LANGUAGES, "acc", about, names, sources, names)
+    for modality in labels.MODALITIES:
+        yield from _cedar_modality(modality)
+
+
+def _cedar_modality(modality: labels.Modality) -> Iterator[TaskEntry]:
+    name = f"cedar_{modality}"
+    shown: Modality = "text" if modality == "text" else "image+text"
+    sources = {language: cedar.SOURCES[modality, language] for language in labels.LANGUAGES}
+
+    def entry(name: str, kind: Kind, languages: tuple[str, ...], about: str, data: tuple[str, ...]) -> TaskEntry:
+        needed = tuple(sources[language] for language in labels.LANGUAGES if kind == "tag" or _asks(data[0], language))
+        return TaskEntry(
+            name, kind, "cedar", shown, languages, "acc", about, data, needed, data if kind == "tag" else ()
+        )
+
+    figure = "Figure 10" if modality == "text" else "Figure 9"
+    yield entry(name, "task", labels.LANGUAGES, f"emotion of a scene, all languages, GEPP and GRQB ({figure})", (name,))
+    for language in labels.LANGUAGES:
+        one = f"{name}_{language}"
+        yield entry(one, "task", (language,), "emotion of a scene, one language, LSEPP and LSRQB", (one,))
+    pairs = {f"{name}_prompt_{one}_data_{two}": one for one in labels.LANGUAGES for two in labels.LANGUAGES}
+    about = "every prompt language on every data language (section 4.4)"
+    yield entry(f"{name}_matrix", "tag", labels.LANGUAGES, about, tuple(pairs))
+    for pair, prompt in pairs.items():
+        yield entry(pair, "task", (prompt,), about, (pair,))
+
+
+def _asks(dataset: str, language: labels.Language) -> bool:
+    """Returns whether a data set of CEDAR has rows of a language: it ends in the language's code, or in none."""
+    last = dataset.rsplit("_", 1)[-1]
+    return last == language or last in labels.MODALITIES
+
+
 def _crosscult() -> Iterator[TaskEntry]:
     for name, task in crosscult.TASKS.items():
         yield _crosscult_entry(name, task.about, task.languages)
@@ -144,5 +182,12 @@ def task_folder(harness: Harness) -> Path:
 
 
 def task_file(entry: TaskEntry, harness: Harness) -> Path:
-    """Returns the YAML file of a task or group."""
+    """Returns the YAML file of a task or group; a tag has none."""
     return task_folder(harness) / entry.benchmark / f"{entry.name}.yaml"
+
+
+def is_available(entry: TaskEntry, harness: Harness) -> bool:
+    """Returns whether a harness has this task, group or tag."""
+    if entry.kind == "tag":
+        return any(is_available(entries()[member], harness) for member in entry.members)
+    return task_file(entry, harness).is_file()

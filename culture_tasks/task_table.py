@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from culture_tasks.catalog import BENCHMARKS, HARNESSES, TaskEntry, entries, task_file
+from culture_tasks.catalog import BENCHMARKS, HARNESSES, TaskEntry, entries, is_available
 
-HEADER = ("task", "harnesses", "shown to the model", "asked in", "metric", "judge", "data", "paper")
+HEADER = ("task", "what it measures", "harnesses", "shown", "asked in", "metric", "judge", "data", "paper")
+_LISTED = 8
 
 
 def rows(extra: Callable[[TaskEntry], str] | None = None) -> list[tuple[str, ...]]:
-    """Returns the table's rows, the tasks of a group folded into the group's.
+    """Returns the table's rows; tasks that measure the same share one, a group or tag going before its members.
 
     Args:
-        extra: Gives one more column.
+        extra: Gives one more column, from the first entry of a row.
     """
-    members = {member for entry in entries().values() for member in entry.members}
-    shown = [entry for entry in entries().values() if entry.name not in members]
-    return [(*_row(entry), *((extra(entry),) if extra else ())) for entry in shown]
+    alike: dict[tuple[str, ...], list[TaskEntry]] = {}
+    for entry in entries().values():
+        alike.setdefault((entry.benchmark, entry.about, entry.modality, entry.metric), []).append(entry)
+    return [(*_row(together), *((extra(together[0]),) if extra else ())) for together in alike.values()]
 
 
-def _row(entry: TaskEntry) -> tuple[str, ...]:
-    benchmark = BENCHMARKS[entry.benchmark]
-    harnesses = [harness.replace("_", "-") for harness in HARNESSES if task_file(entry, harness).is_file()]
-    name = f"`{entry.name}`" + (f" (`{'`, `'.join(entry.members)}`)" if 0 < len(entry.members) <= _FEW else "")
+def _row(together: Sequence[TaskEntry]) -> tuple[str, ...]:
+    first = together[0]
+    benchmark = BENCHMARKS[first.benchmark]
+    harnesses = [name.replace("_", "-") for name in HARNESSES if any(is_available(entry, name) for entry in together)]
+    languages = dict.fromkeys(language for entry in together for language in entry.languages)
     return (
-        f"{name}: {entry.about}",
+        _names(together),
+        first.about,
         ", ".join(harnesses),
-        entry.modality,
-        ", ".join(entry.languages),
-        f"`{entry.metric}`",
+        first.modality,
+        ", ".join(languages),
+        f"`{first.metric}`",
         benchmark.judge or "none needed",
         benchmark.data,
         f"{benchmark.title} ({benchmark.paper})",
     )
 
 
-_FEW = 7
+def _names(together: Sequence[TaskEntry]) -> str:
+    names = [f"`{entry.name}`" for entry in together]
+    if len(names) > _LISTED:
+        names = [*names[:2], f"… {len(names) - 3} more …", names[-1]]
+    return ", ".join(names)
 
 
 def markdown(header: Iterable[str], body: Iterable[Iterable[str]]) -> str:

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from culture_tasks.availability import availability
-from culture_tasks.catalog import TaskEntry, entries, task_file
+from culture_tasks.catalog import TaskEntry, entries, is_available
 from culture_tasks.settings import Settings
 from culture_tasks.task_table import HEADER, markdown, rows
 
@@ -46,8 +46,8 @@ def _as_json(entry: TaskEntry, data_now: str) -> dict[str, Any]:
         "metric": entry.metric,
         "about": entry.about,
         "members": list(entry.members),
-        "lm_eval": task_file(entry, "lm_eval").is_file(),
-        "lmms_eval": task_file(entry, "lmms_eval").is_file(),
+        "lm_eval": is_available(entry, "lm_eval"),
+        "lmms_eval": is_available(entry, "lmms_eval"),
         "data_now": data_now,
     }
 

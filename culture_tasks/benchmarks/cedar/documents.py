@@ -27,6 +27,7 @@ from culture_tasks.errors import DataError, SettingsError
 _log = logging.getLogger(__name__)
 
 FOLDER = "cedar"
+NO_MINORITY = "none"
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 _STEM = {"multimodal": "inq", "text": "nq"}
@@ -56,8 +57,9 @@ ALIASES = {
 class CedarDoc(TypedDict):
     """One question of CEDAR in one language, its image aside.
 
-    ``gold`` and ``minority`` are English labels; ``minority`` is empty where the data have none. ``prompt_language`` is
-    the language of the instruction and the options (section 4.4).
+    ``gold`` and ``minority`` are English labels. ``minority`` is empty where the data have no minority labels at all,
+    and :data:`NO_MINORITY` where this item has none. ``prompt_language`` is the language of the instruction and the
+    options (section 4.4).
     """
 
     id: str

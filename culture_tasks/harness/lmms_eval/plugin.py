@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from culture_tasks.catalog import TaskEntry, entries, task_file
+from culture_tasks.catalog import TaskEntry, entries, is_available, task_file
 
 _log = logging.getLogger(__name__)
 _MARK = "_culture_tasks_extended"
@@ -55,10 +55,12 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def task_index() -> dict[str, dict[str, Any]]:
     """Returns our entries of lmms-eval's task index, made from the catalogue: no file is read at start-up."""
-    return {name: _index_entry(entry) for name, entry in entries().items() if task_file(entry, "lmms_eval").is_file()}
+    return {name: _index_entry(entry) for name, entry in entries().items() if is_available(entry, "lmms_eval")}
 
 
 def _index_entry(entry: TaskEntry) -> dict[str, Any]:
+    if entry.kind == "tag":
+        return {"type": "tag", "task": list(entry.members), "yaml_path": -1}
     path = str(task_file(entry, "lmms_eval"))
     return (
         {"type": "group", "task": -1, "yaml_path": path}
