@@ -1,0 +1,171 @@
+"""Images are found inside the data's folder and decoded before a model sees one."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+
+import datasets
+import pytest
+from PIL import Image
+
+from culture_tasks.data.images import image_column, image_keys
+from culture_tasks.data.tables import Table
+from culture_tasks.errors import DataError
+
+
+def encoded(kind="PNG", size=(90, 60), colour="red"):
+    buffer = io.BytesIO()
+    Image.new("RGB", size, colour).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def noise(kind):
+    buffer = io.BytesIO()
+    Image.effect_noise((400, 300), 60).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def embedded(cells, *, local=True):
+    column = datasets.Dataset.from_dict(
+        {"picture": cells}, datasets.Features({"picture": datasets.Image(decode=False)})
+    )
+    return Table("data/test.parquet", [{}] * len(cells), column, local=local)
+
+
+def load(folder, *names):
+    return image_column(Table("data/test.json", [{}] * len(names)), names, folder)
+
+
+def refused(load, *arguments):
+    with pytest.raises(DataError) as caught:
+        load(*arguments)
+    return str(caught.value)
+
+
+def test_files_are_found_in_the_folder_and_in_its_images_folder(tmp_path):
+    (tmp_path / "images").mkdir()
+    (tmp_path / "a.png").write_bytes(encoded(colour="red"))
+    (tmp_path / "images" / "b.jpg").write_bytes(encoded("JPEG", colour="white"))
+    column = load(tmp_path, "a.png", "b.jpg", "images/b.jpg", str(tmp_path / "a.png"))
+    assert column.column_names == ["image"]
+    assert [row["image"].convert("RGB").getpixel((0, 0)) for row in column] == [
+        (255, 0, 0),
+        (255, 255, 255),
+        (255, 255, 255),
+        (255, 0, 0),
+    ]
+
+
+def test_embedded_images_are_named_image_and_keep_their_order():
+    cells = [{"bytes": encoded(colour=colour), "path": None} for colour in ("red", "white")]
+    column = image_column(embedded(cells), [None, None], None)
+    assert [row["image"].getpixel((0, 0)) for row in column] == [(255, 0, 0), (255, 255, 255)]
+
+
+def test_hundreds_of_images_come_back_in_their_order(tmp_path):
+    for number in range(130):
+        (tmp_path / f"{number}.png").write_bytes(encoded(size=(number + 1, 1)))
+    column = load(tmp_path, *(f"{number}.png" for number in range(130)))
+    assert [row["image"].width for row in column] == list(range(1, 131))
+
+
+@pytest.mark.parametrize("name", [None, ""])
+def test_a_row_without_the_name_of_an_image_is_refused(tmp_path, name):
+    said = refused(load, tmp_path, name)
+    assert said == "data/test.json, row 1, field 'image': found nothing. Needed is the name of an image file."
+
+
+@pytest.mark.parametrize("name", ["b.png", ".", "a\0.png", "a\ud800.png", "x" * 5000, "iVBORw0KGgo/" * 500])
+def test_a_missing_file_is_named_with_the_row_and_both_folders(tmp_path, name):
+    (tmp_path / "a.png").write_bytes(encoded())
+    said = refused(load, tmp_path, "a.png", name)
+    assert said.startswith("data/test.json, row 2, field 'image': no file ")
+    assert f"in {tmp_path} or {tmp_path / 'images'}. Add the file, or correct the name." in said
+    assert len(said) < 600
+
+
+@pytest.mark.parametrize("name", ["../secret.png", "images/../../secret.png", "{outside}", "link.png"])
+def test_a_file_outside_the_folder_is_refused(tmp_path, name):
+    folder = tmp_path / "data"
+    (folder / "images").mkdir(parents=True)
+    outside = tmp_path / "secret.png"
+    outside.write_bytes(encoded())
+    (folder / "link.png").symlink_to(outside)
+    said = refused(load, folder, name.format(outside=outside))
+    assert f"lies outside {folder}. Needed is a file inside it" in said
+
+
+def test_the_data_folder_itself_may_be_a_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.png").write_bytes(encoded())
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert len(load(tmp_path / "link", "a.png")) == 1
+
+
+BROKEN = {
+    "zero_byte_png": b"",
+    "text": b"<html>404</html>",
+    "truncated_png": noise("PNG")[:-3000],
+    "truncated_jpeg": noise("JPEG")[: len(noise("JPEG")) // 2],
+    "header_only": encoded()[:40],
+    "damaged_png": encoded()[:50] + bytes(20) + encoded()[70:],
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_is_named_with_the_row_and_what_to_do(tmp_path, content):
+    (tmp_path / "a.png").write_bytes(encoded())
+    (tmp_path / "b.png").write_bytes(content)
+    said = refused(load, tmp_path, "a.png", "b.png", "a.png")
+    assert said.startswith("data/test.json, row 2, field 'image': ")
+    assert "broken image (" in said or "found an empty image" in said
+    assert said.endswith("Replace the image, or remove the row.")
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_a_broken_embedded_image_is_refused(content):
+    cells = [{"bytes": encoded(), "path": None}, {"bytes": content, "path": "b.png"}]
+    said = refused(image_column, embedded(cells), [None, None], None)
+    assert said.startswith("data/test.parquet, row 2, field 'image': ")
+
+
+def test_a_decompression_bomb_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1_000)  # Pillow refuses twice as many: 90 * 60 = 5,400 pixels
+    (tmp_path / "a.png").write_bytes(encoded())
+    assert "decompression bomb" in refused(load, tmp_path, "a.png")
+
+
+def test_an_embedded_row_without_image_is_refused():
+    assert "row 1, field 'image': found an empty image" in refused(image_column, embedded([None]), [None], None)
+
+
+def test_the_user_s_table_can_not_name_any_file_of_the_machine_as_embedded(tmp_path):
+    (tmp_path / "a.png").write_bytes(encoded())
+    cells = [{"bytes": None, "path": str(tmp_path / "a.png")}]
+    assert "found an empty image" in refused(image_column, embedded(cells), [None], None)
+    assert len(image_column(embedded(cells, local=False), [None], None)) == 1
+
+
+def test_images_that_another_table_has_checked_are_not_read_again(tmp_path):
+    (tmp_path / "a.png").write_bytes(encoded())
+    checked = set()
+    table = Table("data/test.json", [{}])
+    image_column(table, ["a.png"], tmp_path, checked)
+    assert checked == {tmp_path / "a.png"}
+    (tmp_path / "a.png").write_bytes(b"broken")
+    image_column(table, ["a.png"], tmp_path, checked)
+    assert "broken image" in refused(load, tmp_path, "a.png")
+
+
+def test_keys_tell_images_apart_by_their_content(tmp_path):
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(encoded())
+    (tmp_path / "copy.png").write_bytes(encoded())
+    (tmp_path / "other.png").write_bytes(encoded(colour="blue"))
+    names = ["a.png", "images/a.png", "copy.png", "other.png"]
+    keys = image_keys(Table("x", [{}] * 4), names, tmp_path)
+    red, blue = (hashlib.sha256(encoded(colour=colour)).hexdigest() for colour in ("red", "blue"))
+    assert keys == [red, red, red, blue]
+    cells = [{"bytes": encoded(colour=colour), "path": None} for colour in ("red", "blue")]
+    assert image_keys(embedded(cells), [None, None], tmp_path) == [red, blue]
