@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, cast
 
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
@@ -108,25 +108,37 @@ def _words(clause: str) -> str:
     return f" {' '.join(WORD.findall(clause))} "
 
 
+@lru_cache(maxsize=4096)
+def _surroundings(before: str, after: str) -> Surroundings:
+    before, after = _CLAUSE_END.split(before)[-1], _CLAUSE_END.split(after, maxsplit=1)[0]
+    return Surroundings(_words(before), _words(after), _MARKUP.sub("", before), _MARKUP.sub("", after))
+
+
 def surroundings(text: str, mention: Mention) -> Surroundings:
     """Returns what precedes and follows a mention within its clause."""
-    before = _CLAUSE_END.split(text[max(0, mention.start - _BEFORE) : mention.start])[-1]
-    after = _CLAUSE_END.split(text[mention.end : mention.end + _AFTER], maxsplit=1)[0]
-    return Surroundings(_words(before), _words(after), _MARKUP.sub("", before), _MARKUP.sub("", after))
+    before = text[max(0, mention.start - _BEFORE) : mention.start]
+    return _surroundings(before, text[mention.end : mention.end + _AFTER])
 
 
 def is_denied(text: str, mention: Mention) -> bool:
     """Whether the text says that the emotion is not the one: "not sadness", "sadness doesn't fit", "悲しみではなく"."""
     around = surroundings(text, mention)
-    rules, unspaced = grammar(mention.language), unspaced_grammar()
-    before = rules.no_negation.sub("", around.words_before)
-    before = _since_contrast(_single_spaced(before), rules)
-    if rules.negators.search(before) or rules.negated_by.match(_own_part(around.words_after, rules)):
-        return True
-    run_before = unspaced.contrast.split(unspaced.no_negation.sub("", around.run_before))[-1]
-    if unspaced.negators.search(run_before) or unspaced.negated_by.match(around.run_after):
-        return True
-    return _QUESTIONED.match(text, mention.end) is not None or _denied_later(around, mention, rules)
+    return _denied(around, mention.language) or _QUESTIONED.match(text, mention.end) is not None
+
+
+@lru_cache(maxsize=4096)
+def _denied(around: Surroundings, language: Language) -> bool:
+    rules, unspaced = grammar(language), unspaced_grammar()
+    before = _since_contrast(_single_spaced(rules.no_negation.sub("", around.words_before)), rules)
+    own = _own_part(around.words_after, rules)
+    run = unspaced.contrast.split(unspaced.no_negation.sub("", around.run_before))[-1]
+    return bool(
+        rules.negators.search(before)
+        or rules.negated_by.match(own)
+        or (language == "hi" and _hindi_denial().search(own))
+        or unspaced.negators.search(run)
+        or unspaced.negated_by.match(around.run_after)
+    )
 
 
 def _single_spaced(words: str) -> str:
@@ -145,13 +157,9 @@ def _own_part(words_after: str, rules: Grammar) -> str:
     return rules.contrast.split(words_after)[0] + " "
 
 
-def _denied_later(around: Surroundings, mention: Mention, rules: Grammar) -> bool:
-    """Hindi denies after the word, anywhere in the clause."""
-    return mention.language == "hi" and _hindi_denial().search(_own_part(around.words_after, rules)) is not None
-
-
 @cache
 def _hindi_denial() -> re.Pattern[str]:
+    """Hindi denies after the word, anywhere in the clause."""
     return any_of(phrases("hi", "negated_by"), around=" {}(?= )")
 
 
@@ -210,12 +218,19 @@ def gap_words(gap: str) -> list[str]:
 _GAP_WORD: Final = re.compile(rf"{WORD.pattern}|[ぁ-ヿ㐀-鿿]+")
 
 
+def _spoken(gap: str) -> str:
+    return _AS_WELL_AS.sub(" and ", f" {' '.join(gap_words(gap))} ")
+
+
+_AS_WELL_AS: Final = re.compile(" (?:as well as|asi como) ")
+
+
 def joins(gap: str) -> bool:
     """Whether nothing but punctuation, numbering and linking words stands between two mentions."""
     if len(gap) > _AFTER or "{" in gap:
         return False
     known = links().joiners
-    return all(word in known or len(word) == 1 or word.isdigit() for word in gap_words(gap))
+    return all(word in known or len(word) == 1 or word.isdigit() for word in _spoken(gap).split())
 
 
 def offers_alternative(gap: str) -> bool:
@@ -225,12 +240,12 @@ def offers_alternative(gap: str) -> bool:
 
 def explains(gap: str) -> bool:
     """Whether what follows is an explanation: a sentence ends, or a word such as "because" stands in between."""
-    return bool(_SENTENCE_END.search(gap) or links().because.search(f" {' '.join(gap_words(gap))} "))
+    return bool(_SENTENCE_END.search(gap) or links().because.search(_spoken(gap)))
 
 
 def contrasts(gap: str) -> bool:
     """Whether a word such as "but" or "then" stands in between."""
-    return links().contrast.search(f" {' '.join(gap_words(gap))} ") is not None
+    return links().contrast.search(_spoken(gap)) is not None
 
 
 _SENTENCE_END: Final = re.compile(r"[.!?;\n(]|\s[-–—]\s|—|:")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from culture_tasks.benchmarks.cedar.lexicon import RUN, WORD, Entry, Lexicon, lexicon
@@ -76,7 +77,9 @@ def _swahili(word: str, words: Lexicon) -> Entry | None:
     return None
 
 
-def _look_up(word: str, words: Lexicon) -> Entry | None:
+@lru_cache(maxsize=4096)
+def _look_up(word: str) -> Entry | None:
+    words = lexicon()
     if len(word) > _LONGEST_WORD:
         return None
     entry = words.words.get(word)
@@ -85,7 +88,7 @@ def _look_up(word: str, words: Lexicon) -> Entry | None:
     first, hyphen, rest = word.partition("-")
     if hyphen:
         # A compound such as "pain-free" is another word; "b-anger" is an enumerated option.
-        return _look_up(rest, words) if len(first) == 1 or first.isdigit() else None
+        return _look_up(rest) if len(first) == 1 or first.isdigit() else None
     if word.endswith("'s"):
         return words.words.get(word[:-2])
     if _ARABIC.fullmatch(word):
@@ -120,7 +123,7 @@ def _allowed_here(text: str, found: list[re.Match[str]], place: int, words: Lexi
 def _spaced(text: str, words: Lexicon) -> Iterator[Mention]:
     found = list(WORD.finditer(text))
     for place, match in enumerate(found):
-        entry = _look_up(match.group(), words)
+        entry = _look_up(match.group())
         if entry is None or _in_set_phrase(text, found, place, words) or not _allowed_here(text, found, place, words):
             continue
         yield Mention(match.start(), match.end(), entry.emotion, entry.language)

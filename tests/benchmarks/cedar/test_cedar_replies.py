@@ -23,9 +23,10 @@ def table(language: str) -> list[tuple[str, str]]:
     return [tuple(row.split("\t")) for row in rows]
 
 
-@pytest.mark.parametrize(
-    ("expected", "reply"), [pytest.param(*row, id=f"{code}-{row[1][:30]}") for code in LANGUAGES for row in table(code)]
-)
+ROWS = [(name, *row) for name in (*LANGUAGES, "choices") for row in table(name)]
+
+
+@pytest.mark.parametrize(("expected", "reply"), [pytest.param(*row[1:], id=f"{row[0]}-{row[2][:30]}") for row in ROWS])
 def test_reply_is_read_as_its_table_says(expected, reply):
     assert read_reply(reply.replace(r"\n", "\n")) == (None if expected == "-" else expected)
 
@@ -253,9 +254,8 @@ MEGABYTE = 1_000_000
     ],
 )
 def test_megabyte_of_anything_is_read(unit):
-    reply = unit * (MEGABYTE // len(unit) // 4)
+    reply = unit * (MEGABYTE // len(unit.encode("utf-8", "surrogatepass")))
     assert read_reply(reply) in {*EMOTIONS, None}
-    assert read_reply("Answer: awe\n" + "x " * 1000) == "awe"
 
 
 def test_label_at_either_end_of_a_megabyte_is_found():
