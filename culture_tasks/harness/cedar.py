@@ -126,8 +126,9 @@ def pooled_metrics() -> list[Metric]:
     """Returns the metric list of ``cedar_text`` and ``cedar_multimodal``: accuracies, GEPP and GRQB."""
     listed = _accuracy_metrics()
     for language in LANGUAGES:
-        listed += _pair(f"acc_{language}", partial(_accuracy_in, language), partial(_accuracy_stderr_in, language))
-    listed += _pair("acc_avg", _acc_avg, _acc_avg_stderr)
+        value, stderr = partial(_accuracy_in, language), partial(_accuracy_stderr_in, language)
+        listed += _pair(f"acc_{language}", value, stderr, higher_is_better=True)
+    listed += _pair("acc_avg", _acc_avg, _acc_avg_stderr, higher_is_better=True)
     listed.append(_metric("acc_var", _of_table(_acc_var), higher_is_better=False))
     return listed + _bias_metrics("gepp", "grqb")
 
@@ -149,9 +150,11 @@ def _accuracy_metrics() -> list[Metric]:
 def _bias_metrics(propensity: str, bias: str) -> list[Metric]:
     listed: list[Metric] = []
     for emotion in EMOTIONS:
-        listed += _pair(f"{propensity}_{emotion}", partial(_propensity, emotion), partial(_propensity_stderr, emotion))
+        value, stderr = partial(_propensity, emotion), partial(_propensity_stderr, emotion)
+        listed += _pair(f"{propensity}_{emotion}", value, stderr, higher_is_better=None)
     for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
-        listed += _pair(f"{bias}_q{number}", partial(_bias, quadrant), partial(_bias_stderr, quadrant))
+        value, stderr = partial(_bias, quadrant), partial(_bias_stderr, quadrant)
+        listed += _pair(f"{bias}_q{number}", value, stderr, higher_is_better=None)
     return listed
 
 
@@ -160,7 +163,7 @@ def _pair(
     value: Callable[[CountTable], float],
     stderr: Callable[[CountTable], float],
     *,
-    higher_is_better: bool = True,
+    higher_is_better: bool | None,
 ) -> list[Metric]:
     return [
         _metric(name, _of_table(value), higher_is_better=higher_is_better),
@@ -168,7 +171,8 @@ def _pair(
     ]
 
 
-def _metric(name: str, function: Aggregation | Callable[..., float], *, higher_is_better: bool) -> Metric:
+def _metric(name: str, function: Aggregation | Callable[..., float], *, higher_is_better: bool | None) -> Metric:
+    """Returns a metric; ``higher_is_better`` is None where a value in between is neutral."""
     return {"metric": name, "aggregation": function, "higher_is_better": higher_is_better}
 
 

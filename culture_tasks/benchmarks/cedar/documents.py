@@ -213,7 +213,7 @@ def check_languages(supported: Collection[str] | None) -> tuple[Language, ...] |
     unknown = [code for code in supported if code not in LANGUAGES]
     if unknown:
         raise SettingsError(
-            f"CULTURE_TASKS_LANGUAGES: unknown language {unknown[0]!r}. Allowed are {', '.join(LANGUAGES)}, with commas "
-            "between them."
+            f"CULTURE_TASKS_LANGUAGES: unknown language {unknown[0]!r}. Allowed are {', '.join(LANGUAGES)}, with "
+            "commas between them."
         )
     return tuple(language for language in LANGUAGES if language in supported)
