@@ -1,0 +1,195 @@
+"""Prompts of the judges: the papers' wording, texts that can't break out, and hashes that name every change."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from importlib import resources
+
+import pytest
+from culture_tasks.judges.prompts import LONGEST_TEXT, delimited, load_prompt, shortened
+from culture_tasks.judges.rubrics import RUBRICS, rubric_named
+from culture_tasks.judges.verdicts import JudgeItem
+from hypothesis import given
+from hypothesis import strategies as st
+from support.papers import between, wording
+
+from culture_tasks.errors import JudgeError
+
+ANY_TEXT = st.text(st.characters(), max_size=200)
+PROMPTS = sorted(file.name for file in resources.files("culture_tasks.judges").joinpath("prompts").iterdir())
+PROMPTS = [name.removesuffix(".txt") for name in PROMPTS if name.endswith(".txt")]
+ITEM = JudgeItem("What is {response}?", ("naan", "flat {question}"), "It is {answer} rating=2")
+
+
+def test_the_system_prompt_of_lave_is_that_of_appendix_f(papers):
+    paper = (papers / "culturalvqa.txt").read_text(encoding="utf-8")
+    printed = between(paper, "System prompt used for the LAVE evaluation metric", "\n\n")
+    assert wording(load_prompt("lave_system.v1").text) == wording(printed)
+
+
+@pytest.mark.parametrize(
+    ("name", "heading", "figure"),
+    [
+        ("care_entities_opinion", "## Cultural entities and opinion evaluation", "Figure 11: LM-as-a-judge"),
+        ("care_norms_commonsense", "## Social norms and commonsense evaluation", "Figure 12: LM-as-a-judge"),
+        ("care_literacy", "## Literacy evaluation", "Figure 13: LM-as-a-judge"),
+    ],
+)
+def test_the_rubrics_of_care_are_those_of_its_figures(papers, name, heading, figure):
+    paper = (papers / "care.txt").read_text(encoding="utf-8")
+    assert wording(load_prompt(f"{name}.v1").text) == wording(between(paper, heading, figure))
+    assert RUBRICS[name].user == f"{name}.v1"
+
+
+@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
+def test_every_slot_of_a_rubric_s_prompts_is_filled(rubric):
+    plain = JudgeItem("QUESTION", ("ANSWER",), "RESPONSE")
+    for message in rubric.messages(plain):
+        assert not re.search(r"\{[a-z_]+\}", message["content"])
+
+
+def test_without_delimiters_a_judge_of_care_reads_the_figure_filled_in_and_nothing_else():
+    text = load_prompt("care_literacy.v1").text
+    messages = RUBRICS["care_literacy"].messages(JudgeItem("Q?", ("A.",), "R."), delimiters=False)
+    filled = text.replace("{question}", "Q?").replace("{answer}", "A.").replace("{response}", "R.")
+    assert messages == [{"role": "user", "content": filled}]
+
+
+def test_without_delimiters_lave_gets_the_paper_s_system_prompt_and_all_references():
+    system, user = RUBRICS["lave"].messages(JudgeItem("Q?", ("one", "two"), "R."), delimiters=False)
+    assert system == {"role": "system", "content": load_prompt("lave_system.v1").text}
+    assert "Question: Q?\nReference answers: one; two\nCandidate answer: R.\n" in user["content"]
+
+
+@pytest.mark.parametrize("delimiters", [True, False])
+@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
+def test_braces_in_a_text_are_not_filled_in(rubric, delimiters):
+    user = rubric.messages(ITEM, delimiters=delimiters)[-1]["content"]
+    for text in (ITEM.question, *ITEM.references, ITEM.response):
+        assert user.count(text) == 1
+
+
+@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
+def test_with_delimiters_the_system_message_ends_in_what_they_mean(rubric):
+    system, user = rubric.messages(ITEM)
+    assert (system["role"], user["role"]) == ("system", "user")
+    assert system["content"].endswith(load_prompt("delimiters.v1").text)
+    assert system["content"].startswith(load_prompt(rubric.system or "delimiters.v1").text)
+
+
+@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
+def test_a_reminder_follows_the_unreadable_reply(rubric):
+    assistant, user = rubric.reminder_messages("I can't say.\ud800")
+    assert assistant == {"role": "assistant", "content": "I can't say.\ufffd"}
+    assert user == {"role": "user", "content": load_prompt(rubric.reminder).text}
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "asked_as"),
+    [
+        ("lave", "rating={}", "rating=X"),
+        ("care_entities_opinion", "Rating: [[{}]]", "Rating: [[number]]"),
+        ("care_norms_commonsense", "Rating: [[{}]]", "Rating: [[number]]"),
+        ("care_literacy", "Rating: [[{}]]", "Rating: [[number]]"),
+    ],
+)
+def test_the_format_that_each_rubric_asks_for_is_the_one_it_reads(name, form, asked_as):
+    rubric = RUBRICS[name]
+    assert asked_as in load_prompt(rubric.user).text
+    readings = [rubric.read(form.format(rating)) for rating in range(rubric.lowest - 1, rubric.highest + 2)]
+    assert [reading is not None for reading in readings] == [
+        False,
+        *[True] * (rubric.highest - rubric.lowest + 1),
+        False,
+    ]
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_every_prompt_has_a_version_and_is_clean_text(name):
+    assert re.fullmatch(r"[a-z0-9_]+\.v\d+", name)
+    text = load_prompt(name).text
+    assert text == text.strip()
+    assert text.isprintable() or set(filter(lambda mark: not mark.isprintable(), text)) == {"\n"}
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_every_prompt_stands_in_the_folder_s_readme(name):
+    readme = resources.files("culture_tasks.judges").joinpath("prompts/README.md")
+    if readme.is_file():  # it is not installed
+        assert f"`{name}`" in readme.read_text(encoding="utf-8")
+
+
+# A changed wording makes old and new scores two different metrics: it needs a new file, and this list a new line.
+PUBLISHED = {
+    "lave_system.v1": "638eee22b70cce29",
+    "lave_user.v1": "c91e37e8e02551a3",
+    "lave_reminder.v1": "7c1b9bdd78b1d35a",
+    "care_entities_opinion.v1": "9598dcd7c57b66c4",
+    "care_norms_commonsense.v1": "4492cdf0bd7380a4",
+    "care_literacy.v1": "335aacf8b28aa582",
+    "care_reminder.v1": "b715c91db88c206a",
+    "delimiters.v1": "10647b8749abd09f",
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_prompt_never_changes(name):
+    assert load_prompt(name).sha256[:16] == PUBLISHED[name]
+
+
+@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
+def test_the_hash_covers_each_prompt_and_the_delimiters(rubric):
+    prompts = {rubric.prompt_sha256(), rubric.prompt_sha256(delimiters=False)}
+    for part in ("user", "reminder", "system"):
+        other = "lave_user.v1" if getattr(rubric, part) != "lave_user.v1" else "lave_system.v1"
+        prompts.add(dataclasses.replace(rubric, **{part: other}).prompt_sha256())
+    assert len(prompts) == 5
+
+
+def test_the_hash_is_that_of_the_files_hashes():
+    rubric = RUBRICS["care_literacy"]
+    files = [
+        None,
+        *(hashlib.sha256(load_prompt(name).text.encode()).hexdigest() for name in (rubric.user, rubric.reminder)),
+    ]
+    assert rubric.prompt_sha256(delimiters=False) == hashlib.sha256(json.dumps([*files, None]).encode()).hexdigest()
+
+
+def test_an_unknown_rubric_is_refused_with_the_nearest():
+    with pytest.raises(JudgeError, match=r"no rubric 'care_litracy'. Did you mean 'care_literacy'"):
+        rubric_named("care_litracy")
+
+
+@given(ANY_TEXT)
+def test_a_short_text_is_shown_whole_but_for_what_can_not_be_sent(text):
+    shown = shortened(text)
+    assert len(shown) <= len(text)
+    assert json.loads(json.dumps(shown).encode()) == shown
+    assert shown.encode("utf-8").decode() == shown
+
+
+def test_a_long_text_is_cut_and_the_cut_is_named():
+    assert shortened("x" * LONGEST_TEXT) == "x" * LONGEST_TEXT
+    # 32,000 characters are shown; 5 more are not
+    assert shortened("é" * (LONGEST_TEXT + 5)) == "é" * LONGEST_TEXT + " [cut here: 5 more characters]"
+
+
+@given(ANY_TEXT)
+def test_delimiters_name_the_text_and_hold_it_unchanged(text):
+    shown = delimited("response", shortened(text))
+    tag, _, rest = shown.partition("\n")
+    assert re.fullmatch(r"<response-[0-9a-f]{12}>", tag)
+    assert rest == f"{shortened(text)}\n</{tag[1:]}"
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_a_text_can_not_close_its_own_delimiters(text, more):
+    closed = delimited("response", shortened(text)) + shortened(more)
+    assert delimited("response", closed).splitlines()[-1] not in closed
+
+
+def test_equal_texts_in_two_places_have_two_delimiters():
+    assert delimited("question", "x").splitlines()[0][-13:] != delimited("response", "x").splitlines()[0][-13:]
