@@ -71,11 +71,13 @@ class InsertionMethod(ABC):
         name: Name of the method, and of its folder.
         config_class: Class of its options.
         needs_state: Whether it has to be fitted or loaded before it can be used.
+        inserts: Whether insertions can change its answers at all.
     """
 
     name: ClassVar[str]
     config_class: ClassVar[type[MethodConfig]]
     needs_state: ClassVar[bool]
+    inserts: ClassVar[bool] = True
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""What lmms-eval loads through its entry points: makes our tasks known to it.
+"""What lmms-eval loads through its entry points: makes our tasks and our model known to it.
 
 lmms-eval has entry points for models, which it loads before it builds its task index, and none for tasks. So the hook
 of a model entry point extends two methods of its ``TaskManager``: ``initialize_tasks``, to add our tasks to the index,
@@ -17,21 +17,23 @@ from culture_tasks.catalog import TaskEntry, entries, is_available, task_file
 
 _log = logging.getLogger(__name__)
 _MARK = "_culture_tasks_extended"
+_KNOWLEDGE_INSERTION = "culture_tasks.insertion.lmms_eval_model.KnowledgeInsertion"
 
 
 def register() -> list[Any]:
     """Extends lmms-eval's task manager; safe to call again.
 
     Returns:
-        The models that this package adds: none.
+        The models that this package adds.
     """
+    from lmms_eval.models.registry_v2 import ModelManifest
     from lmms_eval.tasks import TaskManager
 
     if not getattr(TaskManager, _MARK, False):
         TaskManager.initialize_tasks = _with_our_tasks(TaskManager.initialize_tasks)
         TaskManager.load_task_or_group = _with_checks(TaskManager.load_task_or_group)
         setattr(TaskManager, _MARK, True)
-    return []
+    return [ModelManifest("knowledge_insertion", chat_class_path=_KNOWLEDGE_INSERTION)]
 
 
 def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:

@@ -1,0 +1,152 @@
+"""``culture-tasks insertion``: fits a knowledge-insertion method, and says what a fitted one is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from culture_tasks.errors import SettingsError
+
+if TYPE_CHECKING:
+    from culture_tasks.insertion.adapter import MultimodalModel
+    from culture_tasks.insertion.interface import InsertionMethod, Item, TrainingData
+
+_log = logging.getLogger(__name__)
+_FEATURES = "features.sqlite3"
+
+
+def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Adds the subcommand."""
+    parser = subparsers.add_parser("insertion", help="fit a knowledge-insertion method (CrossCult-KIBench)")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _add_fit(actions)
+    show = actions.add_parser("show", help="print what a fitted state is")
+    show.add_argument("state", type=Path, help="folder that fit wrote")
+    show.set_defaults(handler=_show)
+
+
+def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
+    fit = actions.add_parser(
+        "fit",
+        help="fit a method on the training scenarios",
+        description="Fits a method on CrossCult-KIBench's training scenarios and writes its state. A run that was "
+        "killed goes on where it was: give the same command again.",
+    )
+    fit.add_argument("--method", required=True, help="the insertion method, such as mcki or ike")
+    fit.add_argument("--pretrained", required=True, help="multimodal model, on the Hub or in a folder")
+    fit.add_argument("--data", type=Path, help="folder of local data (default: CULTURE_TASKS_DATA, else the Hub)")
+    fit.add_argument("--out", type=Path, required=True, help="folder for the state")
+    fit.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="an option of the method")
+    fit.add_argument("--limit", type=int, help="take this many training cases, evenly spaced over all")
+    fit.add_argument("--features", type=Path, help=f"file of kept features (default: {_FEATURES} in --out)")
+    fit.add_argument("--overwrite", action="store_true", help="replace another state in --out")
+    fit.add_argument("--revision", help="branch, tag or commit on the Hub")
+    fit.add_argument("--dtype", default="auto", help="data type of the model (default: the checkpoint's)")
+    fit.add_argument("--device", help="where the model runs (default: a GPU where there is one)")
+    fit.add_argument("--device-map", help="spread the model over devices, such as auto")
+    fit.add_argument("--attn-implementation", help="attention kernels")
+    fit.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
+    fit.add_argument("--enable-thinking", action="store_true", help="let a reasoning model reason")
+    fit.set_defaults(handler=_fit)
+
+
+def _fit(options: argparse.Namespace) -> int:
+    from culture_tasks.insertion.registry import method_class, method_config
+    from culture_tasks.insertion.store import Store
+
+    config = method_config(options.method, _parsed(options.set))
+    if not method_class(options.method).needs_state:
+        raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
+    if options.limit is not None and options.limit < 1:
+        raise SettingsError(f"insertion: --limit {options.limit}. Needed is at least 1.")
+    data = _data(options)
+    method = method_class(options.method)(_model(options), config)
+    if _is_done(options, method, data):
+        print(f"{options.out}: is fitted already")
+        return 0
+    with Store(options.features or options.out / _FEATURES) as kept:
+        method.fit(data, kept, _progress)
+    description = method.save(options.out)
+    print(f"{options.out}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
+    return 0
+
+
+def _parsed(settings: Sequence[str]) -> dict[str, str]:
+    parsed: dict[str, str] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or not name:
+            raise SettingsError(f"insertion: --set {setting!r}. Needed is OPTION=VALUE, such as --set epochs=1.")
+        parsed[name] = value
+    return parsed
+
+
+def _data(options: argparse.Namespace) -> TrainingData:
+    from culture_tasks.insertion.training_data import load_training_data
+    from culture_tasks.settings import Settings
+
+    folder = options.data.expanduser() if options.data else Settings.from_environment().data_folder
+    return load_training_data(folder, options.limit)
+
+
+def _model(options: argparse.Namespace) -> MultimodalModel:
+    from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
+
+    return MultimodalModel.load(
+        options.pretrained,
+        ModelOptions(
+            revision=options.revision,
+            dtype=options.dtype,
+            device=options.device,
+            device_map=options.device_map,
+            attn_implementation=options.attn_implementation,
+            trust_remote_code=options.trust_remote_code,
+            template={"enable_thinking": options.enable_thinking},
+        ),
+    )
+
+
+def _is_done(options: argparse.Namespace, method: InsertionMethod, data: TrainingData) -> bool:
+    """Whether the folder holds just this state.
+
+    Raises:
+        StateError: If it holds another one, and it may not be replaced.
+    """
+    from culture_tasks.insertion import state
+
+    if options.overwrite or not state.exists(options.out):
+        return False
+    found, _ = state.read(options.out)
+    wanted = {
+        "method": method.name,
+        "config": method.config.model_dump(mode="json"),
+        "weights": method.model.identity.weights,
+        "data": data.facts,
+    }
+    other = [name for name, value in wanted.items() if getattr(found, name) != value]
+    if other:
+        raise state.StateError(
+            f"{options.out}: holds the state of another fit ({', '.join(other)} differ). "
+            "Name another --out, or replace it with --overwrite."
+        )
+    return True
+
+
+def _progress(items: Sequence[Item], description: str) -> Iterable[Item]:
+    from tqdm import tqdm
+
+    return tqdm(items, desc=description)
+
+
+def _show(options: argparse.Namespace) -> int:
+    from culture_tasks.insertion.state import read
+
+    description, tensors = read(options.state)
+    shown = description.model_dump(mode="json", exclude={"facts", "tensors"})
+    sizes = {name: list(tensor.shape) for name, tensor in tensors.items()}
+    print(json.dumps({**shown, "fingerprint": description.fingerprint, "tensors": sizes}, indent=2, ensure_ascii=False))
+    return 0
