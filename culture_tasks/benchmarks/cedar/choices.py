@@ -7,7 +7,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from culture_tasks.benchmarks.cedar.context import any_of, contrasts, explains, gap_words, is_cued, joins
+from culture_tasks.benchmarks.cedar.context import any_of, contrasts, explains, fits_best, gap_words, is_felt, joins
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
 from culture_tasks.benchmarks.cedar.lexicon import SPACED, UNSPACED, phrases
 from culture_tasks.benchmarks.cedar.page import UNCLEAR, Page, Unclear, one_of, within
@@ -26,7 +26,7 @@ _NOT_IN_WORD: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
 _WORD_ENDS: Final = r"(?![^\W_])(?![ऀ-ॣ])"
 
 _JSON: Final = re.compile(r'"([^"\n]{1,40})"\s{0,4}:\s{0,4}"([^"\n]{0,80})"')
-_BOXED: Final = re.compile(r"\\?(?:boxed|fbox)\s{0,2}\{([^\n]{0,80})")
+_BOXED: Final = re.compile(r"\\?(?:boxed|fbox)\s{0,2}\{([^}\n]{0,80})")
 _TAGGED: Final = re.compile(r"<\s{0,2}(answer|final_answer|emotion|label|response)\s{0,2}>([^<]{0,120})<")
 _KEYS: Final = frozenset({"selected_emotion", "final_answer", "your answer", "your_answer", "predicted_emotion"})
 
@@ -43,10 +43,7 @@ def machine_form(page: Page) -> Emotion | Unclear | None:
     r"""JSON with a telling key, ``\boxed{…}``, ``<answer>…</answer>``."""
     spans = [m.span(2) for m in _JSON.finditer(page.text) if m.group(1).strip() in _answer_keys()]
     spans += [m.span(2) for m in _TAGGED.finditer(page.text)]
-    spans += [
-        (m.start(1), m.start(1) + (m.group(1).find("}") if "}" in m.group(1) else len(m.group(1))))
-        for m in _BOXED.finditer(page.text)
-    ]
+    spans += [m.span(1) for m in _BOXED.finditer(page.text)]
     return one_of(mention.emotion for start, end in spans for mention in within(page.stated, start, end))
 
 
@@ -105,7 +102,8 @@ _STOP: Final = re.compile(r"[.;!?\n]")
 
 def _label_after(page: Page, start: int, lead: int) -> Emotion | Unclear | None:
     """The label that a cue leads to: the first one in its sentence, if no other is joined to it."""
-    begin = start + len(page.text[start : start + _SEGMENT]) - len(page.text[start : start + _SEGMENT].lstrip())
+    segment = page.text[start : start + _SEGMENT]
+    begin = start + len(segment) - len(segment.lstrip())
     end = _STOP.search(page.text, begin + 1, begin + _SEGMENT)
     found = within(page.kept, begin, end.start() if end else begin + _SEGMENT)
     if not found or len(gap_words(page.text[begin : found[0].start])) > lead:
@@ -115,7 +113,7 @@ def _label_after(page: Page, start: int, lead: int) -> Emotion | Unclear | None:
     for last, following in pairwise(found):
         if following.emotion != found[0].emotion:
             joined = joins(page.text[last.end : following.start])
-            return UNCLEAR if joined or is_cued(page.text, following) else found[0].emotion
+            return UNCLEAR if joined or is_felt(page.text, following) else found[0].emotion
     return found[0].emotion
 
 
@@ -158,6 +156,7 @@ def choice(page: Page) -> Emotion | Unclear | None:
         return UNCLEAR
     opening = page.stated[:1] if verdicts and _opens(page) else ()
     chosen = [verdict for verdict in verdicts if not isinstance(verdict, Unclear)]
+    chosen += [mention.emotion for mention in page.stated if fits_best(page.text, mention)]
     return one_of([*chosen, *(mention.emotion for mention in opening)])
 
 
@@ -205,7 +204,7 @@ def leading(page: Page) -> Emotion | Unclear | None:
     others = [mention for mention in page.stated if mention.emotion != first.emotion]
     if not others:
         return first.emotion
-    if not _opens(page) and not is_cued(page.text, first):
+    if not _opens(page) and not is_felt(page.text, first):
         return UNCLEAR
     before = [mention for mention in page.stated if mention.start < others[0].start][-1]
     if joins(page.text[before.end : others[0].start]):
@@ -213,5 +212,6 @@ def leading(page: Page) -> Emotion | Unclear | None:
     gap = page.text[first.end : others[0].start]
     if not explains(gap) or contrasts(gap[:80]):
         return UNCLEAR
-    rival = any(is_cued(page.text, mention) or _begins_line(page, mention) for mention in others)
+    felt = not _opens(page) and any(is_felt(page.text, mention) for mention in others)
+    rival = felt or any(_begins_line(page, mention) for mention in others)
     return UNCLEAR if rival else first.emotion

@@ -163,17 +163,23 @@ def _hindi_denial() -> re.Pattern[str]:
     return any_of(phrases("hi", "negated_by"), around=" {}(?= )")
 
 
-def is_cued(text: str, mention: Mention) -> bool:
-    """Whether the text says that the emotion is felt or fits best: "feels relief", "relief fits best"."""
+def is_felt(text: str, mention: Mention) -> bool:
+    """Whether the text says that someone feels the emotion: "feels relief", "安堵を感じる"."""
     around = surroundings(text, mention)
     rules, unspaced = grammar(mention.language), unspaced_grammar()
     return bool(
         rules.feel.search(rules.contrast.split(around.words_before)[-1])
         or rules.felt.match(around.words_after)
-        or rules.best.match(around.words_after)
         or unspaced.feel.search(around.run_before)
         or unspaced.felt.match(around.run_after)
-        or unspaced.best.match(around.run_after)
+    )
+
+
+def fits_best(text: str, mention: Mention) -> bool:
+    """Whether the text says after the word that it is the best choice: "relief fits best", "安堵が最も適切"."""
+    around = surroundings(text, mention)
+    return bool(
+        grammar(mention.language).best.match(around.words_after) or unspaced_grammar().best.match(around.run_after)
     )
 
 
