@@ -1,4 +1,4 @@
-"""``culture-tasks data check crosscult``: all that is wrong with raw cases at once, and how they compare with Table 1."""
+"""``culture-tasks data check crosscult``: all that is wrong with raw cases at once, and the counts of Table 1."""
 
 from __future__ import annotations
 

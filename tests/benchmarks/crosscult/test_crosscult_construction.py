@@ -1,0 +1,121 @@
+import pytest
+from support.crosscult_cases import paper_sized, raw_cases
+
+from culture_tasks.benchmarks.crosscult.construction import Release
+from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
+from culture_tasks.benchmarks.crosscult.drawing import make_draw
+from culture_tasks.benchmarks.crosscult.tasks import GROUPS, TASKS, tasks_of
+from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES, ORDERS, SINGLE_ROLES
+
+SIX = {f"s{number}": topic for number, topic in enumerate(("social", "religious", "ethical") * 2)}
+
+
+@pytest.fixture(scope="module")
+def release():
+    raw = raw_cases(SIX, 3)
+    return Release(raw, make_draw(raw))
+
+
+def documents(release, task):
+    return list(TASKS[task].build(release))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_document_has_every_field_and_an_id_of_its_own(release, task):
+    docs = documents(release, task)
+    assert docs
+    assert all(doc.keys() == CrossCultDoc.__annotations__.keys() for doc in docs)
+    assert len({doc["id"] for doc in docs}) == len(docs)
+    assert all(bool(doc["reference"]) == (doc["role"] not in LOCALITY_ROLES) for doc in docs)
+    assert all(doc["language"] in TASKS[task].languages for doc in docs)
+
+
+@pytest.mark.parametrize(
+    "group", ["crosscult_single", "crosscult_sequential", *(g for g in GROUPS if "retention_" in g)]
+)
+def test_all_tasks_of_a_group_have_the_same_cases_in_the_same_order(release, group):
+    cases = [[doc["case_id"] for doc in documents(release, task)] for task in tasks_of(group)]
+    assert all(each == cases[0] for each in cases)
+    assert len(set(cases[0])) == len(cases[0])
+
+
+def test_the_task_names_are_those_of_the_issue():
+    assert len(tasks_of("crosscult_single")) == 4
+    assert len(tasks_of("crosscult_sequential")) == 9
+    assert len(tasks_of("crosscult_retention")) == 12
+    assert tasks_of("crosscult_diagnostic") == ("crosscult_diagnostic",)
+    named = {"crosscult_diagnostic", *(task for group in GROUPS for task in tasks_of(group))}
+    assert named == TASKS.keys()
+
+
+def test_one_raw_case_gives_a_chinese_and_an_arabic_case(release):
+    one, two = documents(release, "crosscult_single_reliability")[:2]
+    assert one["image_id"] == two["image_id"] == one["insertion_image_id"]
+    assert (one["partition"], two["partition"]) == ("zh", "ar")
+    assert one["case_id"] == f"{one['image_id']}:zh"
+    assert one["insertions"] == [{"partition": "zh", "question": one["question"], "answer": one["reference"]}]
+    assert one["step"] == 1
+
+
+def test_the_four_roles_of_a_case_insert_the_same_and_ask_what_the_paper_says(release):
+    for docs in zip(*(documents(release, f"crosscult_single_{role}") for role in SINGLE_ROLES), strict=True):
+        reliability, generality, language, scenario = docs
+        assert all(doc["insertions"] == reliability["insertions"] for doc in docs)
+        assert all(doc["insertion_image_id"] == reliability["image_id"] for doc in docs)
+        assert generality["image_id"] != reliability["image_id"]
+        assert generality["request_scenario"] == reliability["scenario"]
+        assert generality["language"] == scenario["language"] == reliability["partition"]
+        assert language["image_id"] == reliability["image_id"]
+        assert language["language"] != language["partition"]
+        assert scenario["request_scenario"] != scenario["scenario"]
+        assert language["question"].startswith(f"q {language['language']} {language['scenario']}")
+
+
+def test_a_chain_is_asked_about_each_step_after_all_three_insertions(release):
+    for step, partition in enumerate(("en", "zh", "ar"), start=1):
+        reliability = documents(release, f"crosscult_sequential_reliability_{partition}")[0]
+        assert [insertion["partition"] for insertion in reliability["insertions"]] == ["en", "zh", "ar"]
+        assert reliability["step"] == step
+        assert reliability["insertions"][step - 1]["answer"] == reliability["reference"]
+    generality = [documents(release, f"crosscult_sequential_generality_{code}")[0] for code in ("en", "zh", "ar")]
+    assert len({doc["image_id"] for doc in generality}) == 1  # i_gen has no step in equation 10
+    locality = [documents(release, f"crosscult_sequential_locality_{code}")[0] for code in ("en", "zh", "ar")]
+    assert len({doc["image_id"] for doc in locality}) == 3  # i_loc,t has one in equation 11
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_retention_follows_a_partition_from_its_own_step_on(release, order):
+    first = documents(release, f"crosscult_retention_{'_'.join(order)}_{order[0]}_after_1")[0]
+    last = documents(release, f"crosscult_retention_{'_'.join(order)}_{order[0]}_after_3")[0]
+    assert [insertion["partition"] for insertion in last["insertions"]] == list(order)
+    assert first["insertions"] == last["insertions"][:1]
+    assert (first["question"], first["reference"], first["order"]) == (last["question"], last["reference"], list(order))
+
+
+def test_retention_of_what_is_not_inserted_yet_is_refused(release):
+    with pytest.raises(ValueError, match="'ar' is not inserted in the first 2 steps"):
+        next(release.retention(("en", "zh", "ar"), "ar", 2))
+
+
+def test_the_diagnostic_asks_every_partition_of_every_case_without_insertion(release):
+    docs = documents(release, "crosscult_diagnostic")
+    assert len(docs) == 18 * 3
+    assert all(doc["insertions"] == [] and doc["order"] == [] and doc["step"] == 0 for doc in docs)
+    assert {doc["language"] for doc in docs} == {"en", "zh", "ar"}
+
+
+def test_training_cases_have_the_same_four_roles_and_share_nothing_with_the_test(release):
+    train = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
+    assert [doc["case_id"] for doc in train[0]] == [doc["case_id"] for doc in train[3]]
+    shown = {doc["image_id"] for docs in train for doc in docs}
+    tested = {doc["image_id"] for role in SINGLE_ROLES for doc in release.single(role)}
+    assert not shown & tested
+
+
+def test_the_number_of_documents_is_that_of_table_1():
+    raw = paper_sized()
+    release = Release(raw, make_draw(raw))
+    counts = {task: sum(1 for _ in TASKS[task].build(release)) for task in TASKS}
+    assert counts.pop("crosscult_diagnostic") == 3 * 9_800
+    assert {count for task, count in counts.items() if "single" in task} == {4_000}
+    assert {count for task, count in counts.items() if "single" not in task} == {2_000}

@@ -1,0 +1,201 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.crosscult_cases import paper_sized, raw_cases, rows, write_folder
+
+from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, Draw, DrawOptions, read_draw
+from culture_tasks.benchmarks.crosscult.drawing import make_draw
+from culture_tasks.benchmarks.crosscult.raw_cases import load
+from culture_tasks.benchmarks.crosscult.release import load_release
+from culture_tasks.errors import DataError
+
+SIX = {f"s{number}": topic for number, topic in enumerate(("social", "religious", "ethical") * 2)}
+
+
+@pytest.fixture(scope="module")
+def whole():
+    raw = paper_sized()
+    return raw, make_draw(raw)
+
+
+def test_the_counts_are_those_of_table_1(whole):
+    _, draw = whole
+    assert Counter(draw.split.values()) == {"train": 29, "single": 10, "sequential": 10}
+    parts = Counter(draw.split[pair.case.rsplit("-", 1)[0]] for pair in draw.single)
+    assert parts == {"train": 11_600, "single": 4_000}
+    assert len(draw.sequential) == 2_000
+
+
+def test_each_test_has_its_share_of_every_topic(whole):
+    _, draw = whole
+    shares = Counter((part, scenario.split()[0]) for scenario, part in draw.split.items())
+    for part in ("single", "sequential"):
+        assert [shares[part, topic] for topic in ("social", "religious", "ethical")] == [3, 4, 3]  # of 16, 19, 14
+
+
+def test_items_come_from_where_the_paper_says(whole):
+    raw, draw = whole
+    scenario = {case.id: case.scenario for case in raw.cases}
+    for pair in draw.single:
+        assert pair.generality != pair.case
+        assert scenario[pair.generality] == scenario[pair.case] != scenario[pair.cross_scenario]
+        assert draw.split[scenario[pair.cross_scenario]] == draw.split[scenario[pair.case]]
+        assert pair.cross_language != pair.target
+    for chain in draw.sequential:
+        assert scenario[chain.generality] == scenario[chain.case]
+        assert scenario[chain.case] not in {scenario[item] for item in chain.locality}
+        assert len(set(chain.locality)) == 3
+
+
+def test_both_other_partitions_are_drawn_about_equally(whole):
+    _, draw = whole
+    drawn = Counter((pair.target, pair.cross_language) for pair in draw.single)
+    assert set(drawn) == {("zh", "en"), ("zh", "ar"), ("ar", "en"), ("ar", "zh")}
+    assert max(drawn.values()) < 1.1 * min(drawn.values())
+
+
+def test_a_draw_depends_on_the_seed_and_not_on_the_order_of_rows():
+    raw = raw_cases(SIX, 3)
+    again = raw_cases(SIX, 3)
+    again.cases.reverse()
+    assert make_draw(raw).split == make_draw(again).split
+    assert sorted(make_draw(raw).single, key=str) == sorted(make_draw(again).single, key=str)
+    assert make_draw(raw, DrawOptions(seed=1)).fingerprint != make_draw(raw).fingerprint
+
+
+@given(
+    seed=st.integers(), scenarios=st.integers(4, 12), cases=st.integers(2, 4), by=st.sampled_from(["topic", "scenario"])
+)
+def test_every_draw_fits_its_data_and_survives_the_file(tmp_path_factory, seed, scenarios, cases, by):
+    topics = ("social", "religious", "ethical")
+    raw = raw_cases({f"s{number}": topics[number % 3] for number in range(scenarios)}, cases)
+    pool = "all" if scenarios - 4 == 1 else "part"  # one scenario for training has no other one beside it
+    draw = make_draw(raw, DrawOptions(seed=seed, split_by=by, locality_pool=pool))
+    path = tmp_path_factory.mktemp("draw") / "draw.json"
+    draw.write(path)
+    assert read_draw(path, raw) == draw
+    assert min(Counter(draw.split.values())[part] for part in ("single", "sequential")) >= 2
+
+
+@pytest.mark.parametrize(("choice", "of_zh", "of_ar"), [("english", {"en"}, {"en"}), ("other", {"ar"}, {"zh"})])
+def test_the_partition_of_cross_language_locality_can_be_chosen(choice, of_zh, of_ar):
+    draw = make_draw(raw_cases(SIX, 2), DrawOptions(cross_language=choice))
+    assert {pair.cross_language for pair in draw.single if pair.target == "zh"} == of_zh
+    assert {pair.cross_language for pair in draw.single if pair.target == "ar"} == of_ar
+
+
+def test_the_pool_of_other_scenarios_can_be_all_of_them():
+    raw = raw_cases(SIX, 2)
+    draw = make_draw(raw, DrawOptions(locality_pool="all"))
+    scenario = {case.id: case.scenario for case in raw.cases}
+    crossing = [
+        pair for pair in draw.single if draw.split[scenario[pair.cross_scenario]] != draw.split[scenario[pair.case]]
+    ]
+    assert crossing
+
+
+def test_the_release_s_own_split_and_pairing_go_before_the_draw(tmp_path):
+    content = rows()
+    parts = ("Single-insert / Test", "Sequential-insert / Test", "Single-insert / Train")
+    for index, row in enumerate(content):
+        scenario = index // 2
+        row["split"] = parts[scenario // 2]
+        row["generality"] = content[index ^ 1]["id"]
+        row["cross_language_locality"] = "English"
+        row["cross_scenario_locality"] = content[(index + 2) % 4]["id"]
+        row["locality"] = ["4-0", "5-1", "4-1"] if scenario in (2, 3) else []
+    for row in content[8:]:
+        row["cross_scenario_locality"] = None
+    draw = make_draw(load(write_folder(tmp_path, content)))
+    assert draw.split == {f"scenario {number}": ("single", "sequential", "train")[number // 2] for number in range(6)}
+    first = draw.single[0]
+    assert (first.case, first.generality, first.cross_language, first.cross_scenario) == ("0-0", "0-1", "en", "1-0")
+    assert draw.sequential[0].locality == ("4-0", "5-1", "4-1")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"generality": "1-0"}, "'0-0' has '1-0' for generality, which is no other case of its scenario"),
+        ({"generality": "0-0"}, "'0-0' has '0-0' for generality"),
+        ({"generality": "none"}, "'0-0' is paired with 'none', which is no case"),
+        ({"cross_scenario": "0-1", "locality": ["0-1", "1-0", "1-1"]}, "'0-1' of its own scenario"),
+    ],
+)
+def test_a_pairing_that_does_not_fit_is_refused(tmp_path, change, message):
+    content = rows()
+    content[0] |= change
+    with pytest.raises(DataError, match=message):
+        make_draw(load(write_folder(tmp_path, content)))
+
+
+def test_locality_of_a_chain_needs_one_case_a_step(tmp_path):
+    content = [row | {"locality": ["0-0"]} for row in rows()]
+    with pytest.raises(DataError, match=r"field 'locality': found 1 cases\. Needed is one for each of the 3 steps"):
+        make_draw(load(write_folder(tmp_path, content)))
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (raw_cases({"a": "social", "b": "social", "c": "social"}, 2), "3 scenarios can't be split. Needed are 4"),
+        (raw_cases(SIX, 1), "has one case. Generality needs another one"),
+        (raw_cases({"a": "social", "b": "ethical"}, 2, part="single"), None),
+        (raw_cases({"a": "social"}, 2, part="single"), "no scenario beside 'a' in the part 'single'"),
+    ],
+)
+def test_too_little_data(raw, message):
+    if message is None:
+        assert len(make_draw(raw).single) == 8
+    else:
+        with pytest.raises(DataError, match=message):
+            make_draw(raw)
+
+
+def test_a_kept_draw_is_used_in_place_of_the_default_one(tmp_path):
+    folder = write_folder(tmp_path, rows())
+    default = load_release(folder).draw
+    other = make_draw(load(folder), DrawOptions(seed=5))
+    other.write(folder / FILE_NAME)
+    assert load_release(folder).draw == other != default
+
+
+def _edited(draw: Draw, **changes):
+    return draw.model_copy(update=changes)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda draw: _edited(draw, data="other"), "made for data with the fingerprint other"),
+        (lambda draw: _edited(draw, single=draw.single[1:]), "are not the Chinese and the Arabic target"),
+        (lambda draw: _edited(draw, sequential=()), "are not one for each case of 'sequential'"),
+        (
+            lambda draw: _edited(draw, split={**draw.split, "more": "train"}),
+            "scenario 'more' is in the data or in the split",
+        ),
+        (
+            lambda draw: _edited(
+                draw,
+                single=(draw.single[0].model_copy(update={"cross_language": draw.single[0].target}), *draw.single[1:]),
+            ),
+            "has its target 'zh' for cross-language",
+        ),
+        (lambda draw: _edited(draw, format=2), "Input should be 1"),
+    ],
+)
+def test_a_draw_that_does_not_fit_is_refused(tmp_path, edit, message):
+    folder = write_folder(tmp_path, rows())
+    raw = load(folder)
+    edit(make_draw(raw)).write(folder / FILE_NAME)
+    with pytest.raises(DataError, match=message):
+        load_release(folder)
+
+
+def test_a_file_that_is_no_draw_is_refused(tmp_path):
+    folder = write_folder(tmp_path, rows())
+    (folder / FILE_NAME).write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match="Make a draw with `culture-tasks data draw`"):
+        load_release(folder)

@@ -1,0 +1,58 @@
+import unicodedata
+
+import pytest
+from culture_tasks.judges.prompts import load_prompt
+from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.judges.verdicts import JudgeItem
+
+from culture_tasks.benchmarks.crosscult.prompts import system_prompt
+
+ARABIC_SHAPES = str.maketrans({"ی": "ي"})  # the paper's font writes the letter yeh with Farsi code points
+
+
+@pytest.fixture(scope="module")
+def paper(papers):
+    return (papers / "crosscult_kibench.txt").read_text(encoding="utf-8")
+
+
+def words(text):
+    return "".join(unicodedata.normalize("NFKC", text).split())
+
+
+@pytest.mark.parametrize(("language", "name"), [("en", "English"), ("zh", "Chinese")])
+def test_system_prompts_are_those_of_figure_9(paper, language, name):
+    figure = paper[paper.index("System Prompt\n\nEnglish") : paper.index("Figure 9")]
+    assert f"{name} {system_prompt(language)}" in figure
+
+
+def test_the_arabic_prompt_is_figure_9_in_logical_order(paper):
+    figure = paper[paper.index("System Prompt\n\nEnglish") : paper.index("Figure 9")]
+    visual = next(line for line in figure.splitlines() if line.startswith("Arabic ")).removeprefix("Arabic ")
+    logical = unicodedata.normalize("NFC", visual[::-1]).translate(ARABIC_SHAPES)
+    ours = system_prompt("ar")
+    assert sorted(words(ours)) == sorted(words(logical))
+    differing = [(one, other) for one, other in zip(ours.split(), logical.split(), strict=True) if one != other]
+    assert differing in ([], [("الإجابة", "اإلجابة")])  # the ligature lam-alef is turned around as one character
+    assert ours.endswith(".")
+    assert ours[0] == "ي"
+
+
+def test_the_judge_s_prompt_is_figure_10_byte_for_byte(paper):
+    system, user = load_prompt("crosscult_system.v1").text, load_prompt("crosscult_user.v1").text
+    assert f"System:\n{system}\n\nUser:\n{user}\n" in paper
+
+
+def test_the_judge_is_told_language_question_reference_and_candidate():
+    item = JudgeItem("Is it {language}?", ("Yes.",), "No {question}.", "Arabic")
+    system, user = RUBRICS["crosscult"].messages(item, delimiters=False)
+    assert system["role"] == "system"
+    assert user["content"].startswith(
+        "Language: Arabic\nQuestion: Is it {language}?\nReference answer: Yes.\nCandidate answer: No {question}.\n\n"
+    )
+    assert '{"score": <0-10 integer>, "reason": "<short reason>"}' in user["content"]
+
+
+def test_the_judge_is_the_paper_s():
+    rubric = RUBRICS["crosscult"]
+    assert (rubric.model, rubric.lowest, rubric.highest) == ("gpt-5.4-mini", 0, 10)
+    assert rubric.sampling == {"temperature": 0.0, "max_tokens": 256, "reasoning_effort": "none"}
