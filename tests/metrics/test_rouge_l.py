@@ -1,0 +1,74 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from culture_tasks.metrics.rouge import rouge_l
+
+SAMPLES = {
+    "Chinese": "不，这种颜色在当地文化中被视为不吉利的象征。",
+    "Arabic": "نعم، يعتبر هذا اللون مقبولًا ولا يحمل أي معانٍ سلبية.",
+    "Japanese": "はい、この色はごく普通だと考えられています。",
+    "Hindi": "हाँ, इस रंग को आम तौर पर स्वीकार किया जाता है।",
+    "English": "Yes, it is widely considered just a neutral style choice.",
+}
+
+
+@pytest.mark.parametrize("text", SAMPLES.values(), ids=SAMPLES)
+def test_identical_texts_score_100(text):
+    assert rouge_l(text, text) == 100.0
+    assert rouge_l(f"{text} ", text.replace("。", "．")) == 100.0  # punctuation and outer spaces don't count
+
+
+@pytest.mark.parametrize(("one", "other"), [(a, b) for a in SAMPLES for b in SAMPLES if a != b])
+def test_texts_without_a_common_token_score_0(one, other):
+    shared = {"Chinese", "Japanese"}
+    expected = rouge_l(SAMPLES[one], SAMPLES[other])
+    assert (expected > 0) == ({one, other} == shared)  # 色 is Chinese and Japanese
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reference", "expected"),
+    [
+        # L = 3 (the, cat, sat) of 3 and 6 tokens: P = 1, R = 1/2, F = 2 * 0.5 / 1.5 = 2/3
+        ("the cat sat", "the cat sat on the mat", 200 / 3),
+        # L = 2 (a, c) of 3 and 3 tokens: F = 2/3
+        ("a c b", "a x c", 200 / 3),
+        # the order counts: L = 1 of 3 and 3
+        ("a b c", "c b a", 100 / 3),
+        # 不吉利 against 吉利: L = 2 of 3 and 2 tokens: P = 2/3, R = 1, F = 4/5
+        ("不吉利", "吉利。", 80.0),
+        # نعم مقبول against لا مقبول: L = 1 of 2 and 2 tokens
+        ("نعم، مقبول.", "لا مقبول", 50.0),
+        # Chinese with Latin: 我 用 wifi against 我 有 wifi: L = 2 of 3 and 3
+        ("我用WiFi", "我有wifi", 200 / 3),
+        # これは箸 (4 tokens) against これは橋 (4): L = 3
+        ("これは箸", "これは橋", 75.0),
+    ],
+)
+def test_values_worked_by_hand(candidate, reference, expected):
+    assert rouge_l(candidate, reference) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("مُسْلِم", "مسلم"), ("مـــسلم", "مسلم"), ("Ｈｅｌｌｏ", "hello"), ("ＡＢＣ中", "abc中"), ("STRASSE", "straße")],
+)
+def test_forms_of_the_same_letters_are_the_same(one, other):
+    assert rouge_l(one, other) == 100.0
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reference", "expected"),
+    [("", "", 100.0), (" ", "\n", 100.0), ("", "yes", 0.0), ("yes", "", 0.0), ("?!", "?!", 100.0), ("?!", "!?", 0.0)],
+)
+def test_texts_without_tokens(candidate, reference, expected):
+    assert rouge_l(candidate, reference) == expected
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_the_score_is_a_percentage_and_symmetric(one, other):
+    score = rouge_l(one, other)
+    assert 0.0 <= score <= 100.0
+    assert math.isclose(score, rouge_l(other, one))
