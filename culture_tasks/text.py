@@ -21,13 +21,14 @@ _TOKEN = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}_])[\w{_COMBINING}])+")
 def without_reasoning(text: str) -> str:
     """Cuts reasoning blocks (``<think>…</think>`` and its like) out of a reply, in linear time.
 
-    A block that never closes runs to the end. A closing tag with no opening one before it ends a block that the
-    chat template had opened, so what stands before it is cut too.
+    A block that never closes runs to the end, if it begins the reply; after other text its tag is a quotation and
+    nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. A closing tag with no opening
+    one before it ends a block that the chat template had opened, so what stands before it is cut too.
     """
     if "<" not in text:
         return text
     kept: list[str] = []
-    position, depth = 0, 0
+    position, depth, opened = 0, 0, 0
     for tag in _REASONING_TAG.finditer(text):
         if tag.group(1):
             if depth == 0:
@@ -36,10 +37,13 @@ def without_reasoning(text: str) -> str:
         else:
             if depth == 0:
                 kept.append(text[position : tag.start()])
+                opened = tag.start()
             depth += 1
         position = tag.end()
     if depth == 0:
         kept.append(text[position:])
+    elif any(part.strip() for part in kept):
+        kept.append(text[opened:])
     return "".join(kept)
 
 

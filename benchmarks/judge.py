@@ -1,0 +1,261 @@
+"""How fast judging is: share of the ideal, against the harnesses' own ways and a bare loop over the same client.
+
+A server of fixed latency L runs in a process of its own (``judge_server.py``). With C requests in flight, N requests
+take at best N*L/C seconds; the share of the ideal is that time over the measured one. Run on an idle machine::
+
+    python benchmarks/judge.py                  # everything, some minutes
+    python benchmarks/judge.py --requests 1000 --memory 0 --documents 64
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import aiohttp
+
+from culture_tasks.judges.endpoint import EndpointJudge
+from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.settings import Settings
+
+_SERVER = Path(__file__).with_name("judge_server.py")
+_RUBRIC = RUBRICS["lave"]
+
+
+class Timing(NamedTuple):
+    """One measurement.
+
+    Attributes:
+        seconds: From the first request to the last verdict.
+        cpu: Seconds of processor time of this process.
+    """
+
+    seconds: float
+    cpu: float
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    name: str
+    in_flight: int
+    requests: int
+    latency: float
+    timing: Timing
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The line as text."""
+        rate = self.requests / self.timing.seconds
+        ideal = self.requests * self.latency / self.in_flight
+        share = f"{ideal / self.timing.seconds:.1%}" if self.latency else "-"
+        cpu = f"{1000 * self.timing.cpu / self.requests:.3f}"
+        return self.name, str(self.in_flight), str(self.requests), f"{self.timing.seconds:.2f}", f"{rate:.0f}", share, cpu
+
+
+_HEADER = ("way", "in flight", "requests", "seconds", "requests/s", "share of the ideal", "CPU ms/request")
+
+
+@contextmanager
+def server(latency: float) -> Iterator[str]:
+    """Starts a server of this latency in another process; gives its base URL."""
+    command = [sys.executable, str(_SERVER), "--latency", str(latency)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        finally:
+            process.kill()
+
+
+def items(count: int) -> list[JudgeItem]:
+    """Returns items to grade, all different."""
+    references = ("biryani", "hyderabadi biryani", "a rice dish of Hyderabad")
+    return [
+        JudgeItem(f"What is the dish in picture {number} called?", references, f"It seems to be biryani, {number}.")
+        for number in range(count)
+    ]
+
+
+def timed(work: Callable[[], object]) -> Timing:
+    """Measures a function."""
+    cpu, began = time.process_time(), time.perf_counter()
+    work()
+    return Timing(time.perf_counter() - began, time.process_time() - cpu)
+
+
+def settings(url: str, cache: Path, in_flight: int) -> Settings:
+    """Returns settings for the server."""
+    return Settings(openai_base_url=url, openai_api_key="none", judge_cache=str(cache), judge_concurrency=in_flight)
+
+
+def grade(judge: EndpointJudge, wanted: Sequence[JudgeItem]) -> None:
+    """Submits all, then waits for all, and makes sure that all were scored."""
+    tickets = [judge.submit(_RUBRIC, item) for item in wanted]
+    outcomes = {ticket.verdict().outcome for ticket in tickets}
+    assert outcomes == {"scored"}, outcomes
+
+
+def ours(url: str, in_flight: int, count: int) -> tuple[Timing, Timing]:
+    """Measures this project's judge with its cache on: cold, then warm."""
+    with tempfile.TemporaryDirectory() as folder:
+        judge = EndpointJudge("judge", settings(url, Path(folder) / "verdicts.sqlite3", in_flight))
+        wanted = items(count)
+        cold = timed(lambda: grade(judge, wanted))
+        warm = timed(lambda: grade(judge, wanted))
+        judge.close()
+    return cold, warm
+
+
+def bare(url: str, in_flight: int, count: int) -> Timing:
+    """Measures a loop over the same client that does nothing else: bodies made before, replies not read."""
+    bodies = iter([_body(item) for item in items(count)])
+
+    async def worker(session: aiohttp.ClientSession) -> None:
+        for body in bodies:
+            async with session.post(f"{url}/chat/completions", data=body) as response:
+                await response.read()
+
+    async def all_workers() -> None:
+        headers = {"Authorization": "Bearer none", "Content-Type": "application/json"}
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
+            await asyncio.gather(*(worker(session) for _ in range(in_flight)))
+
+    return timed(lambda: asyncio.run(all_workers()))
+
+
+def _body(item: JudgeItem) -> bytes:
+    from culture_tasks.judges.completions import ChatRequest
+
+    return ChatRequest("", "judge", _RUBRIC.messages(item), _RUBRIC.sampling).body(_RUBRIC.sampling)
+
+
+def lmms_eval_way(url: str, workers: int, documents: int) -> Timing:
+    """Measures lmms-eval's ``llm_judge``, called for each document as its ``process_results`` pool does it."""
+    os.environ.update(OPENAI_API_KEY="none", OPENAI_API_URL=url)
+    from lmms_eval.llm_judge import ProviderFactory, Request, ServerConfig
+    from loguru import logger
+
+    logger.remove()
+    provider = ProviderFactory.create_provider("openai", ServerConfig(model_name="judge"))
+    wanted = [Request(messages=[dict(message) for message in _RUBRIC.messages(item)]) for item in items(documents)]
+
+    def process_all() -> None:
+        with ThreadPoolExecutor(workers) as pool:
+            for response in pool.map(provider.evaluate, wanted):
+                assert response.content
+
+    return timed(process_all)
+
+
+def lm_eval_way(url: str, documents: int) -> Timing:
+    """Measures one call after the other, as a judge inside lm-eval's ``process_results`` does it."""
+    from openai import OpenAI
+
+    client = OpenAI(api_key="none", base_url=url)
+
+    def process_all() -> None:
+        for item in items(documents):
+            client.chat.completions.create(model="judge", messages=_RUBRIC.messages(item), **_RUBRIC.sampling)  # type: ignore[call-overload]
+
+    return timed(process_all)
+
+
+def peak_memory() -> float:
+    """Returns the largest memory that this process has had, in megabytes (Linux)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
+
+
+def memory(count: int) -> None:
+    """Asks for many verdicts and prints by how many megabytes the process grew at most. To be run in a new process."""
+    before = peak_memory()
+    with server(0.0) as url, tempfile.TemporaryDirectory() as folder:
+        judge = EndpointJudge("judge", settings(url, Path(folder) / "verdicts.sqlite3", 256))
+        timing = timed(lambda: grade(judge, items(count)))
+        judge.close()
+    grown = peak_memory() - before
+    print(f"\n{count:,} verdicts asked and answered in {timing.seconds:.0f} s: {grown:.0f} MB more at the peak, items included")
+
+
+def speeds(options: argparse.Namespace) -> Iterator[Row]:
+    """Measures all ways, one after the other."""
+    with server(options.latency) as url:
+        for in_flight in options.in_flight:
+            count = min(options.requests, in_flight * options.rounds)
+            yield Row("bare loop", in_flight, count, options.latency, bare(url, in_flight, count))
+            cold, _ = ours(url, in_flight, count)
+            yield Row("culture-tasks, cache on", in_flight, count, options.latency, cold)
+    with server(0.0) as url:
+        yield Row("bare loop, ceiling", 256, options.requests, 0.0, bare(url, 256, options.requests))
+        cold, warm = ours(url, 256, options.requests)
+        yield Row("culture-tasks, ceiling", 256, options.requests, 0.0, cold)
+        yield Row("culture-tasks, warm cache", 256, options.requests, 0.0, warm)
+
+
+def comparison(options: argparse.Namespace) -> Iterator[Row]:
+    """Measures the harnesses' own ways and this project's, on the same documents."""
+    documents, latency = options.documents, options.latency
+    with server(latency) as url:
+        yield Row("lm-eval: one by one", 1, 20, latency, lm_eval_way(url, 20))
+        for workers in (4, 64):
+            timing = lmms_eval_way(url, workers, documents)
+            yield Row(f"lmms-eval llm_judge, {workers} workers", workers, documents, latency, timing)
+        for in_flight in (64, 256):
+            cold, _ = ours(url, in_flight, documents)
+            yield Row("culture-tasks, cache on", in_flight, documents, latency, cold)
+
+
+def show(title: str, rows: Iterator[Row]) -> list[Row]:
+    """Prints a table as its rows come."""
+    print(f"\n{title}\n\n| {' | '.join(_HEADER)} |\n|{'---|' * len(_HEADER)}")
+    shown = []
+    for row in rows:
+        shown.append(row)
+        print(f"| {' | '.join(row.cells)} |", flush=True)
+    return shown
+
+
+def show_ratios(rows: Sequence[Row]) -> None:
+    """Prints how many times faster than the harnesses' own ways this project is."""
+    rate = {(row.name, row.in_flight): row.requests / row.timing.seconds for row in rows}
+    for in_flight in (64, 256):
+        mine = rate["culture-tasks, cache on", in_flight]
+        others = ", ".join(f"{mine / other:.1f} x {name}" for (name, _), other in rate.items() if "culture" not in name)
+        print(f"\nculture-tasks with {in_flight} in flight: {others}")
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--latency", type=float, default=0.2, help="seconds that a reply takes (L)")
+    parser.add_argument("--requests", type=int, default=10_000, help="requests (N)")
+    parser.add_argument("--rounds", type=int, default=250, help="at most so many requests for each in flight")
+    parser.add_argument("--in-flight", type=int, nargs="+", default=[4, 64, 256, 1000], help="requests in flight (C)")
+    parser.add_argument("--documents", type=int, default=512, help="documents for the harnesses' own ways; 0 skips them")
+    parser.add_argument("--memory", type=int, default=100_000, help="verdicts for the memory test; 0 skips it")
+    parser.add_argument("--only-memory", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.only_memory:
+        memory(options.only_memory)
+        return
+    show(f"L = {options.latency:g} s", speeds(options))
+    if options.documents:
+        show_ratios(show(f"{options.documents} documents", comparison(options)))
+    if options.memory:
+        subprocess.run([sys.executable, __file__, "--only-memory", str(options.memory)], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import argparse
+import json
+
+import pytest
+
+from culture_tasks.cli import cache as command
+from culture_tasks.errors import JudgeError, SettingsError
+from culture_tasks.judges.cache import Row, VerdictCache
+from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.verdicts import Usage
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    file = tmp_path / "verdicts.sqlite3"
+    cache = VerdictCache(file)
+    for number in range(3):
+        request = ChatRequest("http://x/v1", "judge", [{"role": "user", "content": str(number)}], {})
+        cache.put_many([Row(request, b"s", "lave", Completion("rating=2", usage=Usage(1000, 2)))])
+    cache.close()
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(file))
+    return file
+
+
+def run(*arguments):
+    parser = argparse.ArgumentParser()
+    command.register(parser.add_subparsers(required=True))
+    options = parser.parse_args(["cache", *map(str, arguments)])
+    return options.handler(options)
+
+
+def test_stats(file, capsys):
+    assert run("stats") == 0
+    output = capsys.readouterr().out
+    assert f"{file}: 3 completions" in output
+    assert "http://x/v1  judge  lave: 3 completions, 3,000 + 6 tokens" in output
+
+
+def test_stats_of_nothing(tmp_path, capsys):
+    assert run("stats", "--file", tmp_path / "none") == 0
+    assert "0 completions" in capsys.readouterr().out
+
+
+def test_clear_needs_a_yes(file, capsys):
+    assert run("clear") == 1
+    assert "Nothing was deleted" in capsys.readouterr().out
+    assert run("clear", "--yes", "--model", "other") == 0
+    assert run("clear", "--yes", "--model", "judge") == 0
+    assert "3 completions deleted" in capsys.readouterr().out
+
+
+def test_export(file, tmp_path, capsys):
+    assert run("export") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert run("export", tmp_path / "out.jsonl") == 0
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert {json.loads(line)["text"] for line in lines} == {"rating=2"}
+
+
+def test_without_a_cache(monkeypatch):
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
+    with pytest.raises(SettingsError, match="there is no cache"):
+        run("stats")
+
+
+def test_a_damaged_file(tmp_path):
+    (tmp_path / "x").write_text("no database" * 100)
+    with pytest.raises(JudgeError, match="can't be used"):
+        run("stats", "--file", tmp_path / "x")
