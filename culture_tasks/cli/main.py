@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from culture_tasks import __version__
 from culture_tasks.errors import CultureTasksError
 
-_COMMANDS = ("tasks", "include_path", "lm_eval", "agreement", "data", "insertion")
+_COMMANDS = ("tasks", "data", "include_path", "lm_eval", "rejudge", "agreement", "cache", "insertion")
 """Modules of this package; each has ``register(subparsers)`` and sets ``handler`` on its parser."""
 
 

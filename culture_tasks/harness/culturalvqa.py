@@ -84,7 +84,8 @@ def _answer(response: str) -> str:
     return without_reasoning(response).strip()
 
 
-def _accuracy(rating: float) -> float:
+def accuracy_of(rating: float) -> float:
+    """Maps a rating of Appendix F to accuracy: 1 (incorrect) to 0, 2 (correct) to 1."""
     return rating - 1.0
 
 
@@ -94,6 +95,6 @@ def _subject(doc: CulturalVqaDoc) -> Subject:
         question=doc["question"],
         references=tuple(doc["references"]),
         rubric=RUBRICS["lave"],
-        score=_accuracy,
+        score=accuracy_of,
         about={name: doc[name] for name in ("id", "country", "facet", "data")},  # type: ignore[literal-required]
     )

@@ -10,6 +10,7 @@ from typing import Any
 from culture_tasks.harness.records import PendingRecord
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.base import Ticket
+from culture_tasks.judges.offline import Ready
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.text import storable, without_reasoning
@@ -44,18 +45,23 @@ class Subject:
 class JudgedDocument:
     """The responses to one document, submitted to the judge at once and read later."""
 
-    def __init__(self, subject: Subject, responses: Sequence[str]) -> None:
+    def __init__(self, subject: Subject, responses: Sequence[str], kept: Mapping[int, Verdict] | None = None) -> None:
         """Submits every response.
 
         Args:
             subject: What is graded.
             responses: One response a run; several where the harness repeats a request.
+            kept: Verdicts that are there already, by run: these aren't asked for.
         """
         judge = current_session().judge(subject.rubric.model)
         self._subject = subject
         self._responses = [storable(response) for response in responses]
         self.identity: JudgeIdentity = judge.identity(subject.rubric)
-        self._tickets: list[Ticket] = [judge.submit(subject.rubric, self._item(text)) for text in self._responses]
+        have = {} if kept is None else kept
+        self._tickets: list[Ticket] = [
+            Ready(have[run]) if run in have else judge.submit(subject.rubric, self._item(text))
+            for run, text in enumerate(self._responses)
+        ]
 
     def _item(self, response: str) -> JudgeItem:
         subject = self._subject
@@ -87,6 +93,10 @@ class JudgedDocument:
     def outcomes(self) -> PendingRecord:
         """Returns how the verdicts ended, without a score."""
         return PendingRecord({"id": self._subject.about.get("id")}, lambda: {"outcomes": self._counts()})
+
+    def wait(self) -> None:
+        """Waits until every verdict is there."""
+        _ = self._verdicts
 
     @property
     def runs(self) -> int:

@@ -43,8 +43,13 @@ def renew_session() -> Session:
     Raises:
         SettingsError: If a variable has a value that is not allowed.
     """
-    global _current
-    session = Session(Settings.from_environment())
+    return start_session(Settings.from_environment())
+
+
+def start_session(settings: Settings) -> Session:
+    """Starts a session with settings of one's own; it holds from now on."""
+    global _current  # the harness leaves no other way to reach the hooks
+    session = Session(settings)
     with _lock:
         _current = session
     return session

@@ -1,0 +1,85 @@
+"""``culture-tasks rejudge``: grade logged samples again, without any model inference."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
+
+
+def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Adds the subcommand."""
+    parser = subparsers.add_parser(
+        "rejudge",
+        help="grade the logged samples of finished runs again",
+        description=(
+            "Grades the logged samples of lm-eval or lmms-eval with another judge, or for the first time after "
+            "CULTURE_JUDGE=none, and writes result and sample files in the same layout beside the old ones. "
+            "For example: culture-tasks rejudge results/ --judge openai:gpt-4o"
+        ),
+    )
+    parser.add_argument("results", nargs="+", type=Path, help="result files, or folders that hold some")
+    parser.add_argument("--judge", help="who grades, as in CULTURE_JUDGE (default: that variable)")
+    parser.add_argument(
+        "--failed-only", action="store_true", help="keep the verdicts that were scored, and ask only for the others"
+    )
+    parser.set_defaults(handler=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from culture_tasks.harness.session import start_session
+    from culture_tasks.judges.selection import close_judges
+    from culture_tasks.rejudge import rejudging
+    from culture_tasks.rejudge.runs import find_runs
+
+    settings = Settings.from_environment()
+    if options.judge is not None:
+        settings = settings.model_copy(update={"judge": options.judge})
+    work = [(run, tasks) for run in find_runs(options.results) if (tasks := rejudging.judged_tasks(run))]
+    if not work:
+        raise DataError(
+            "rejudge: none of these runs has logged samples that a judge grades. Needed are runs of a judged benchmark "
+            "with --log_samples and --output_path."
+        )
+    session = start_session(settings)
+    everything = [task for _, tasks in work for task in tasks]
+    rejudging.check_judges(session, everything)
+    try:
+        rejudging.submit(everything, failed_only=options.failed_only)
+        for run, tasks in work:
+            new = rejudging.finish(run, tasks, _progress, datetime.now())
+            _print(new, tasks)
+    finally:
+        close_judges()
+    return 0
+
+
+def _progress(documents: Sequence[Any]) -> Iterable[Any]:
+    from tqdm import tqdm
+
+    return tqdm(documents, desc="verdicts", file=sys.stderr, mininterval=1.0, disable=None)
+
+
+def _print(run: Any, tasks: Sequence[Any]) -> None:
+    from culture_tasks.task_table import markdown
+
+    print(run.results_file)
+    rows = []
+    for task in tasks:
+        values = run.results["results"][task.name]
+        metric = task.samples[0].benchmark.metric
+        for name in (metric, f"{metric}_lexical"):
+            if f"{name},none" in values:
+                shown = (values[f"{name},none"], values[f"{name}_stderr,none"], values[f"{metric}_coverage,none"])
+                rows.append((task.name, name, *(_number(value) for value in shown)))
+    print(markdown(("task", "metric", "value", "stderr", "coverage"), rows))
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

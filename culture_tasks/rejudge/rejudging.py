@@ -1,0 +1,124 @@
+"""Grading a run again, from its files to new files beside them."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from culture_tasks.harness.judged import JudgedDocument
+from culture_tasks.harness.metric_lists import Metric
+from culture_tasks.harness.session import Session
+from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.rejudge.grading import JudgedSample, grade, judged_samples, regraded
+from culture_tasks.rejudge.runs import GRADED_FROM, Run, new_run, read_samples, write_results, write_samples
+from culture_tasks.rejudge.tables import group_values, task_values, without_metrics
+
+_log = logging.getLogger(__name__)
+
+Progress = Callable[[Sequence[JudgedDocument]], Iterable[JudgedDocument]]
+
+
+@dataclass
+class TaskToGrade:
+    """One task of a run.
+
+    Attributes:
+        name: Its name.
+        samples: Its samples, in the order of the file.
+        documents: The same, submitted to the judge; empty before.
+    """
+
+    name: str
+    samples: list[JudgedSample]
+    documents: list[JudgedDocument] = field(default_factory=list)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The judged metrics of the task."""
+        first = self.samples[0]
+        return first.benchmark.metrics(first.groups)
+
+
+def judged_tasks(run: Run) -> list[TaskToGrade]:
+    """Reads the tasks of a run that a judge grades.
+
+    Raises:
+        DataError: If a sample file can't be read, or its records aren't ours.
+    """
+    tasks = []
+    for name in run.tasks():
+        path = run.samples_file(name)
+        samples = judged_samples(read_samples(path), path)
+        if samples:
+            tasks.append(TaskToGrade(name, samples))
+    return tasks
+
+
+def check_judges(session: Session, tasks: Iterable[TaskToGrade]) -> None:
+    """Makes sure that every judge that will be asked can be used.
+
+    Raises:
+        JudgeError: If one can't.
+    """
+    by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
+    for sample in (sample for task in tasks for sample in task.samples):
+        by_model.setdefault(sample.rubric.model, []).append(sample.expected())
+    for model, expected in by_model.items():
+        session.judge(model).check(expected)
+
+
+def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
+    """Submits all samples, so that the verdicts of all tasks are on their way together."""
+    for task in tasks:
+        task.documents = grade(task.samples, failed_only=failed_only)
+
+
+def finish(run: Run, tasks: Sequence[TaskToGrade], progress: Progress, now: datetime) -> Run:
+    """Waits for the verdicts and writes the new run beside the old one.
+
+    Args:
+        run: The old run.
+        tasks: Its tasks, submitted.
+        progress: Wraps the documents that are waited for.
+        now: Time that names the new files.
+    """
+    results = copy.deepcopy(run.results)
+    new = new_run(run, results, now)
+    for document in progress([document for task in tasks for document in task.documents]):
+        document.wait()
+    for task in tasks:
+        pairs = [regraded(*both) for both in zip(task.samples, task.documents, strict=True)]
+        write_samples(new.samples_file(task.name), (sample for sample, _ in pairs))
+        _update(results, run, task, [records for _, records in pairs])
+    _update_groups(results, tasks)
+    results.setdefault("config", {})[GRADED_FROM] = run.results_file.name
+    write_results(new)
+    _log.info("wrote %s", new.results_file)
+    return new
+
+
+def _update(results: dict[str, Any], run: Run, task: TaskToGrade, records: Sequence[Mapping[str, Any]]) -> None:
+    values = task_values(run.harness, task.metrics, records)
+    results["results"][task.name] = without_metrics(results["results"].get(task.name, {}), task.metrics) | values
+    directions = {metric["metric"]: metric["higher_is_better"] for metric in task.metrics}
+    reported = {key.partition(",")[0] for key in values}
+    better = results.setdefault("higher_is_better", {}).setdefault(task.name, {})
+    better |= {name: direction for name, direction in directions.items() if name in reported}
+
+
+def _update_groups(results: dict[str, Any], tasks: Sequence[TaskToGrade]) -> None:
+    graded = {task.name: task for task in tasks}
+    for group, members in results.get("group_subtasks", {}).items():
+        inside = [graded[name] for name in members if name in graded]
+        if not inside or len(inside) < len(members):
+            continue
+        metrics = [metric for task in inside for metric in task.metrics]
+        entries = [results["results"][task.name] for task in inside]
+        for part in ("results", "groups"):
+            if group in results.get(part, {}):
+                results[part][group] = group_values(entries, results[part][group], metrics)
