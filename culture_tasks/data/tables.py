@@ -29,8 +29,8 @@ def _none_if_blank(value: Any) -> Any:
     return None if isinstance(value, str) and not value.strip() else value
 
 
-def _identifier(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else _none_if_blank(value)
+def _text_if_number(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -39,10 +39,11 @@ Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 OptionalText = Annotated[Filled | None, BeforeValidator(_none_if_blank)]
 """A text that may be missing; a CSV file's empty field is missing."""
 
-Identifier = Annotated[Filled, BeforeValidator(_identifier)]
+Identifier = Annotated[Filled, BeforeValidator(_text_if_number)]
 """A row's id: a text or a whole number, which are the same in a CSV file."""
 
-OptionalIdentifier = Annotated[Filled | None, BeforeValidator(_identifier)]
+OptionalIdentifier = Annotated[OptionalText, BeforeValidator(_text_if_number)]
+"""A row's id, which may be missing."""
 
 
 @dataclass(frozen=True)

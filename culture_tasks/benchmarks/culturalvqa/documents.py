@@ -60,13 +60,14 @@ class CulturalVqaDoc(TypedDict):
     """One question of CulturalVQA, its image aside.
 
     ``references`` is empty where the answers are withheld. ``country`` and ``facet`` are empty where the row has none
-    of the paper's. ``examples`` are the rows that the few-shot variant shows before the question.
+    of the paper's; ``country_name`` is the row's own spelling, which a model may be shown. ``examples`` are the rows that the few-shot variant shows before the question.
     """
 
     id: str
     question: str
     references: list[str]
     country: str
+    country_name: str
     facet: str
     entities: str
     examples: list[int]
@@ -235,6 +236,7 @@ def _documents(table: Table, rows: Sequence[CulturalVqaRow], examples: Sequence[
             question=row.question,
             references=row.all_answers,
             country=country_of(row.country or "") or "",
+            country_name=row.country or "",
             facet=facet_of(row.facet or "") or "",
             entities=", ".join(row.entities),
             examples=shown,

@@ -1,0 +1,159 @@
+"""CARE's questions: as released, in older spellings, in English, and refused where they can't be used."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from culture_tasks.benchmarks.care.categories import CATEGORIES
+from culture_tasks.benchmarks.care.documents import CONFIGS, LANGUAGES, SCOPES, SOURCES, CareDoc, load
+from culture_tasks.errors import DataError
+
+ROW = {
+    "question": "ما اسم هذا الطبق؟",
+    "answer": "كبسة",
+    "culture_type": "Cultural entities",
+    "associated_culture": "Native (Arab)",
+    "geographic_scope": "Continent-wide",
+}
+ENGLISH = {"question_en": "What is this dish called?", "answer_en": "Kabsa"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Returns what writes rows as the Arabic test file and gives the data folder."""
+
+    def put(*rows, name="Arabic-test.json"):
+        (tmp_path / "care").mkdir(exist_ok=True)
+        (tmp_path / "care" / name).write_text(json.dumps(list(rows)), encoding="utf-8")
+        return tmp_path
+
+    return put
+
+
+def refused(folder, **options):
+    with pytest.raises(DataError) as caught:
+        load("ar", folder, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_real_excerpts_load_with_eight_items_of_each_category(shared_data, language):
+    docs = load(language, shared_data)
+    assert Counter(doc["category"] for doc in docs) == dict.fromkeys(CATEGORIES, 8)
+    assert {doc["scope"] for doc in docs} <= set(SCOPES)
+    assert len({doc["id"] for doc in docs}) == 40
+    assert all(doc["question"].strip() and doc["answer"].strip() and doc["culture"] for doc in docs)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_bundled_items_load_in_the_language_and_in_english(fixture_data, language):
+    own, english = load(language, fixture_data), load(language, fixture_data, english=True)
+    assert [doc["id"] for doc in own] == [doc["id"] for doc in english]
+    assert all(doc["question"].isascii() for doc in english)
+    assert not any(doc["question"].isascii() for doc in own)
+
+
+def test_a_document_holds_what_the_row_says(folder):
+    first, _ = load("ar", folder(ROW, {**ROW, "question": "س"}))
+    assert first == CareDoc(
+        id="ar-0",
+        language="ar",
+        prompt_language="ar",
+        question="ما اسم هذا الطبق؟",
+        answer="كبسة",
+        category="entities",
+        culture="Native (Arab)",
+        scope="continent_wide",
+        data=first["data"],
+    )
+
+
+def test_the_cross_lingual_variant_asks_and_grades_in_english(folder):
+    (doc,) = load("ar", folder(ROW | ENGLISH), english=True)
+    assert (doc["question"], doc["answer"]) == ("What is this dish called?", "Kabsa")
+    assert (doc["language"], doc["prompt_language"], doc["id"]) == ("ar", "en", "ar-0")
+
+
+@pytest.mark.parametrize("field", ["question_en", "answer_en"])
+@pytest.mark.parametrize("value", [None, "", "  "])
+def test_a_missing_translation_is_refused_in_the_cross_lingual_variant_only(folder, field, value):
+    data = folder(ROW | ENGLISH, ROW | ENGLISH | {field: value})
+    assert len(load("ar", data)) == 2
+    assert f"row 2, field '{field}': found nothing. The care_en_… tasks need English" in refused(data, english=True)
+
+
+def test_the_other_names_of_columns_are_known(folder):
+    renamed = {**ROW, "english_question": "Q", "english_answer": "A", "source": "native", "cul_type": "literacy"}
+    del renamed["culture_type"]
+    (doc,) = load("ar", folder(renamed), english=True)
+    assert (doc["category"], doc["question"], doc["answer"]) == ("literacy", "Q", "A")
+
+
+@pytest.mark.parametrize(
+    ("written", "scope"),
+    [
+        ("Continent-wide", "continent_wide"),
+        ("worldwide", "worldwide"),
+        ("World-wide", "worldwide"),
+        ("Sub-nationwide", "sub_nationwide"),
+        ("sub_nationwide", "sub_nationwide"),
+        ("National-wide", "nationwide"),
+        ("NATIONWIDE", "nationwide"),
+        ("Sub-national-wide", "sub_nationwide"),
+    ],
+)
+def test_spellings_of_the_scope(folder, written, scope):
+    assert load("ar", folder({**ROW, "geographic_scope": written}))[0]["scope"] == scope
+
+
+@pytest.mark.parametrize("name", ["Arabic-test.json", "Arabic_test.json", "arabic.json", "arabic-TEST.JSON"])
+def test_the_file_s_released_names_are_found(folder, name):
+    assert len(load("ar", folder(ROW, name=name))) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"answer": ""}, "row 2, field 'answer': found ''. Needed is a text that isn't empty"),
+        ({"answer": None}, "row 2, field 'answer': found None. Needed is a text"),
+        ({"question": 7}, "row 2, field 'question': found 7. Needed is a text"),
+        ({"culture_type": "Foods"}, "row 2, field 'culture_type': found 'Foods'. care: unknown category 'Foods'"),
+        ({"geographic_scope": "galaxy"}, "field 'geographic_scope': found 'galaxy'. Allowed are sub_nationwide"),
+        ({"associated_culture": " "}, "row 2, field 'associated_culture'"),
+        ({"id": "a"}, "row 1, field 'id': found nothing, while"),
+    ],
+)
+def test_a_row_that_can_not_be_used_is_named(folder, change, said):
+    data = folder(ROW, ROW | change)
+    assert said in refused(data)
+    assert str(data / "care" / "Arabic-test.json") in refused(data)
+
+
+def test_ids_that_come_twice_are_refused(folder):
+    assert "row 3, field 'id': '7' stands in" in refused(folder({**ROW, "id": 7}, {**ROW, "id": 8}, {**ROW, "id": "7"}))
+
+
+def test_ids_of_the_data_are_kept(folder):
+    assert [doc["id"] for doc in load("ar", folder({**ROW, "id": "x"}, {**ROW, "id": 3}))] == ["ar-x", "ar-3"]
+
+
+def test_a_missing_column_and_an_unknown_one_are_refused(folder):
+    without = {name: value for name, value in ROW.items() if name != "answer"}
+    assert "no column 'answer'" in refused(folder(without))
+    assert "unknown column 'Question'. Did you mean 'question'" in refused(folder({**ROW, "Question": "x"}))
+
+
+def test_equal_rows_have_one_fingerprint_and_any_change_another(folder):
+    fingerprints = {
+        load("ar", folder(*rows))[0]["data"]
+        for rows in ([ROW], [ROW, ROW], [{**ROW, "answer": "x"}], [ROW], [{**ROW, "id": None, "source": ""}])
+    }
+    assert len(fingerprints) == 3
+
+
+def test_sources_name_the_three_configurations():
+    assert {language: SOURCES[language].config for language in LANGUAGES} == CONFIGS
+    assert SOURCES["ar"].name == "geyang627/CARE-eval (arabic)"

@@ -1,0 +1,338 @@
+"""CulturalVQA's questions: newer and older revisions, local answers, few-shot draws, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+from collections import Counter
+
+import datasets
+import pytest
+from PIL import Image
+
+from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, SOURCE, load
+from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
+from culture_tasks.errors import DataError, DataUnavailableError
+
+VARIANTS = ("vlm", "fewshot", "blind", "country", "lens")
+COLOURS = ("red", "green", "blue", "white", "black", "yellow")
+
+
+def row(number, **changes):
+    full = {
+        "u_id": f"q{number}",
+        "image": f"{number}.png",
+        "question": f"What is thing {number}?",
+        "facet": "Food",
+        "country": "India",
+        "all_answers": ["naan", f"bread {number}"],
+        "entities": ["plate", "hand"],
+    }
+    return {name: value for name, value in (full | changes).items() if value is not ...}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Returns what writes rows as test file, and images for them, and gives the data folder."""
+    (tmp_path / "culturalvqa" / "images").mkdir(parents=True)
+    for number, colour in enumerate(COLOURS):
+        Image.new("RGB", (8, 8), colour).save(tmp_path / "culturalvqa" / "images" / f"{number}.png")
+
+    def put(*rows, name="test.jsonl"):
+        text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        (tmp_path / "culturalvqa" / name).write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return put
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """Puts rows where the Hub's would be."""
+
+    def put(rows):
+        data = datasets.Dataset.from_list(rows)
+        monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: data)
+
+    return put
+
+
+def refused(folder, variant="vlm"):
+    with pytest.raises(DataError) as caught:
+        load(variant, folder)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_bundled_items_load_in_every_variant(fixture_data, variant):
+    questions = load(variant, fixture_data)
+    assert len(questions.documents) == len(questions.image_names) == 22
+    assert Counter(doc["country"] for doc in questions.documents) == dict.fromkeys(COUNTRIES, 2)
+    assert {doc["facet"] for doc in questions.documents} == set(FACETS)
+    assert questions.folder == fixture_data / "culturalvqa"
+
+
+def test_a_document_holds_what_the_row_says(folder):
+    (doc,) = load("vlm", folder(row(0))).documents
+    assert doc == {
+        "id": "q0",
+        "question": "What is thing 0?",
+        "references": ["naan", "bread 0"],
+        "country": "india",
+        "country_name": "India",
+        "facet": "food",
+        "entities": "plate, hand",
+        "examples": [],
+        "data": doc["data"],
+    }
+
+
+def test_an_older_revision_of_image_and_question_alone_loads_without_answers(hub):
+    image = {"bytes": b"not looked at", "path": None}
+    hub([{"image": image, "question": "What?"}, {"image": image, "question": "Who?"}])
+    questions = load("vlm", None)
+    assert [doc["id"] for doc in questions.documents] == ["0", "1"]
+    assert [doc["references"] for doc in questions.documents] == [[], []]
+    assert (questions.documents[0]["country"], questions.documents[0]["facet"]) == ("", "")
+    assert questions.table.images is not None
+
+
+def test_the_hub_s_further_columns_are_left_aside(hub):
+    hub([row(0, image=..., release="2", annotator=3)])
+    assert load("vlm", None).documents[0]["references"] == ["naan", "bread 0"]
+
+
+def test_the_other_names_of_columns_are_known(folder):
+    data = folder({"id": 7, "image": "0.png", "question": "Q", "answers": ["a"], "visual_entities": "hand"})
+    (doc,) = load("lens", data).documents
+    assert (doc["id"], doc["references"], doc["entities"]) == ("7", ["a"], "hand")
+
+
+@pytest.mark.parametrize(
+    ("written", "references"),
+    [
+        (["naan", "roti"], ["naan", "roti"]),
+        ('["naan", "it\'s \\"roti\\""]', ["naan", 'it\'s "roti"']),
+        ("['naan', \"it's roti\"]", ["naan", "it's roti"]),
+        ("['naan' \"it's roti\"\n 'flat bread']", ["naan", "it's roti", "flat bread"]),  # as NumPy writes it
+        ("[ 'naan' ]", ["naan"]),
+        ("naan", ["naan"]),
+        ("naan, roti", ["naan, roti"]),
+        (" naan ", ["naan"]),
+        (["naan", "", None, "  "], ["naan"]),
+        ("['naan', None, '', nan]", ["naan"]),
+        ('["ナン", "烤饼", "خبز"]', ["ナン", "烤饼", "خبز"]),
+        ("['烤饼' 'خبز']", ["烤饼", "خبز"]),
+    ],
+)
+def test_answers_are_read_as_a_list_in_every_form_that_files_give(folder, written, references):
+    (doc,) = load("vlm", folder(row(0, all_answers=written))).documents
+    assert doc["references"] == references
+
+
+def test_a_csv_file_as_pandas_writes_it_loads_like_the_json(folder, tmp_path):
+    import numpy
+    import pandas
+
+    wanted = load("lens", folder(row(0), row(1))).documents
+    (tmp_path / "culturalvqa" / "test.jsonl").unlink()
+    frame = pandas.DataFrame([row(0), row(1)])
+    frame["all_answers"] = frame["all_answers"].map(numpy.array)
+    frame.to_csv(tmp_path / "culturalvqa" / "test.csv", index=False)
+    found = load("lens", tmp_path).documents
+    assert found == wanted
+
+
+@pytest.mark.parametrize("written", ["[naan", "[naan, roti]", "[1, 2]", "['a', ['b']]", "['a'] + ['b']", "['a'", 7])
+def test_answers_that_are_no_list_of_texts_are_refused(folder, written):
+    said = refused(folder(row(0), row(1, all_answers=written)))
+    assert "row 2, field 'all_answers" in said
+
+
+def test_a_row_without_answers_among_others_is_refused(folder):
+    said = refused(folder(row(0), row(1, all_answers=[]), row(2, all_answers=...)))
+    assert "row 2, field 'all_answers': found nothing, here and in 1 more rows while others have answers" in said
+    assert "Needed is at least one answer in each row, or in none" in said
+
+
+def test_a_table_without_any_answer_has_withheld_them(folder):
+    documents = load("vlm", folder(row(0, all_answers=...), row(1, all_answers=[]))).documents
+    assert [doc["references"] for doc in documents] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"question": " "}, "row 2, field 'question': found ' '"),
+        ({"question": ...}, "row 2, field 'question': found nothing"),
+        ({"image": 3}, "row 2, field 'image': found 3. Needed is a text"),
+        ({"u_id": "q0"}, "row 2, field 'u_id': 'q0' stands in"),
+        ({"u_id": ...}, "row 2, field 'u_id': found nothing, while"),
+        ({"contry": "India"}, "unknown column 'contry'. Did you mean 'country'"),
+        ({"answers": ["x"]}, "row 2: the columns 'all_answers' and 'answers' mean the same"),
+    ],
+)
+def test_a_row_that_can_not_be_used_is_named(folder, change, said):
+    data = folder(row(0), row(1, **change))
+    assert said in refused(data)
+    assert str(data / "culturalvqa" / "test.jsonl") in refused(data)
+
+
+def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder, caplog):
+    data = folder(row(0, country="Peru"), row(1, country="Peru", facet="Music"), row(2, facet=""))
+    with caplog.at_level(logging.WARNING):
+        documents = load("country", data).documents
+    assert [doc["country"] for doc in documents] == ["", "", "india"]
+    assert [doc["country_name"] for doc in documents] == ["Peru", "Peru", "India"]
+    assert [doc["facet"] for doc in documents] == ["food", "", ""]
+    first, second = (record.getMessage() for record in caplog.records)
+    assert (
+        "1 values of 'country' are none of the paper's (such as 'Peru'); their questions" in first
+    )
+    assert "1 values of 'facet' are none of the paper's (such as 'Music')" in second
+
+
+@pytest.mark.parametrize(("variant", "field"), [("country", "country"), ("lens", "entities")])
+@pytest.mark.parametrize("value", [..., "", None])
+def test_what_a_baseline_shows_must_be_there(folder, variant, field, value):
+    data = folder(row(0), row(1, **{field: value}))
+    assert f"row 2, field '{field}': found nothing. culturalvqa_{variant} shows it" in refused(data, variant)
+    assert len(load("vlm", data).documents) == 2
+
+
+def answers_file(folder, rows):
+    path = folder / "culturalvqa" / "answers.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_local_answers_are_joined_on_the_id(folder):
+    data = folder(row(1, all_answers=..., country=..., facet="drink"), row(0, all_answers=...))
+    answers_file(
+        data,
+        [
+            {"u_id": "q0", "all_answers": "['tea', 'chai']", "country": "China"},
+            {"u_id": "q1", "all_answers": "lassi", "country": ""},
+            {"u_id": "more", "all_answers": "unused", "country": ""},
+        ],
+    )
+    first, second = load("vlm", data).documents
+    assert (first["id"], first["references"], first["country"], first["facet"]) == ("q1", ["lassi"], "", "drinks")
+    assert (second["references"], second["country"]) == (["tea", "chai"], "china")
+
+
+def test_local_answers_are_joined_to_the_hub_s_questions(tmp_path, hub):
+    (tmp_path / "culturalvqa").mkdir()
+    hub([{"u_id": 5, "question": "What?"}])
+    answers_file(tmp_path, [{"u_id": "5", "all_answers": "naan"}])
+    (doc,) = load("vlm", tmp_path).documents
+    assert doc["references"] == ["naan"]
+
+
+def test_a_question_without_local_answer_is_named(folder):
+    data = folder(row(0), row(1), row(2))
+    path = answers_file(data, [{"u_id": "q0", "all_answers": "naan"}])
+    said = refused(data)
+    assert said.startswith(f"{path}: no answer for u_id 'q1' (")
+    assert "row 2), and for 1 more. Needed is one row for each question" in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            [{"u_id": "q0", "all_answers": ""}],
+            "answers.csv, row 2, field 'all_answers': found ''. Needed is at least one",
+        ),
+        ([{"u_id": "", "all_answers": "a"}], "answers.csv, row 2, field 'u_id': found ''. Needed is a text"),
+        ([{"u_id": "q0", "all_answers": "a"}] * 2, "answers.csv, row 3, field 'u_id': 'q0' stands in"),
+        ([{"uid": "q0", "all_answers": "a"}], "answers.csv: no column 'u_id'. Did you mean 'uid'"),
+    ],
+)
+def test_a_local_answers_file_that_can_not_be_used_is_named(folder, rows, said):
+    data = folder(row(0))
+    answers_file(data, rows)
+    assert said in refused(data)
+
+
+def test_local_answers_for_questions_without_ids_are_refused(folder):
+    data = folder(row(0, u_id=...))
+    answers_file(data, [{"u_id": "q0", "all_answers": "a"}])
+    assert "can't be joined, since" in refused(data)
+    assert "has no column 'u_id'. Needed are questions with the ids" in refused(data)
+
+
+def test_examples_are_other_questions_about_other_images(folder):
+    # questions 0 and 1 are about image 0 by two of its names, and 2 about a copy of it: none may be shown for another
+    (folder() / "culturalvqa" / "copy.png").write_bytes((folder() / "culturalvqa" / "images" / "0.png").read_bytes())
+    names = ["0.png", "images/0.png", "copy.png", "1.png", "2.png", "3.png", "3.png", "4.png"]
+    documents = load("fewshot", folder(*(row(n, image=name) for n, name in enumerate(names)))).documents
+    for index, doc in enumerate(documents):
+        assert len(set(doc["examples"])) == EXAMPLES == len(doc["examples"])
+        assert index not in doc["examples"]
+    assert all(set(doc["examples"]) <= {3, 4, 5, 6, 7} for doc in documents[:3])
+    assert 6 not in documents[5]["examples"]
+    assert 5 not in documents[6]["examples"]
+
+
+def test_examples_are_drawn_alike_each_time_and_differ_between_questions(folder):
+    data = folder(*(row(number) for number in range(6)))
+    first, second = ([doc["examples"] for doc in load("fewshot", data).documents] for _ in range(2))
+    assert first == second
+    assert len({tuple(examples) for examples in first}) > 1
+
+
+def test_every_question_may_become_an_example(fixture_data):
+    shown = Counter(index for doc in load("fewshot", fixture_data).documents for index in doc["examples"])
+    # 22 questions show 3 each: 66 draws over 22, so each is expected 3 times; the chance that one never comes is small
+    assert sum(shown.values()) == 66
+    assert len(shown) >= 18
+
+
+def test_embedded_images_are_told_apart_by_their_bytes(hub):
+    cells = [{"bytes": bytes([number // 2]), "path": None} for number in range(8)]
+    hub([row(number, image=cell) for number, cell in enumerate(cells)])
+    for index, doc in enumerate(load("fewshot", None).documents):
+        assert index // 2 not in {other // 2 for other in doc["examples"]}
+
+
+def test_too_few_other_images_are_refused_in_the_few_shot_variant(folder):
+    data = folder(row(0), row(1), row(2, image="1.png"), row(3, image="1.png"), row(4, image="1.png"))
+    said = refused(data, "fewshot")
+    # question 2 (row 2) is about image 1 like rows 3-5: one question is left
+    assert "row 2: culturalvqa_fewshot shows 3 questions about other images, and there are 1" in said
+    assert len(load("vlm", data).documents) == 5
+
+
+def test_the_few_shot_variant_needs_answers(folder):
+    data = folder(*(row(number, all_answers=...) for number in range(5)))
+    assert "found no answers. culturalvqa_fewshot shows 3 other questions with theirs" in refused(data, "fewshot")
+
+
+def test_a_missing_image_is_refused_before_examples_are_drawn(folder):
+    data = folder(row(0), row(1), row(2), row(3, image="nowhere.png"))
+    assert "row 4, field 'image': no file 'nowhere.png'" in refused(data, "fewshot")
+
+
+def test_the_fingerprint_does_not_depend_on_the_format_or_the_variant(folder, tmp_path):
+    rows = [row(0, u_id=0, entities=...), row(1, u_id=1, entities=..., facet=...)]
+    wanted = load("vlm", folder(*rows)).documents[0]["data"]
+    assert load("blind", tmp_path).documents[0]["data"] == wanted
+    (tmp_path / "culturalvqa" / "test.jsonl").unlink()
+    with (tmp_path / "culturalvqa" / "test.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    assert load("vlm", tmp_path).documents[0]["data"] == wanted
+    rows[0]["all_answers"] = ["other"]
+    assert load("vlm", folder(*rows)).documents[0]["data"] != wanted
+
+
+def test_without_data_the_hub_is_named():
+    with pytest.raises(DataUnavailableError, match="mair-lab/CulturalVQA"):
+        load("vlm", None)
+    assert SOURCE.hub == "mair-lab/CulturalVQA"

@@ -1,0 +1,78 @@
+"""What a model is asked by CulturalVQA: Appendices H and I, and the language-only baselines."""
+
+from __future__ import annotations
+
+import pytest
+from support.papers import between, wording
+
+from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc
+from culture_tasks.benchmarks.culturalvqa.prompts import Example, example_text, instruction, render
+from culture_tasks.prompt_files import load
+
+HEADINGS = {"vlm": "Prompt used to test VLM inference\n", "fewshot": "Prompt used for few-shot inference\n"}
+
+
+def doc(question="Q?", country="India", entities="plate, cup"):
+    return CulturalVqaDoc(
+        id="1",
+        question=question,
+        references=["a"],
+        country="india",
+        country_name=country,
+        facet="",
+        entities=entities,
+        examples=[],
+        data="",
+    )
+
+
+def test_the_prompt_is_that_of_appendix_h_and_the_question(papers):
+    paper = (papers / "culturalvqa.txt").read_text(encoding="utf-8")
+    printed = between(paper, HEADINGS["vlm"], "\n\n")
+    assert wording(render("vlm", doc())) == f"{wording(printed)} Q?"
+
+
+def test_the_few_shot_prompt_is_that_of_appendix_i(papers):
+    paper = (papers / "culturalvqa.txt").read_text(encoding="utf-8")
+    printed = between(paper, HEADINGS["fewshot"], "\n\n")
+    shown = f"{instruction()}\n{{image}}\n{example_text(Example('{question}', '{answer}'))}"
+    assert wording(shown) == wording(printed)
+    assert instruction() + "\n{image}\n{question}\n{answer}" == shown
+
+
+def test_the_baselines_ask_for_the_same_kind_of_answer_as_appendix_h():
+    wanted = between(render("vlm", doc()), "Answer the question with", "\n")
+    for variant in ("blind", "country", "lens"):
+        assert f"Answer the question with{wanted}\n" in render(variant, doc())
+        assert "The image itself is not available." in render(variant, doc())
+
+
+def test_a_baseline_shows_what_it_is_named_for_and_no_more():
+    assert render("country", doc()).endswith("\nCountry: India\nQ?")
+    assert render("lens", doc()).endswith("\nVisual entities: plate, cup\nQ?")
+    assert render("blind", doc()).endswith("of 1-3 words.\nQ?")
+    for variant in ("vlm", "blind", "lens"):
+        assert "india" not in render(variant, doc()).casefold()
+    for variant in ("vlm", "blind", "country"):
+        assert "plate" not in render(variant, doc())
+
+
+@pytest.mark.parametrize("variant", ["vlm", "blind", "country", "lens"])
+def test_braces_in_the_data_stay_as_they_are(variant):
+    text = "{country} {entities} {question} {x} \\1"
+    assert render(variant, doc(text, text, text)).count(text) == (2 if variant in ("country", "lens") else 1)
+
+
+# A changed prompt makes another task: it needs a new file and version.
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("vlm.v1", "eb9330757fa6a9df"),
+        ("fewshot.v1", "6525f7f795acd0ed"),
+        ("blind.v1", "0e7d9c37d11485ac"),
+        ("country.v1", "f1d8d884a04f44df"),
+        ("lens.v1", "06f55a767c0b5498"),
+    ],
+)
+def test_a_published_prompt_never_changes(name, start):
+    assert load("culture_tasks.benchmarks.culturalvqa", name).sha256.startswith(start)
