@@ -120,10 +120,15 @@ def spread_over_runs(records: Iterable[Record | None]) -> float:
 
 
 def _explain(tally: _Tally) -> None:
+    """Says once for each evaluation why scores are NaN: many metrics are over the same verdicts."""
+    session = current_session()
+    if session.said_why_nan:
+        return
+    session.said_why_nan = True
     _log.warning(
-        "a judged score is NaN: %d of %d verdicts were scored, and CULTURE_JUDGE_MIN_COVERAGE asks for %g. Run again, "
-        "which asks only for what is missing, or grade the logged samples with `culture-tasks rejudge`.",
+        "judged scores are NaN: of the first, %d of %d verdicts were scored, and CULTURE_JUDGE_MIN_COVERAGE asks for %g. "
+        "Run again, which asks only for what is missing, or grade the logged samples with `culture-tasks rejudge`.",
         tally.scored,
         tally.asked,
-        current_session().settings.judge_min_coverage,
+        session.settings.judge_min_coverage,
     )

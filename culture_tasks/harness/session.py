@@ -18,11 +18,13 @@ class Session:
 
     Attributes:
         settings: What the user chose.
+        said_why_nan: Whether the log has explained scores that are NaN.
     """
 
     def __init__(self, settings: Settings) -> None:
         """Starts an evaluation with these settings."""
         self.settings = settings
+        self.said_why_nan = False
         self._judges: dict[str, Judge] = {}
 
     def judge(self, paper_model: str) -> Judge:

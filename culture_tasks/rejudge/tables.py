@@ -55,27 +55,32 @@ def group_values(
 ) -> dict[str, Any]:
     """Returns a group's entry with the judged metrics worked out again.
 
-    A value is the mean over the group's tasks, each weighing the same. The standard error is that of a mean of independent means, the root of the summed squares over their number.
-
     Args:
         members: The new entries of its tasks.
         old: The group's old entry.
         metrics: The judged metrics of its tasks.
     """
     metrics = list(metrics)
-    reported = {_metric_of(key) for key in old}
     names = {metric["metric"] for metric in metrics}
+    reported = {_metric_of(key) for key in old}
+    present = dict.fromkeys(_metric_of(key) for member in members for key in member)
     new = without_metrics(old, metrics)
-    bases = [name for name in dict.fromkeys(_metric_of(key) for member in members for key in member) if name in names]
-    for name in bases:
-        key = f"{name},{_FILTER}"
-        if all(key in member for member in members) and (name in reported or _renamed(name) in reported):
-            new[key] = sum(member[key] for member in members) / len(members)
-            errors = [member.get(f"{name}_stderr,{_FILTER}") for member in members]
-            known = [error for error in errors if isinstance(error, float)]
-            complete = len(known) == len(members)
-            new[f"{name}_stderr,{_FILTER}"] = math.hypot(*known) / len(members) if complete else "N/A"
+    for name in present:
+        wanted = name in names and (name in reported or _renamed(name) in reported)
+        if wanted and all(f"{name},{_FILTER}" in member for member in members):
+            new |= _mean_over_tasks(name, members)
     return new
+
+
+def _mean_over_tasks(name: str, members: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns a group's value, each task weighing the same, and the standard error of a mean of independent means."""
+    key, stderr = f"{name},{_FILTER}", f"{name}_stderr,{_FILTER}"
+    errors = [member[stderr] for member in members if isinstance(member.get(stderr), float)]
+    complete = len(errors) == len(members)
+    return {
+        key: sum(member[key] for member in members) / len(members),
+        stderr: math.hypot(*errors) / len(members) if complete else "N/A",
+    }
 
 
 def _renamed(name: str) -> str:
