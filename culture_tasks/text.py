@@ -22,25 +22,23 @@ def without_reasoning(text: str) -> str:
     """Cuts reasoning blocks (``<think>…</think>`` and its like) out of a reply, in linear time.
 
     A block that never closes runs to the end, if it begins the reply; after other text its tag is a quotation and
-    nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. A closing tag with no opening
-    one before it ends a block that the chat template had opened, so what stands before it is cut too.
+    nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. Blocks don't nest: an opening
+    tag inside of one is a quotation too. A closing tag with no opening one before it ends a block that the chat
+    template had opened, so what stands before it is cut too.
     """
     if "<" not in text:
         return text
     kept: list[str] = []
-    position, depth, opened = 0, 0, 0
+    position, opened = 0, -1
     for tag in _REASONING_TAG.finditer(text):
-        if tag.group(1):
-            if depth == 0:
+        if opened < 0 and not tag.group(1):
+            kept.append(text[position : tag.start()])
+            opened = tag.start()
+        elif tag.group(1):
+            if opened < 0:
                 kept.clear()
-            depth = max(0, depth - 1)
-        else:
-            if depth == 0:
-                kept.append(text[position : tag.start()])
-                opened = tag.start()
-            depth += 1
-        position = tag.end()
-    if depth == 0:
+            position, opened = tag.end(), -1
+    if opened < 0:
         kept.append(text[position:])
     elif any(part.strip() for part in kept):
         kept.append(text[opened:])

@@ -1,0 +1,175 @@
+"""Pure functions over text in any script."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from culture_tasks.text import best_token_f1, storable, token_f1, tokens, without_reasoning
+
+ANY = st.text(st.characters())  # lone surrogates and NUL too
+TAGGED = st.lists(
+    st.sampled_from(["<think>", "</think>", "<THINKING>", "</thought>", "<reasoning>", "a", " ", "\n", "<", ">", "</"])
+).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        ("naan", "naan"),
+        ("", ""),
+        ("<think>x</think>naan", "naan"),
+        ("<think>\nx\n</think>\n\nnaan", "\n\nnaan"),
+        ("a <think>x</think> b", "a  b"),
+        ("<think>x</think>a<think>y</think>b", "ab"),
+        ("<think>x<think>y</think>z</think>naan", "naan"),
+        ("<think>never ends", ""),
+        ("\n<think>never ends", "\n"),
+        ("naan <think>never ends", "naan <think>never ends"),
+        ("<think>x</think>naan <think>never ends", "naan <think>never ends"),
+        ("<think>I was told to use <think> here</think>naan", "naan"),
+        ("opened by the template</think>naan", "naan"),
+        ("a</think>b</think>naan", "naan"),
+        ("<Thinking>x</THINKING>naan", "naan"),
+        ("<thought>x</thought><reasoning>y</reasoning>naan", "naan"),
+        ("<thinkable>naan</thinkable>", "<thinkable>naan</thinkable>"),
+        ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
+        ("I think </i> naan", "I think </i> naan"),
+        ("思考<think>想</think>烤饼", "思考烤饼"),
+    ],
+)
+def test_reasoning_is_cut_out(reply, kept):
+    assert without_reasoning(reply) == kept
+
+
+@given(st.text(st.characters(exclude_characters="<>")))
+def test_a_reply_without_tags_stays_as_it_is(text):
+    assert without_reasoning(text) == text
+    assert without_reasoning(f"<think>{text}</think>{text}") == text
+
+
+@given(TAGGED)
+def test_what_is_kept_is_part_of_the_reply_in_its_order(text):
+    rest = iter(text)
+    assert all(mark in rest for mark in without_reasoning(text))
+
+
+@given(st.lists(st.sampled_from(["<think>x</think>", "<thought>y</reasoning>", "a", " b ", "<"])).map("".join))
+def test_cutting_twice_cuts_no_more_where_blocks_are_whole(text):
+    once = without_reasoning(text)
+    assert without_reasoning(once) == once
+
+
+def test_long_replies_take_linear_time():
+    """A quadratic cut would take hours here, and the time limit of the suite would end it."""
+    for piece in ("<think>", "</think>", "<think>x</think>y", "<", "<think", "a<think>b</think"):
+        without_reasoning(piece * 300_000)
+
+
+@given(ANY)
+def test_what_is_storable_can_be_encoded_stored_and_read_back(text):
+    clean = storable(text)
+    assert clean.encode("utf-8").decode("utf-8") == clean
+    assert json.loads(json.dumps(clean, ensure_ascii=False).encode("utf-8")) == clean
+    assert "\x00" not in clean
+    assert storable(clean) == clean
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\x00")))
+def test_a_clean_text_stays_as_it_is(text):
+    assert storable(text) == text
+
+
+def test_what_is_storable_goes_through_a_database():
+    nasty = "a\x00b\ud800c\udfffd😀\ufeff\u2028"
+    with sqlite3.connect(":memory:") as database:
+        assert database.execute("select ?", (storable(nasty),)).fetchone() == (storable(nasty),)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("a\x00b", "a\ufffdb"),
+        ("a\ud800b", "a\ufffdb"),
+        ("\udc00", "\ufffd"),
+        ("b\ud800", "b\ufffd"),
+        ("\ud83d\ude00", "😀"),
+        ("\ud83d\ude00\ud83d", "😀\ufffd"),
+        ("\ufeffa\ud800", "\ufeffa\ufffd"),
+    ],
+)
+def test_halves_of_characters_are_joined_or_replaced(text, clean):
+    assert storable(text) == clean
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Naan, please!", ["the", "naan", "please"]),
+        ("3.5 kg", ["3", "5", "kg"]),
+        ("snake_case", ["snake", "case"]),
+        ("饺子和tea", ["饺", "子", "和", "tea"]),
+        ("これはナンです。", list("これはナンです")),
+        ("ﾅﾝ", ["ナ", "ン"]),
+        ("佐々木", ["佐", "々", "木"]),
+        ("ＮＡＡＮ１２", ["naan12"]),
+        ("كَبْسَة", ["كبسة"]),
+        ("كبـــسة", ["كبسة"]),
+        ("हिन्दी में रोटी", ["हिन्दी", "में", "रोटी"]),
+        ("क़लम", tokens("क\u093cलम")),
+        ("ขนม", ["ข", "น", "ม"]),
+        ("한국어 김치", ["한국어", "김치"]),
+        ("çay Straße", ["çay", "strasse"]),
+        ("Ngũgĩ wa Thiong'o", ["ngũgĩ", "wa", "thiong", "o"]),
+        ("naan😀roti", ["naan", "roti"]),
+        ("?!…", []),
+        ("", []),
+    ],
+)
+def test_tokens_of_many_scripts(text, expected):
+    assert tokens(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("é", "e\u0301"), ("\u0390", "\u03aa\u0301"), ("ﬁ", "FI"), ("ﷲ", "الله"), ("가", "\u1100\u1161"), ("Å", "\u212b")],
+)
+def test_two_spellings_of_one_character_are_the_same_token(one, other):
+    assert tokens(one) == tokens(other) != []
+
+
+@given(st.text())
+def test_tokens_do_not_depend_on_the_unicode_form(text):
+    assert tokens(unicodedata.normalize("NFC", text)) == tokens(unicodedata.normalize("NFD", text))
+
+
+@given(ANY)
+def test_no_token_is_empty_or_holds_a_space(text):
+    assert all(token and not any(mark.isspace() for mark in token) for token in tokens(text))
+
+
+def test_token_f1_by_hand():
+    # tokens a b c and b c c d: overlap b, c = 2; F1 = 2 * 2 / (3 + 4) = 4/7
+    assert token_f1("a b c", "B, c c D!") == pytest.approx(4 / 7)
+    # order doesn't matter; two of two and two of two: 1
+    assert token_f1("roti naan", "naan roti") == 1.0
+    # 烤饼 and 烤肉 share one of two tokens each: 2 * 1 / 4 = 0.5
+    assert token_f1("烤饼", "烤肉") == 0.5
+    assert token_f1("naan", "roti") == token_f1("", "") == token_f1("?", "?") == token_f1("naan", "") == 0.0
+
+
+@given(st.text(), st.text())
+def test_token_f1_is_symmetric_and_between_0_and_1(one, other):
+    assert token_f1(one, other) == token_f1(other, one)
+    assert 0.0 <= token_f1(one, other) <= 1.0
+
+
+def test_the_best_reference_counts():
+    assert best_token_f1("naan", ["roti", "naan", "flat naan"]) == 1.0
+    assert best_token_f1("naan", []) == 0.0
