@@ -23,6 +23,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     TOPICS,
     Setting,
 )
+from culture_tasks.harness.filters import responses_of
 from culture_tasks.harness.judged import JudgedDocument, Subject
 from culture_tasks.harness.metric_lists import Metric, judged_metrics, judged_results
 from culture_tasks.harness.plain_metrics import plain_metrics, plain_results
@@ -57,11 +58,39 @@ class Answer(NamedTuple):
 
     Attributes:
         text: What the model says after the insertions.
-        base: What it says without them, where it says so.
+        base: What it says without them.
     """
 
     text: str
-    base: str | None
+    base: str
+
+
+class Pairs:
+    """Response filter that makes every response a pair: answer, answer without insertions.
+
+    A response that is one text is both. The pairs of all runs stand in one flat list of texts, since lmms-eval strips
+    each element of it before ``process_results``.
+    """
+
+    def __init__(self, **_: object) -> None:
+        """Takes no arguments; the harnesses pass none or a few of their own."""
+
+    def apply(self, resps: Iterable[Sequence[Any]], docs: Any) -> list[list[str]]:  # noqa: ARG002
+        """Returns the pairs of each document's runs.
+
+        Raises:
+            ValueError: If a response is a list of another length than two.
+        """
+        return [[text for run in runs for text in _answer(run)] for runs in resps]
+
+
+def _answer(run: Any) -> Answer:
+    if isinstance(run, (list, tuple)):
+        if len(run) != 2:
+            raise ValueError(f"crosscult: a response is a list of {len(run)}; needed is [answer, base answer]")
+        return Answer(str(run[0]), str(run[1]))
+    text = "" if run is None else str(run)
+    return Answer(text, text)
 
 
 def metrics(setting: Setting) -> list[Metric]:
@@ -82,32 +111,17 @@ def results(doc: CrossCultDoc, responses: Sequence[Any]) -> dict[str, Any]:
 
 
 def answers_of(responses: Sequence[Any]) -> list[Answer]:
-    """Returns the answers to one document, one a run; None becomes an empty text.
+    """Returns the answers to one document, one a run.
 
     Args:
-        responses: What the harness passes: a list that holds the list of all runs.
-
-    Raises:
-        ValueError: If a response is a list of another length than two.
+        responses: What :class:`Pairs` made of them, as the harness passes it on: with or without a list around it.
     """
-    runs = responses[0] if len(responses) == 1 and isinstance(responses[0], (list, tuple)) else responses
-    return [_answer(run) for run in runs]
-
-
-def _answer(run: Any) -> Answer:
-    if not isinstance(run, (list, tuple)):
-        return Answer("" if run is None else str(run), None)
-    if len(run) != 2:
-        raise ValueError(
-            f"crosscult: a response is a list of {len(run)}; needed is [answer, answer without insertions]"
-        )
-    return Answer(str(run[0]), str(run[1]))
+    flat = responses_of(responses)
+    return [Answer(text, base) for text, base in zip(flat[0::2], flat[1::2], strict=True)]
 
 
 def _reference(doc: CrossCultDoc, answer: Answer) -> str:
-    if doc["role"] not in LOCALITY_ROLES:
-        return doc["reference"]
-    return answer.text if answer.base is None else answer.base
+    return answer.base if doc["role"] in LOCALITY_ROLES else doc["reference"]
 
 
 def _cleaned(text: str) -> str:

@@ -1,0 +1,123 @@
+from pathlib import Path
+
+import pytest
+from support.crosscult_cases import rows, write_folder
+
+from culture_tasks.harness import crosscult
+from culture_tasks.harness.crosscult_data import open_release
+from culture_tasks.harness.loading import LOADERS, load_for_evaluation
+from culture_tasks.harness.plain_metrics import mean_of_values, stderr_of_values
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+    return write_folder(tmp_path, rows())
+
+
+@pytest.fixture
+def doc(folder):
+    return load_for_evaluation("crosscult_single_reliability")[0]
+
+
+@pytest.fixture
+def locality(folder):
+    return load_for_evaluation("crosscult_single_cross_scenario_locality")[0]
+
+
+@pytest.mark.parametrize(
+    ("runs", "answers"),
+    [
+        (["a"], [("a", "a")]),
+        (["a", "b"], [("a", "a"), ("b", "b")]),
+        ([["a", "b"]], [("a", "b")]),
+        ([["a", "b"], ["c", "d"]], [("a", "b"), ("c", "d")]),
+        ([None], [("", "")]),
+    ],
+)
+def test_every_response_becomes_an_answer_and_a_base_answer(runs, answers):
+    filtered = crosscult.Pairs().apply([runs], docs=None)[0]
+    assert crosscult.answers_of([filtered]) == answers  # lm-eval
+    assert crosscult.answers_of([text.strip() for text in filtered]) == answers  # lmms-eval
+
+
+def test_a_response_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match="a list of 3; needed is"):
+        crosscult.Pairs().apply([[["a", "b", "c"]]], docs=None)
+
+
+def results(doc, *runs):
+    return crosscult.results(doc, crosscult.Pairs().apply([list(runs)], docs=None))
+
+
+def test_an_answer_is_scored_against_the_reference(doc):
+    records = results(doc, doc["reference"])
+    assert records["rouge_l"] == 100.0
+    assert records["judge_score_lexical"]["score"] == 10.0
+    assert results(doc, "zzz")["rouge_l"] == 0.0
+
+
+def test_reasoning_is_not_scored(doc):
+    assert results(doc, f"<think>hm</think> {doc['reference']}")["rouge_l"] == 100.0
+
+
+def test_an_ordinary_model_changes_nothing_in_locality(locality):
+    records = results(locality, "whatever it says")
+    assert records["rouge_l"] == 100.0
+    assert records["judge_score_lexical"]["references"] == ["whatever it says"]
+
+
+def test_an_empty_answer_that_stays_empty_is_preserved(locality):
+    assert results(locality, "")["rouge_l"] == 100.0
+
+
+def test_a_model_that_inserts_is_compared_with_itself_before(locality):
+    records = results(locality, ["a b c d", "a b x y"])
+    assert records["rouge_l"] == pytest.approx(50.0)  # L = 2 of 4 and 4 tokens
+    record = records["judge_score_lexical"]
+    assert record["references"] == ["a b x y"]
+    assert record["runs"][0]["prediction"] == "a b c d"
+
+
+def test_a_record_holds_all_that_other_tables_and_a_regrading_need(doc):
+    record = dict(results(doc, "x")["judge_score_lexical"])
+    for name in ("id", "case_id", "role", "scenario", "topic", "partition", "order", "step", "data", "draw"):
+        assert record[name] == doc[name]
+    assert record["after"] == 1
+    assert record["rouge_l"] == 0.0
+    assert record["judge_language"] == "Chinese"
+    assert record["question"] == doc["question"]
+    assert record["judge"]["rubric"] == "crosscult"
+
+
+@pytest.mark.parametrize("name", [name for name in LOADERS if name.startswith("crosscult")])
+def test_every_document_has_every_metric_of_its_task(folder, name):
+    data = load_for_evaluation(name)
+    listed = {metric["metric"] for metric in crosscult.metrics(data[0]["setting"])}
+    keys = [results(doc, "x").keys() for doc in data]
+    assert all(each == keys[0] for each in keys)
+    assert keys[0] <= listed
+    assert {"rouge_l", "rouge_l_stderr", "judge_score_lexical", "judge_score_coverage"} <= keys[0]
+
+
+def test_parts_concern_the_documents_that_belong_to_them(doc):
+    records = results(doc, doc["reference"])
+    assert records["rouge_l_social"] == records["rouge_l_zh"] == 100.0
+    assert records["rouge_l_religious"] is None
+    assert records["rouge_l_ar"] is None
+    assert records["judge_score_lexical_religious_stderr"] is None
+
+
+def test_means_leave_out_documents_that_are_not_concerned():
+    assert mean_of_values([100.0, None, 0.0]) == 50.0
+    assert stderr_of_values([100.0, None, 0.0]) == pytest.approx(50.0)  # sd 70.71 over the root of 2
+    assert mean_of_values([None]) != mean_of_values([None])
+    assert stderr_of_values([1.0, None]) != stderr_of_values([1.0, None])
+
+
+def test_the_release_is_read_again_when_its_file_changes(folder):
+    first = open_release(folder)
+    assert open_release(folder) is first
+    write_folder(folder, rows(cases=3))
+    assert len(open_release(folder).release.raw.cases) == 18

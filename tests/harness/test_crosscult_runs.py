@@ -1,0 +1,155 @@
+"""CrossCult in real runs of both harnesses."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+GROUPS = ["crosscult_single", "crosscult_sequential", "crosscult_retention", "crosscult_diagnostic"]
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch, fixture_data):
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+
+
+def run(model, tasks):
+    import lmms_eval.models  # noqa: F401 - loads the plug-in
+    from lmms_eval.evaluator import simple_evaluate
+
+    return simple_evaluate(model=model, tasks=tasks, log_samples=True, bootstrap_iters=0)
+
+
+def value(results, task, metric):
+    return results["results"][task][f"{metric},none"]
+
+
+def samples(results, task):
+    return [sample["judge_score_lexical"] for sample in results["samples"][task]]
+
+
+@pytest.mark.parametrize("kind", ["ChatEcho", "SimpleEcho"])
+def test_an_ordinary_model_gives_the_base_row(kind):
+    import support.lmms_models
+
+    model = getattr(support.lmms_models, kind)()
+    results = run(model, GROUPS)
+    for task in ("crosscult_single_cross_language_locality", "crosscult_sequential_locality"):
+        assert value(results, task, "rouge_l") == 100.0
+        assert value(results, task, "judge_score_lexical") == 10.0
+    roles = ["reliability", "generality", "cross_language_locality", "cross_scenario_locality"]
+    mean = sum(value(results, f"crosscult_single_{role}", "rouge_l") for role in roles) / 4
+    assert math.isclose(value(results, "crosscult_single", "rouge_l"), mean)
+    assert value(results, "crosscult_single", "judge_score_coverage") == 1.0
+    assert len(samples(results, "crosscult_single_reliability")) == 12
+    assert len(samples(results, "crosscult_diagnostic")) == 54
+    assert all(shown.generation["max_new_tokens"] == 64 for shown in model.seen)
+    assert all(len(shown.images) == 1 for shown in model.seen)
+
+
+def test_the_system_prompt_is_the_request_s_language():
+    from support.lmms_models import ChatEcho, SimpleEcho
+
+    chat, simple = ChatEcho(), SimpleEcho()
+    for model in (chat, simple):
+        run(model, ["crosscult_single_cross_language_locality"])
+    system = {shown.messages[0]["content"][0]["text"] for shown in chat.seen}
+    assert system == {
+        "Please answer briefly in one sentence.",
+        "请用一句话简单回答。",
+        "يرجى الإجابة بإيجاز في جملة واحدة.",
+    }
+    assert all([message["role"] for message in shown.messages] == ["system", "user"] for shown in chat.seen)
+    assert [shown.text for shown in simple.seen] == [shown.text for shown in chat.seen]
+
+
+def test_a_backend_s_own_system_message_does_not_make_two():
+    from support.lmms_models import ChatEcho
+
+    model = ChatEcho()
+    run(model, ["crosscult_single_reliability"])
+    messages = model.task_dict["crosscult_single_reliability"]["test"][0]
+    from culture_tasks.harness.lmms_eval.crosscult import messages as build
+
+    conversation = build(messages)
+    conversation.insert(0, {"role": "system", "content": []})
+    assert [message["role"] for message in conversation] == ["system", "user"]
+
+
+def test_a_model_that_inserts_returns_both_answers_for_locality():
+    from support.crosscult_models import Parrot
+
+    results = run(Parrot(), GROUPS[:3])
+    assert value(results, "crosscult_single_reliability", "rouge_l") == 100.0
+    assert value(results, "crosscult_single_cross_language_locality", "rouge_l") == 100.0
+    assert value(results, "crosscult_sequential_reliability", "rouge_l") == 100.0
+    assert value(results, "crosscult_retention", "judge_score_lexical") == 10.0
+    logged = results["samples"]["crosscult_single_cross_language_locality"][0]
+    assert logged["filtered_resps"] == logged["resps"][0]
+
+
+def test_what_leaks_into_locality_is_seen():
+    from support.crosscult_models import Parrot
+
+    results = run(Parrot(leaks=True), GROUPS[:2])
+    for task in ("crosscult_single_cross_language_locality", "crosscult_sequential_locality"):
+        assert value(results, task, "rouge_l") < 30.0
+    record = samples(results, "crosscult_single_cross_scenario_locality")[0]
+    assert record["runs"][0]["prediction"] != record["references"][0]
+
+
+def _logged(folder):
+    found = {}
+    for path in sorted(folder.rglob("*_samples_*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)["judge_score_lexical"]
+            found[record["id"]] = record["runs"][0]["prediction"]
+    return found
+
+
+@pytest.mark.timeout(600)
+def test_two_ranks_say_the_same_as_one(tmp_path):
+    tasks = ["--tasks", "crosscult_single,crosscult_sequential"]
+    common = ["-m", "support.run_lmms_eval", "--model", "echo_chat", *tasks, "--log_samples", "--output_path"]
+    environment = os.environ | {"PYTHONPATH": str(TESTS), "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    for name, start in (("one", [sys.executable]), ("two", torchrun)):
+        subprocess.run([*start, *common, str(tmp_path / name)], env=environment, check=True, capture_output=True)
+    one, two = _logged(tmp_path / "one"), _logged(tmp_path / "two")
+    assert len(one) == 4 * 12 + 9 * 6
+    assert one == two
+
+
+def test_lm_eval_runs_the_diagnostic(tiny_vlm):
+    from lm_eval import simple_evaluate
+    from lm_eval.tasks import TaskManager
+
+    from culture_tasks.catalog import task_folder
+
+    results = simple_evaluate(
+        model="hf-multimodal",
+        model_args={"pretrained": str(tiny_vlm), "device": "cpu", "dtype": "float32"},
+        tasks=["crosscult_diagnostic"],
+        task_manager=TaskManager(include_path=str(task_folder("lm_eval"))),
+        limit=4,
+        bootstrap_iters=0,
+        log_samples=True,
+    )
+    scores = results["results"]["crosscult_diagnostic"]
+    assert scores["judge_score_coverage,none"] == 1.0
+    assert 0.0 <= scores["rouge_l,none"] <= 100.0
+    assert math.isnan(scores["rouge_l_ethical,none"])
+    assert [sample["judge_score_lexical"]["language"] for sample in results["samples"]["crosscult_diagnostic"]] == [
+        "en",
+        "zh",
+        "ar",
+        "en",
+    ]
