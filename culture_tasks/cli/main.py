@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
@@ -40,13 +42,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if rest and not getattr(options, "passes_on", False):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(levelname)s: %(message)s")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback
     try:
-        return int(options.handler(options))
+        status = int(options.handler(options))
+        sys.stdout.flush()
     except CultureTasksError as error:
         print(f"culture-tasks: error: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader, such as `head`, has gone; Python would flush once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    return status
 
 
 if __name__ == "__main__":

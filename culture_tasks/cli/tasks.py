@@ -67,7 +67,9 @@ def _explain_missing_plugin() -> None:
 
 def _failure(point: Any) -> str | None:
     try:
-        point.load()
+        payload = point.load()
+        if callable(payload):  # as lmms-eval does
+            payload()
     except Exception as error:  # noqa: BLE001 - another package's code may raise anything, and that is the finding
         return f"{type(error).__name__}: {error}"
     return None

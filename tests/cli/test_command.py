@@ -1,0 +1,118 @@
+"""The command ``culture-tasks``: arguments, exit statuses, and errors without a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import culture_tasks
+from culture_tasks.cli import main as command
+from culture_tasks.cli.main import main
+from culture_tasks.errors import DataError, SettingsError
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "culture_tasks.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def failing(error):
+    def register(subparsers):
+        def handler(_):
+            raise error
+
+        subparsers.add_parser("fail").set_defaults(handler=handler)
+
+    return type("Module", (), {"register": staticmethod(register)})
+
+
+@pytest.mark.parametrize("error", [DataError("x.json, row 3: broken"), SettingsError("CULTURE_JUDGE: unknown")])
+def test_an_error_of_ours_is_one_line_and_exit_status_1(monkeypatch, capsys, error):
+    monkeypatch.setattr(command, "_COMMANDS", ("fail",))
+    monkeypatch.setattr(command.importlib, "import_module", lambda _: failing(error))
+    assert main(["fail"]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"culture-tasks: error: {error}\n")
+
+
+def test_a_bug_of_ours_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr(command, "_COMMANDS", ("fail",))
+    monkeypatch.setattr(command.importlib, "import_module", lambda _: failing(KeyError("bug")))
+    with pytest.raises(KeyError):
+        main(["fail"])
+
+
+def test_settings_that_are_refused_end_with_1_and_no_traceback():
+    done = run("tasks", env={**os.environ, "CULTURE_TASKS_DATE": "x"})
+    assert done.returncode == 1
+    assert done.stderr == (
+        "culture-tasks: error: settings: unknown environment variable 'CULTURE_TASKS_DATE'. "
+        + done.stderr.partition("'CULTURE_TASKS_DATE'. ")[2]
+    )
+    assert "Did you mean 'CULTURE_TASKS_DATA'?" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["taks"], "invalid choice: 'taks'"),
+        ([], "the following arguments are required: COMMAND"),
+        (["tasks", "--jsn"], "unrecognized arguments: --jsn"),
+        (["include-path"], "the following arguments are required"),
+        (["include-path", "helm"], "invalid choice: 'helm'"),
+    ],
+)
+def test_a_command_line_that_is_wrong_ends_with_2_and_the_usage(capsys, arguments, said):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert err.startswith("usage: culture-tasks")
+    assert said in err
+
+
+def test_the_version_is_the_package_s(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"culture-tasks {culture_tasks.__version__}\n"
+
+
+def test_every_command_is_in_the_help_with_what_it_does():
+    text = command.build_parser().format_help()
+    words = text.partition("COMMAND\n")[2].split()
+    for name, following in zip(command._COMMANDS, [*command._COMMANDS[1:], None], strict=True):
+        start = words.index(name.replace("_", "-"))
+        end = words.index(following.replace("_", "-")) if following else len(words)
+        assert end - start > 2
+
+
+@pytest.mark.parametrize("arguments", [["tasks", "--json"], ["include-path", "lm_eval"]])
+def test_a_reader_that_goes_away_is_no_error(arguments):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "culture_tasks.cli.main", *arguments],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_terminal_without_unicode_gets_the_table_too():
+    done = run("tasks", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,124 @@
+"""``culture-tasks include-path`` and ``culture-tasks lm-eval``, which passes everything on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import lm_eval.__main__
+import pytest
+from lm_eval.tasks import TaskManager
+
+from culture_tasks.catalog import HARNESSES, task_folder
+from culture_tasks.cli import lm_eval as command
+from culture_tasks.cli.main import main
+from culture_tasks.errors import DataError
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_the_include_path_is_one_line_that_names_the_folder_of_task_files(capsys, harness):
+    assert main(["include-path", harness]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert Path(line) == task_folder(harness)
+    assert Path(line).is_absolute()
+    assert list(Path(line).glob("care/care.yaml"))
+
+
+@pytest.fixture
+def passed_on(monkeypatch):
+    """Stands in for lm-eval's command; gives the arguments that it got and the include path of a task manager in it."""
+    seen = {}
+    given = {}
+
+    def record(self, *args, **kwargs):
+        seen["manager"] = (args, kwargs)
+
+    def cli_evaluate():
+        seen["arguments"] = list(sys.argv)
+        TaskManager(**given)
+
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(TaskManager, "__init__", record)
+    monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", cli_evaluate)
+
+    def run(*arguments, **options):
+        given.update(options)
+        assert main(["lm-eval", *arguments]) == 0
+        return seen
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--help"],
+        ["-h"],
+        ["--version"],
+        ["run", "--model", "hf", "--tasks", "care", "--limit", "2", "-v"],
+        ["run", "--model_args=pretrained=x,dtype=float32", "--gen_kwargs", "a=1"],
+        ["ls", "tasks"],
+        ["run", "--", "-x"],
+        ["tasks"],
+    ],
+)
+def test_every_argument_is_passed_on_as_it_is(passed_on, arguments):
+    assert passed_on(*arguments)["arguments"] == ["lm_eval", *arguments]
+
+
+OURS = str(task_folder("lm_eval"))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, [OURS]),
+        ({"include_path": None}, [OURS]),
+        ({"include_path": "mine"}, ["mine", OURS]),
+        ({"include_path": Path("mine")}, [Path("mine"), OURS]),
+        ({"include_path": ["mine", "more"]}, ["mine", "more", OURS]),
+        ({"include_path": []}, [OURS]),
+    ],
+)
+def test_our_folder_stands_beside_the_user_s(passed_on, given, expected):
+    args, kwargs = passed_on("run", **given, metadata={"a": 1})["manager"]
+    assert (args, kwargs) == ((), {"include_path": expected, "metadata": {"a": 1}})
+
+
+def test_a_second_call_adds_the_folder_once(passed_on):
+    passed_on("run")
+    assert passed_on("run")["manager"][1] == {"include_path": [OURS]}
+
+
+def test_an_error_of_ours_inside_lm_eval_is_one_line(passed_on, monkeypatch, capsys):
+    def broken():
+        raise DataError("care/Arabic-test.json: broken")
+
+    monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", broken)
+    assert main(["lm-eval", "run"]) == 1
+    assert capsys.readouterr().err == "culture-tasks: error: care/Arabic-test.json: broken\n"
+
+
+def test_the_real_task_manager_takes_what_it_is_given(tmp_path):
+    (tmp_path / "mine.yaml").write_text("task: task_of_the_user\n")
+    initialize = command._with_our_folder(TaskManager.__init__)
+    manager = TaskManager.__new__(TaskManager)
+    initialize(manager, include_path=str(tmp_path), include_defaults=False)
+    assert {"care", "culturalvqa", "task_of_the_user"} <= set(manager.all_tasks)
+
+
+@pytest.mark.slow
+def test_lm_eval_s_own_list_shows_our_tasks_and_the_user_s(tmp_path):
+    (tmp_path / "mine.yaml").write_text("task: task_of_the_user\noutput_type: generate_until\n")
+    arguments = ["lm-eval", "ls", "tasks", "--include_path", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "culture_tasks.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=True,
+    )
+    for name in ("care_ar", "culturalvqa_fewshot", "task_of_the_user", "arc_easy"):
+        assert name in done.stdout

@@ -1,0 +1,175 @@
+"""``culture-tasks tasks``: every task, and whether its data can be had now."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+
+import datasets
+import pytest
+
+from culture_tasks.availability import availability
+from culture_tasks.catalog import entries
+from culture_tasks.cli import tasks
+from culture_tasks.cli.main import main
+from culture_tasks.data.sources import Source
+from culture_tasks.task_table import HEADER, markdown, rows
+
+ON_THE_HUB = Source("bench", ("test",), "owner/CamelCase-eval", config="arabic")
+BY_REQUEST = Source("asked", ("test",), None)
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def table(capsys):
+    assert main(["tasks"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    return [dict(zip(cells(lines[0]), cells(line), strict=True)) for line in lines[2:] if line.startswith("|")]
+
+
+def test_the_table_has_every_task_and_its_columns(capsys):
+    body = table(capsys)
+    assert list(body[0]) == [*HEADER, "data now"]
+    text = " ".join(row["task"] for row in body)
+    hidden = [name for name in entries() if f"`{name}`" not in text]
+    assert all("_matrix" in text and "_prompt_" in name for name in hidden)
+    assert all(all(row.values()) for row in body)
+
+
+def test_local_data_are_seen(capsys, monkeypatch, fixture_data):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    for row in table(capsys):
+        if row["task"].startswith(("`care", "`culturalvqa")):
+            assert row["data now"] == "local"
+
+
+def test_without_local_data_the_hub_is_where_they_are(capsys):
+    for row in table(capsys):
+        if row["task"].startswith(("`care", "`culturalvqa")):
+            assert row["data now"] == "on the Hub"
+
+
+def test_a_data_folder_that_is_missing_is_said_in_the_table(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "nowhere"))
+    assert all("no such folder" in row["data now"] for row in table(capsys))
+
+
+def test_a_benchmark_folder_without_its_file_is_said_in_its_rows_only(capsys, monkeypatch, tmp_path):
+    (tmp_path / "care").mkdir()
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+    for row in table(capsys):
+        if row["task"].startswith("`care"):
+            assert "holds no Arabic-test.json" in row["data now"]
+        if row["task"].startswith("`culturalvqa"):
+            assert row["data now"] == "on the Hub"
+
+
+def test_as_json_every_name_has_its_own_entry(capsys, monkeypatch, fixture_data):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    assert main(["tasks", "--json"]) == 0
+    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)}
+    assert listed.keys() == entries().keys()
+    assert listed["care"]["members"] == ["care_ar", "care_ja", "care_zh"]
+    assert listed["care_ar"] == {
+        "name": "care_ar",
+        "kind": "task",
+        "benchmark": "care",
+        "modality": "text",
+        "languages": ["ar"],
+        "metric": "care_rating",
+        "about": "question alone, sampled (App. B)",
+        "members": [],
+        "lm_eval": True,
+        "lmms_eval": True,
+        "data_now": "local",
+    }
+
+
+def point(name, value, load):
+    return SimpleNamespace(name=name, value=value, load=load)
+
+
+def ours():
+    return point("culture_tasks", "culture_tasks.harness.lmms_eval.plugin:register", lambda: None)
+
+
+def broken():
+    raise ImportError("no module named 'gone'")
+
+
+@pytest.mark.parametrize("load", [broken, lambda: broken])
+def test_another_plug_in_that_fails_is_named(capsys, monkeypatch, load):
+    points = [point("other", "other.models:register", load), ours(), point("good", "good:models", lambda: list)]
+    monkeypatch.setattr(tasks, "entry_points", lambda group: points)
+    assert main(["tasks"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "The lmms-eval plug-in 'other' (other.models:register) fails to load: ImportError: no module named 'gone'. "
+        "lmms-eval stops loading plug-ins there, so it may not know our tasks. Mend or remove it." in said
+    )
+    assert "'good'" not in said
+    assert "reinstall" not in said
+
+
+def test_a_missing_entry_point_of_ours_is_said(capsys, monkeypatch):
+    monkeypatch.setattr(tasks, "entry_points", lambda group: [])
+    assert main(["tasks"]) == 0
+    assert "lmms-eval doesn't see this package: reinstall it" in capsys.readouterr().out
+
+
+def test_this_installation_s_entry_point_is_there(capsys):
+    assert main(["tasks"]) == 0
+    assert "plug-in" not in capsys.readouterr().out.rpartition("|")[2]
+
+
+def test_what_is_available_is_said_in_a_few_words(tmp_path):
+    assert availability((ON_THE_HUB,), None) == "on the Hub"
+    assert availability((BY_REQUEST,), None) == "not here: put it into asked/ of CULTURE_TASKS_DATA"
+    assert availability((ON_THE_HUB, ON_THE_HUB), None) == "on the Hub"
+    (tmp_path / "asked").mkdir()
+    (tmp_path / "asked" / "test.json").write_text("[]")
+    assert availability((BY_REQUEST,), tmp_path) == "local"
+    assert availability((BY_REQUEST, ON_THE_HUB), tmp_path) == "local and on the Hub"
+
+
+def test_downloaded_data_are_found_where_the_library_puts_them(tmp_path, monkeypatch):
+    """``datasets`` writes names in snake case below the owner, and each configuration apart."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    folder = tmp_path / "owner___camel_case-eval" / "arabic" / "0.0.0" / "abc"
+    folder.mkdir(parents=True)
+    assert availability((ON_THE_HUB,), None) == "on the Hub"
+    (folder / "camel_case-eval-test.arrow").touch()
+    assert availability((ON_THE_HUB,), None) == "downloaded"
+    other = Source("bench", ("test",), "owner/CamelCase-eval", config="chinese")
+    assert availability((other,), None) == "on the Hub"
+
+
+def test_the_folder_of_downloads_is_the_library_s_own(tmp_path, monkeypatch):
+    """The path that this package looks at is the one that a builder of the Hub's data would write to."""
+    from datasets.packaged_modules.json.json import Json
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    builder = Json(cache_dir=str(tmp_path), dataset_name="CulturalVQA", repo_id="mair-lab/CulturalVQA", hash="abc")
+    folder = Path(builder.cache_dir)
+    folder.mkdir(parents=True)
+    (folder / "cultural_vqa-test.arrow").touch()
+    assert availability((Source("culturalvqa", ("test",), "mair-lab/CulturalVQA"),), None) == "downloaded"
+
+
+def test_a_bar_in_a_cell_does_not_end_it():
+    assert markdown(["a", "b"], [["x|y", "z"]]) == "| a | b |\n| --- | --- |\n| x\\|y | z |"
+
+
+def test_the_table_of_the_readme_has_no_column_of_this_machine():
+    assert {len(row) for row in rows()} == {len(HEADER)}
+
+
+def test_listing_tasks_downloads_and_configures_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(datasets, "load_dataset", broken)
+    handlers = list(logging.getLogger("culture_tasks").handlers)
+    assert main(["tasks"]) == 0
+    assert logging.getLogger("culture_tasks").handlers == handlers
