@@ -1,0 +1,104 @@
+"""From records to values: means over what was scored, coverage, standard errors, spread over runs."""
+
+import logging
+import math
+
+import pytest
+
+from culture_tasks.harness import aggregation
+from culture_tasks.harness.session import start_session
+from culture_tasks.settings import Settings
+
+
+def scored(score):
+    return {"outcomes": {"scored": 1}, "score": score}
+
+
+FAILED = {"outcomes": {"failed": 1}}
+REFUSED = {"outcomes": {"refused": 1}}
+
+
+@pytest.fixture
+def min_coverage():
+    def set_to(value):
+        start_session(Settings(judge="lexical", judge_min_coverage=value))
+
+    set_to(0.95)
+    return set_to
+
+
+def test_a_failed_verdict_is_left_out_of_the_mean_and_never_a_zero(min_coverage):
+    min_coverage(0.5)
+    # (1 + 0 + 1) / 3, not / 4
+    assert aggregation.mean_of_scored([scored(1), scored(0), FAILED, scored(1)]) == pytest.approx(2 / 3)
+
+
+def test_documents_that_a_metric_does_not_concern_are_no_part_of_it(min_coverage):
+    assert aggregation.mean_of_scored([None, scored(4), None, scored(8)]) == 6
+    assert aggregation.coverage([None, scored(4)]) == 1
+
+
+def test_a_mean_with_too_little_coverage_is_nan_and_the_log_says_once_what_to_do(min_coverage, caplog):
+    records = [scored(1)] * 18 + [FAILED] * 2  # 18 / 20 = 0.9 < 0.95
+    with caplog.at_level(logging.WARNING):
+        assert math.isnan(aggregation.mean_of_scored(records))
+        assert math.isnan(aggregation.mean_of_scored(records))
+    assert math.isnan(aggregation.stderr_of_scored(records))
+    [message] = [record.getMessage() for record in caplog.records]
+    assert "18 of 20" in message
+    assert "rejudge" in message
+    min_coverage(0.9)
+    assert aggregation.mean_of_scored(records) == 1
+
+
+def test_coverage_exactly_at_the_bound_is_enough(min_coverage):
+    assert aggregation.mean_of_scored([scored(1)] * 19 + [FAILED]) == 1  # 19 / 20 = 0.95
+
+
+def test_coverage_and_counts():
+    records = [scored(1), FAILED, REFUSED, REFUSED]
+    assert aggregation.coverage(records) == 0.25
+    assert aggregation.coverage_stderr(records) == pytest.approx(math.sqrt(0.25 * 0.75 / 4))
+    assert aggregation.outcome_count(records, "refused") == 2
+    assert aggregation.outcome_count(records, "unparsable") == 0
+
+
+def test_standard_error_is_the_sample_deviation_over_the_root_of_n(min_coverage):
+    # scores 1, 2, 3: sample variance 1, so 1 / sqrt(3)
+    assert aggregation.stderr_of_scored([scored(1), scored(2), scored(3)]) == pytest.approx(1 / math.sqrt(3))
+
+
+@pytest.mark.parametrize("records", [[], [None], [FAILED]])
+def test_without_any_score_the_mean_is_nan(min_coverage, records):
+    min_coverage(0.0)
+    assert math.isnan(aggregation.mean_of_scored(records))
+    assert math.isnan(aggregation.stderr_of_scored(records))
+
+
+def test_without_any_verdict_coverage_is_nan():
+    assert math.isnan(aggregation.coverage([]))
+    assert math.isnan(aggregation.coverage_stderr([None]))
+
+
+def test_one_document_has_no_standard_error(min_coverage):
+    assert math.isnan(aggregation.stderr_of_scored([scored(1)]))
+
+
+def run_scores(*scores):
+    return {"outcomes": {"scored": len(scores)}, "run_scores": list(scores)}
+
+
+def test_spread_is_the_deviation_of_the_run_means():
+    # run means 2, 3, 7 over two documents; their mean 4, squares 4 + 1 + 9 = 14, / 2 = 7
+    records = [run_scores(1, 2, 9), run_scores(3, 4, 5)]
+    assert aggregation.spread_over_runs(records) == pytest.approx(math.sqrt(7))
+
+
+def test_a_failed_run_of_a_document_is_left_out_of_that_run():
+    # run 1: (1 + 3) / 2 = 2, run 2: 4 alone; deviation of 2 and 4 is sqrt(2)
+    assert aggregation.spread_over_runs([run_scores(1, None), run_scores(3, 4)]) == pytest.approx(math.sqrt(2))
+
+
+@pytest.mark.parametrize("records", [[], [scored(1)], [run_scores(1)], [run_scores(1, None)]])
+def test_fewer_than_two_runs_have_no_spread(records):
+    assert math.isnan(aggregation.spread_over_runs(records))

@@ -1,0 +1,92 @@
+"""Records that complete themselves when they are first read."""
+
+import copy
+import json
+import pickle
+import threading
+
+import pytest
+
+from culture_tasks.harness.records import CompleteRecord, PendingRecord
+
+
+def pending(calls=None):
+    def finish():
+        if calls is not None:
+            calls.append(1)
+        return {"score": 1.0, "runs": [{"rating": 2}]}
+
+    return PendingRecord({"id": "a"}, finish)
+
+
+READS = {
+    "getitem": lambda record: record["score"],
+    "get": lambda record: record.get("score"),
+    "contains": lambda record: "score" in record,
+    "iter": lambda record: list(record),
+    "len": len,
+    "keys": lambda record: list(record.keys()),
+    "values": lambda record: list(record.values()),
+    "items": lambda record: list(record.items()),
+    "copy": lambda record: record.copy(),
+    "equal": lambda record: record == {},
+    "repr": repr,
+    "json": json.dumps,
+    "pickle": pickle.dumps,
+    "deepcopy": copy.deepcopy,
+    "dict": lambda record: dict(record.items()),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_any_reading_completes_a_record(read):
+    record = pending()
+    read(record)
+    assert type(record) is CompleteRecord
+    assert record == {"id": "a", "score": 1.0, "runs": [{"rating": 2}]}
+
+
+def test_nothing_is_asked_before_it_is_read():
+    calls = []
+    record = pending(calls)
+    assert calls == []
+    assert isinstance(record, dict)
+    record["id"]
+    record["score"]
+    assert calls == [1]
+
+
+def test_json_of_an_unread_record_is_complete():
+    assert json.loads(json.dumps({"lave": pending()})) == {"lave": {"id": "a", "score": 1.0, "runs": [{"rating": 2}]}}
+
+
+@pytest.mark.parametrize("complete_before", [True, False])
+def test_a_record_travels_as_a_plain_dictionary(complete_before):
+    record = pending()
+    if complete_before:
+        record["id"]
+    travelled = pickle.loads(pickle.dumps([record]))[0]
+    assert type(travelled) is dict
+    assert travelled["score"] == 1.0
+
+
+def test_two_readers_at_once_get_the_same():
+    barrier = threading.Barrier(2)
+
+    def finish():
+        barrier.wait(timeout=10)
+        return {"score": 1.0}
+
+    record = PendingRecord({"id": "a"}, finish)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(dict.get(record.complete(), "score"))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=20)
+    assert found == [1.0, 1.0]
+
+
+def test_an_empty_record_is_refused():
+    with pytest.raises(ValueError, match="at least one"):
+        PendingRecord({}, dict)

@@ -1,0 +1,50 @@
+"""A judge whose verdicts a test writes down."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from culture_tasks.judges.base import Judge
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
+
+
+class _Ticket:
+    def __init__(self, future):
+        self._future = future
+
+    def verdict(self) -> Verdict:
+        return self._future.result(timeout=60)
+
+
+class ScriptedJudge(Judge):
+    """Gives the verdict that a function gives, from threads of its own, and remembers what it was asked."""
+
+    def __init__(self, script: Callable[[JudgeItem], Verdict], model: str = "scripted") -> None:
+        self.script = script
+        self.model = model
+        self.asked: list[tuple[str, JudgeItem]] = []
+        self.checked = 0
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(8)
+
+    def identity(self, rubric):
+        return JudgeIdentity("openai", self.model, "http://judge.test/v1", rubric.name, rubric.user, "0" * 64, {})
+
+    def submit(self, rubric, item):
+        with self._lock:
+            self.asked.append((rubric.name, item))
+        return _Ticket(self._pool.submit(self.script, item))
+
+    def check(self, expected):
+        self.checked += len(list(expected))
+
+    def close(self):
+        self._pool.shutdown()
+
+
+def install(monkeypatch, judge: Judge) -> Judge:
+    """Makes a judge the one that every session uses."""
+    monkeypatch.setattr("culture_tasks.harness.session.shared_judge", lambda settings, model: judge)
+    return judge
