@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import aiohttp
-
 from culture_tasks.judges.endpoint import EndpointJudge
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
+
 from culture_tasks.settings import Settings
 
 _SERVER = Path(__file__).with_name("judge_server.py")
@@ -61,7 +61,15 @@ class Row(NamedTuple):
         ideal = self.requests * self.latency / self.in_flight
         share = f"{ideal / self.timing.seconds:.1%}" if self.latency else "-"
         cpu = f"{1000 * self.timing.cpu / self.requests:.3f}"
-        return self.name, str(self.in_flight), str(self.requests), f"{self.timing.seconds:.2f}", f"{rate:.0f}", share, cpu
+        return (
+            self.name,
+            str(self.in_flight),
+            str(self.requests),
+            f"{self.timing.seconds:.2f}",
+            f"{rate:.0f}",
+            share,
+            cpu,
+        )
 
 
 _HEADER = ("way", "in flight", "requests", "seconds", "requests/s", "share of the ideal", "CPU ms/request")
@@ -186,7 +194,9 @@ def memory(count: int) -> None:
         timing = timed(lambda: grade(judge, items(count)))
         judge.close()
     grown = peak_memory() - before
-    print(f"\n{count:,} verdicts asked and answered in {timing.seconds:.0f} s: {grown:.0f} MB more at the peak, items included")
+    print(
+        f"\n{count:,} verdicts asked and answered in {timing.seconds:.0f} s: {grown:.0f} MB more at the peak, items included"
+    )
 
 
 def speeds(options: argparse.Namespace) -> Iterator[Row]:
@@ -243,7 +253,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=10_000, help="requests (N)")
     parser.add_argument("--rounds", type=int, default=250, help="at most so many requests for each in flight")
     parser.add_argument("--in-flight", type=int, nargs="+", default=[4, 64, 256, 1000], help="requests in flight (C)")
-    parser.add_argument("--documents", type=int, default=512, help="documents for the harnesses' own ways; 0 skips them")
+    parser.add_argument(
+        "--documents", type=int, default=512, help="documents for the harnesses' own ways; 0 skips them"
+    )
     parser.add_argument("--memory", type=int, default=100_000, help="verdicts for the memory test; 0 skips it")
     parser.add_argument("--only-memory", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

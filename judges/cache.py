@@ -12,8 +12,9 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.verdicts import Usage
@@ -25,6 +26,7 @@ SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x43554C54
 _SECONDS_TO_LOCK = 30.0
 _KEYS_A_QUERY = 500
+_PAGE_CACHE_KILOBYTES = 65_536
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS completions (
     key BLOB NOT NULL PRIMARY KEY,
@@ -45,6 +47,7 @@ CREATE INDEX IF NOT EXISTS completions_subject ON completions (subject);
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
 """
+_INSERT = f"INSERT OR IGNORE INTO completions VALUES ({','.join('?' * 13)})"  # noqa: S608  # question marks
 _COLUMNS = "key, text, finish_reason, reply_model, prompt_tokens, completion_tokens, sampling"
 
 
@@ -90,38 +93,38 @@ class VerdictCache:
         for start in range(0, len(keys), _KEYS_A_QUERY):
             some = keys[start : start + _KEYS_A_QUERY]
             places = ",".join("?" * len(some))
-            query = f"SELECT {_COLUMNS} FROM completions WHERE key IN ({places})"  # noqa: S608
-            rows = self._guarded(lambda query=query, some=some: self._database.execute(query, some).fetchall(), [])
-            found.update((row[0], _completion(row)) for row in rows)
+            query = f"SELECT {_COLUMNS} FROM completions WHERE key IN ({places})"  # noqa: S608  # question marks
+            found.update((row[0], _completion(row)) for row in self._read(query, some))
         return found
 
     def put_many(self, rows: Sequence[Row]) -> None:
         """Stores completions, in one transaction; those that are there already stay as they are."""
         if self._writable:
             values = [row.values() for row in rows]
-            self._guarded(lambda: self._insert(values), None)
+            self._guarded(partial(self._insert, values), None)
 
     def first_of(self, subject: bytes) -> Completion | None:
         """Reads any completion about this subject (see :func:`~culture_tasks.judges.completions.subject_key`)."""
-        query = f"SELECT {_COLUMNS} FROM completions WHERE subject = ? LIMIT 1"  # noqa: S608
-        row = self._guarded(lambda: self._database.execute(query, (subject,)).fetchone(), None)
-        return None if row is None else _completion(row)
+        query = f"SELECT {_COLUMNS} FROM completions WHERE subject = ? LIMIT 1"  # noqa: S608  # our own columns
+        return next((_completion(row) for row in self._read(query, [subject])), None)
 
     def holds_all(self, subjects: Iterable[bytes]) -> bool:
         """Whether there is a completion about each of these subjects."""
-        query = "SELECT 1 FROM completions WHERE subject = ? LIMIT 1"
-        return all(
-            self._guarded(lambda subject=subject: self._database.execute(query, (subject,)).fetchone(), None)
-            for subject in subjects
-        )
+        return all(self._read("SELECT 1 FROM completions WHERE subject = ? LIMIT 1", [each]) for each in subjects)
 
     def close(self) -> None:
         """Closes the file."""
         self._database.close()
 
+    def _read(self, query: str, values: Sequence[bytes]) -> list[Any]:
+        return self._guarded(partial(self._select, query, values), [])
+
+    def _select(self, query: str, values: Sequence[bytes]) -> list[Any]:
+        return self._database.execute(query, values).fetchall()
+
     def _insert(self, values: Sequence[tuple[object, ...]]) -> None:
         with self._database:
-            self._database.executemany(f"INSERT OR IGNORE INTO completions VALUES ({','.join('?' * 13)})", values)
+            self._database.executemany(_INSERT, values)
 
     def _guarded(self, work: Callable[[], T], otherwise: T) -> T:
         """Does work on the file; a damaged file is set aside and the work done once more."""
@@ -190,6 +193,7 @@ def _connected(name: str) -> sqlite3.Connection:
     try:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if version > SCHEMA_VERSION:
             raise sqlite3.OperationalError("written by a newer version of culture-tasks")

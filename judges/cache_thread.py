@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from culture_tasks.judges.cache import Row, VerdictCache
+from culture_tasks.judges.completions import Completion
 
 T = TypeVar("T")
 
@@ -43,6 +44,10 @@ class CacheThread:
     def put(self, row: Row) -> None:
         """Stores a completion soon."""
         self._queue.put(row)
+
+    def get_many(self, keys: Sequence[bytes]) -> Future[dict[bytes, Completion]]:
+        """Reads the completions of these keys, as far as they are there."""
+        return self.call(lambda cache: cache.get_many(keys))
 
     def call(self, function: Callable[[VerdictCache], T]) -> Future[T]:
         """Has the thread call a function with the cache."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from culture_tasks.judges.rubrics import Message
@@ -60,7 +60,7 @@ class Completion:
     text: str
     finish_reason: str | None = None
     model: str | None = None
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     sampling: Mapping[str, Any] | None = None
 
 

@@ -10,12 +10,13 @@ from culture_tasks.judges.addresses import address_of
 from culture_tasks.judges.base import Judge
 from culture_tasks.judges.checking import check_endpoint
 from culture_tasks.judges.connections import Connection, connect, disconnect
-from culture_tasks.judges.jobs import VerdictJob, JudgedBy
+from culture_tasks.judges.jobs import JudgedBy, VerdictJob
 from culture_tasks.judges.progress import Progress
 from culture_tasks.judges.retries import RetryRule
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
+
 from culture_tasks.settings import Settings
 
 _PERSISTENT = RetryRule()

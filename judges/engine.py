@@ -124,7 +124,7 @@ class Engine:
         """Sends each job its way: to follow an identical one, to an answer from the cache, or to the workers."""
         while leaders := [job for job in jobs if self._leads(job)]:
             keys = [job.request.key for job in leaders]
-            found = await asyncio.wrap_future(self._cache.call(lambda cache, keys=keys: cache.get_many(keys)))
+            found = await asyncio.wrap_future(self._cache.get_many(keys))
             self._ready.extend(job for job in leaders if job.request.key not in found)
             hits = [job for job in leaders if job.request.key in found]
             jobs = [rest for job in hits for rest in self._settle(job, Answer(found[job.request.key], cached=True))]

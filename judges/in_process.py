@@ -17,6 +17,7 @@ from culture_tasks.judges.progress import Progress
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
+
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable
 
@@ -49,7 +50,9 @@ class InProcessJudge(Judge):
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric."""
         digest = self._by.prompt_sha256(rubric)
-        return JudgeIdentity("lm_eval", self._by.model, self._by.endpoint, rubric.name, rubric.user, digest, rubric.sampling)
+        return JudgeIdentity(
+            "lm_eval", self._by.model, self._by.endpoint, rubric.name, rubric.user, digest, rubric.sampling
+        )
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
         """Notes an item to be graded; nothing happens before a verdict is waited for."""
@@ -148,8 +151,7 @@ class _Round:
 
     def read_cache(self) -> None:
         """Answers what the cache holds."""
-        keys = list(self._open)
-        for key, completion in self._cache.call(lambda cache: cache.get_many(keys)).result().items():
+        for key, completion in self._cache.get_many(list(self._open)).result().items():
             self._settle(key, Answer(completion, cached=True))
 
     def missing_by_sampling(self) -> list[list[VerdictJob]]:

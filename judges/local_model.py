@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.errors import JudgeUnreachableError, nearest
 from culture_tasks.judges.rubrics import Message
+
+from culture_tasks.errors import JudgeUnreachableError, nearest
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,9 @@ def check_model(backend: str, arguments: str) -> None:
         )
     path = _parsed(arguments).get("pretrained")
     if isinstance(path, str) and path.startswith(("/", "./", "../", "~")) and not Path(path).expanduser().exists():
-        raise JudgeUnreachableError(f"judge lm_eval:{backend}: there is no model at pretrained={path}. Correct the path.")
+        raise JudgeUnreachableError(
+            f"judge lm_eval:{backend}: there is no model at pretrained={path}. Correct the path."
+        )
 
 
 def _parsed(arguments: str) -> dict[str, Any]:
@@ -138,7 +141,7 @@ class _Hook:
     def __init__(self, arrived: Arrival) -> None:
         self._arrived = arrived
 
-    def add_partial(self, attribute: str, request: Any, result: Any) -> None:  # noqa: ANN401  # lm-eval's signature
+    def add_partial(self, attribute: str, request: Any, result: Any) -> None:  # lm-eval's signature
         if attribute == "generate_until" and isinstance(result, str) and isinstance(request[0], str):
             self._arrived(request[0], result)
 

@@ -67,7 +67,7 @@ _running: LoopThread | None = None
 
 def shared_loop() -> LoopThread:
     """Returns the process's loop, started on first use. A forked child gets one of its own."""
-    global _running  # noqa: PLW0603
+    global _running
     with _lock:
         if _running is None or _running.pid != os.getpid():
             _running = LoopThread()

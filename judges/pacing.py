@@ -1,4 +1,4 @@
-"""How many requests may be in flight, and whether an endpoint is worth asking at all: pure logic, the clock passed in."""
+"""How many requests may be in flight, and whether an endpoint is worth asking: pure logic, the clock passed in."""
 
 from __future__ import annotations
 

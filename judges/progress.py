@@ -6,9 +6,8 @@ import logging
 import sys
 import threading
 
-from tqdm import tqdm
-
 from culture_tasks.judges.verdicts import Verdict
+from tqdm import tqdm
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +28,6 @@ class Progress:
         self._asked = 0
         self._given = 0
         self._without_score: dict[str, int] = {}
-        self._line: tqdm | None = None
 
     def submitted(self) -> None:
         """Counts a verdict that was asked for."""
@@ -48,8 +46,8 @@ class Progress:
         """Waits for the event; shows a line if that takes long."""
         if event.wait(_PATIENCE):
             return
-        with self._lock:
-            with tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None) as line:
-                while not event.wait(_SECONDS_BETWEEN_UPDATES):
-                    line.total = self._asked
-                    line.update(self._given - line.n)
+        # One line at a time; without a terminal there is none.
+        with self._lock, tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None) as line:
+            while not event.wait(_SECONDS_BETWEEN_UPDATES):
+                line.total = self._asked
+                line.update(self._given - line.n)

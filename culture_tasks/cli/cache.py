@@ -23,7 +23,9 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
         ("export", _export, "write all completions as JSON lines"),
     ):
         action = actions.add_parser(name, help=text)
-        action.add_argument("--file", type=Path, help="the cache (default: CULTURE_JUDGE_CACHE, or the user's cache folder)")
+        action.add_argument(
+            "--file", type=Path, help="the cache (default: CULTURE_JUDGE_CACHE, or the user's cache folder)"
+        )
         action.set_defaults(handler=handler)
     clear, export = actions.choices["clear"], actions.choices["export"]
     clear.add_argument("--model", help="only completions of this judge model")

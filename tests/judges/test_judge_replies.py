@@ -3,17 +3,18 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from culture_tasks.judges.adaptations import Adaptations
 from culture_tasks.judges.completions import Completion
 from culture_tasks.judges.replies import Problem, read_reply
+from hypothesis import given
+from hypothesis import strategies as st
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["choices", "message", "content", "error", "code", "usage", "text"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["choices", "message", "content", "error", "code", "usage", "text"]), inner)
+    ),
     max_leaves=20,
 )
 
@@ -60,7 +61,9 @@ def test_max_tokens_is_renamed_then_dropped():
     adaptations, meant = Adaptations(), {"temperature": 0.0, "max_tokens": 5}
     assert adaptations.learn(complaint(param="max_tokens"), meant)
     assert adaptations.apply(meant) == {"temperature": 0.0, "max_completion_tokens": 5}
-    assert adaptations.learn(complaint("max_completion_tokens: extra inputs are not permitted"), adaptations.apply(meant))
+    assert adaptations.learn(
+        complaint("max_completion_tokens: extra inputs are not permitted"), adaptations.apply(meant)
+    )
     assert adaptations.apply(meant) == {"temperature": 0.0}
     assert adaptations.learn(complaint("'temperature' does not support 0.0"), adaptations.apply(meant))
     assert adaptations.apply(meant) == {}
@@ -81,7 +84,9 @@ def test_other_complaints_change_nothing(problem):
     assert not Adaptations().learn(problem, {"temperature": 0.0})
 
 
-@pytest.mark.parametrize("sent", [{"max_completion_tokens": 5}, {"temperature": 0, "max_tokens": 5}, {}, {"max_tokens": 5}])
+@pytest.mark.parametrize(
+    "sent", [{"max_completion_tokens": 5}, {"temperature": 0, "max_tokens": 5}, {}, {"max_tokens": 5}]
+)
 def test_an_earlier_run_is_taken_over(sent):
     meant = {"temperature": 0, "max_tokens": 5}
     adaptations = Adaptations()

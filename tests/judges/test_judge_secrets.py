@@ -7,12 +7,12 @@ import logging
 from dataclasses import asdict
 
 import pytest
+from culture_tasks.judges.addresses import address_of
+from culture_tasks.judges.rubrics import RUBRICS
 from support.fault_server import fails, hangs, raw, resets, says
 from support.judging import KEY
 
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges.addresses import address_of
-from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.settings import Settings
 
 LAVE = RUBRICS["lave"]
@@ -42,7 +42,12 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
     with caplog.at_level(logging.DEBUG):
         verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(20)]]
     identity = judge.identity(LAVE).to_json()
-    shown = [caplog.text, json.dumps([asdict(verdict) for verdict in verdicts]), json.dumps(identity), repr(judge.__dict__)]
+    shown = [
+        caplog.text,
+        json.dumps([asdict(verdict) for verdict in verdicts]),
+        json.dumps(identity),
+        repr(judge.__dict__),
+    ]
     judge.close()
     files = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
     assert files
@@ -62,7 +67,9 @@ def test_no_secret_in_the_message_of_a_dead_endpoint(judge_for):
 
 
 def test_an_address_does_not_show_its_secrets():
-    settings = Settings(openai_api_key=KEY, openai_base_url=f"https://somebody:{PASSWORD}@example.org/v1/?token={TOKEN}")
+    settings = Settings(
+        openai_api_key=KEY, openai_base_url=f"https://somebody:{PASSWORD}@example.org/v1/?token={TOKEN}"
+    )
     address = address_of(settings, "m")
     assert address.shown == "https://example.org/v1"
     assert all(secret not in repr(address) for secret in SECRETS)
