@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from culture_tasks.errors import SettingsError
 
 if TYPE_CHECKING:
     from culture_tasks.insertion.adapter import MultimodalModel
-    from culture_tasks.insertion.interface import InsertionMethod, Item, TrainingData
+    from culture_tasks.insertion.interface import InsertionMethod, TrainingData
 
 _log = logging.getLogger(__name__)
 _FEATURES = "features.sqlite3"
@@ -55,6 +55,7 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
 
 
 def _fit(options: argparse.Namespace) -> int:
+    from culture_tasks.insertion.progress import bar
     from culture_tasks.insertion.registry import method_class, method_config
     from culture_tasks.insertion.store import Store
 
@@ -69,7 +70,7 @@ def _fit(options: argparse.Namespace) -> int:
         print(f"{options.out}: is fitted already")
         return 0
     with Store(options.features or options.out / _FEATURES) as kept:
-        method.fit(data, kept, _progress)
+        method.fit(data, kept, bar)
     description = method.save(options.out)
     print(f"{options.out}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
     return 0
@@ -134,12 +135,6 @@ def _is_done(options: argparse.Namespace, method: InsertionMethod, data: Trainin
             "Name another --out, or replace it with --overwrite."
         )
     return True
-
-
-def _progress(items: Sequence[Item], description: str) -> Iterable[Item]:
-    from tqdm import tqdm
-
-    return tqdm(items, desc=description)
 
 
 def _show(options: argparse.Namespace) -> int:

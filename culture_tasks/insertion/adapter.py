@@ -196,9 +196,9 @@ class MultimodalModel:
 
     def _encoded(self, messages: Sequence[Message], *, with_spans: bool = False) -> tuple[dict[str, Any], str]:
         """Returns the model's inputs, and the prompt before image placeholders were replaced."""
-        prompt = self.processor.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=True, **self._template
-        )
+        # A variable that the template doesn't have would be taken for an argument of the processor.
+        known = {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
+        prompt = self.processor.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True, **known)
         extra = {"return_offsets_mapping": True} if with_spans else {}
         inputs = self.processor(text=[prompt], images=images_of(messages) or None, return_tensors="pt", **extra)
         return dict(inputs.to(self.device, self.model.dtype)), prompt

@@ -24,6 +24,7 @@ from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.interface import InsertionMethod, Item
+from culture_tasks.insertion.progress import bar
 from culture_tasks.insertion.queries import Insertion, Message, Query
 from culture_tasks.insertion.registry import method_class, method_names
 from culture_tasks.insertion.response_cache import identify_by
@@ -39,7 +40,7 @@ _NEEDED = ("question", "insertions", "insertion_image", "role")
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
 
 
-class KnowledgeInsertion(lmms):
+class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
     """``--model knowledge_insertion --model_args pretrained=…,method=…,state=DIR``.
 
     Args:
@@ -192,9 +193,7 @@ class KnowledgeInsertion(lmms):
         return query if identity is None else self._made.setdefault(identity, query)
 
     def _progress(self, items: Sequence[Item], description: str) -> Iterable[Item]:
-        from tqdm import tqdm
-
-        return tqdm(items, desc=description, disable=self._rank != 0)
+        return bar(items, description, hidden=self._rank != 0)
 
 
 def _check_arguments(

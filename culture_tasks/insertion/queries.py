@@ -135,8 +135,8 @@ class TrainingCase:
 
     def queries(self) -> list[Query]:
         """Returns all requests: the sample, the generality items, the locality items."""
-        others = [item.query for item in (*self.generality, *self.locality)]
-        return [self.insertion.query, *others]
+        positives = [item.query for item in (self.insertion, *self.generality)]
+        return [*positives, *(item.query for item in self.locality)]
 
 
 def text_part(text: str) -> Part:

@@ -31,8 +31,10 @@ def of_case(case: TrainingCase) -> Iterator[str]:
     """Yields the demonstrations of a training case."""
     new_fact = fact(case.insertion)
     yield copied(case.insertion)
-    for item in (*case.generality, *case.locality):
-        yield demonstration(new_fact, _line(item.query.question, item.answer))
+    for related in case.generality:
+        yield demonstration(new_fact, fact(related))
+    for unrelated in case.locality:
+        yield demonstration(new_fact, _line(unrelated.query.question, unrelated.answer))
 
 
 def of_cases(cases: Iterable[TrainingCase]) -> list[str]:

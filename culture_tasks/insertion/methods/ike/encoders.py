@@ -56,13 +56,13 @@ class TransformerEncoder(SentenceEncoder):
             ) from error
         self._max_text_length = max_text_length
 
-    @torch.no_grad()
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
         batch = self._tokenizer(
             list(sentences), padding=True, truncation=True, max_length=self._max_text_length, return_tensors="pt"
         ).to(self._model.device)
-        states = self._model(**batch).last_hidden_state
+        with torch.no_grad():
+            states = self._model(**batch).last_hidden_state
         mask = batch["attention_mask"][..., None].to(states.dtype)
         means = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
         return torch.nn.functional.normalize(means.float(), dim=-1).cpu()

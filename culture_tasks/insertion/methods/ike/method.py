@@ -41,7 +41,8 @@ class IkeMethod(InsertionMethod):
         self._encoder: SentenceEncoder | None = None
         self._texts: list[str] = []
         self._embeddings = torch.zeros(0, 1)
-        self.reset()
+        self._insertions: list[Insertion] = []
+        self._nearness: torch.Tensor | None = None
 
     def insert(self, insertion: Insertion) -> None:
         """Adds a sample, and looks up demonstrations for it."""
@@ -52,8 +53,7 @@ class IkeMethod(InsertionMethod):
 
     def reset(self) -> None:
         """Forgets all samples."""
-        self._insertions: list[Insertion] = []
-        self._nearness: torch.Tensor | None = None
+        self._insertions, self._nearness = [], None
 
     def generate(self, query: Query, decoding: Decoding) -> Answer:
         """Answers with demonstrations and all samples before the request."""

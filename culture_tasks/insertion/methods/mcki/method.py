@@ -79,11 +79,14 @@ class MckiMethod(InsertionMethod):
         return replace(self.model.generate(wrapped, decoding), activated=match.place, similarity=match.similarity)
 
     def routing_accuracy(self, cases: Sequence[TrainingCase], kept: Store) -> float:
-        """Returns the share of requests that the threshold puts on the right side of their case's entry, 0 to 1."""
+        """Returns the share of requests that the threshold puts on the right side of their case's entry, 0 to 1.
+
+        The inserted request itself is left out: its score is 1 whatever the router.
+        """
         found = self._scores(cases, self._table(cases, kept, silent))
-        right = sum(score >= self._threshold for score in found.positive)
+        right = sum(score >= self._threshold for score in found.positive) - len(cases)
         right += sum(score < self._threshold for score in found.negative)
-        return right / (len(found.positive) + len(found.negative))
+        return right / (len(found.positive) - len(cases) + len(found.negative))
 
     def parameter_count(self) -> int:
         """Parameters of the router."""
@@ -93,10 +96,10 @@ class MckiMethod(InsertionMethod):
         self._router = make_router(self.model.hidden_size, self.config.route_dim, self.config.seed)
         self._router.to(self.model.device).eval()
 
-    @torch.no_grad()
     def _vector(self, features: Features) -> torch.Tensor:
         device = self.model.device
-        vector: torch.Tensor = self._router(features.question.to(device), features.visual.to(device))
+        with torch.no_grad():
+            vector: torch.Tensor = self._router(features.question.to(device), features.visual.to(device))
         return vector
 
     def _wrapped(self, entry: Insertion) -> list[dict[str, Any]]:

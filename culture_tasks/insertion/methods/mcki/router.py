@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 
-class Router(nn.Module):
+class Router(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     """Maps the means of question and visual states to a vector of length 1.
 
     Two norms, two projections and a fusion projection (section D.1). The paper names no activation between them, and

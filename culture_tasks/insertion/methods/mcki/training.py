@@ -94,13 +94,13 @@ def _similarities(router: Router, table: FeatureTable, case: CaseRows) -> torch.
     return vectors @ vectors[0]
 
 
-@torch.no_grad()
 def scores(router: Router, table: FeatureTable, cases: Sequence[CaseRows]) -> Scores:
     """Returns S+ and S- of cases (section D.2); the sample itself, whose score is 1, is one of its positives."""
     positive: list[float] = []
     negative: list[float] = []
     for case in cases:
-        similarities = _similarities(router, table, case).tolist()
+        with torch.no_grad():
+            similarities = _similarities(router, table, case).tolist()
         positive += similarities[: len(case.positives)]
         negative += similarities[len(case.positives) :]
     return Scores(positive, negative)
