@@ -156,10 +156,10 @@ def _asks(dataset: str, language: labels.Language) -> bool:
 
 
 def _crosscult() -> Iterator[TaskEntry]:
-    for name, task in crosscult.TASKS.items():
-        yield _crosscult_entry(name, task.about, task.languages)
     for name, group in crosscult.GROUPS.items():
         yield _crosscult_entry(name, group.about, PARTITIONS, group.members)
+    for name, task in crosscult.TASKS.items():
+        yield _crosscult_entry(name, task.about, task.languages)
 
 
 def _crosscult_entry(name: str, about: str, languages: tuple[str, ...], members: tuple[str, ...] = ()) -> TaskEntry:

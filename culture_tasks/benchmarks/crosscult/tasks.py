@@ -28,7 +28,7 @@ class Task(NamedTuple):
     """One task.
 
     Attributes:
-        about: What it measures, in a few words.
+        about: What it measures together with the tasks that it belongs to, in a few words.
         languages: Languages of its requests.
         build: Gives its documents.
     """
@@ -50,16 +50,19 @@ class Group(NamedTuple):
     members: tuple[str, ...]
 
 
+_DIAGNOSTIC = "each partition's question, nothing inserted (Figure 1b)"
+_SINGLE = "four roles after one insertion; their mean is Overall (Table 2)"
+_SEQUENTIAL = "three roles of each step after a chain of insertions; their mean is Overall (Table 3)"
+_RETENTION = "reliability of what was inserted, after each step of a chain (Figures 6, 11-13)"
+
+
 def _tasks() -> Iterator[tuple[str, Task]]:
-    plain = "each partition's question, nothing inserted (Figure 1b)"
-    yield "crosscult_diagnostic", Task(plain, PARTITIONS, Release.diagnostic)
+    yield "crosscult_diagnostic", Task(_DIAGNOSTIC, PARTITIONS, Release.diagnostic)
     for role in SINGLE_ROLES:
-        build = partial(Release.single, role=role)
-        yield f"crosscult_single_{role}", Task(f"{role} after one insertion (Table 2)", PARTITIONS, build)
+        yield f"crosscult_single_{role}", Task(_SINGLE, PARTITIONS, partial(Release.single, role=role))
     for final, partition in itertools.product(SEQUENTIAL_ROLES, ORIGINAL_ORDER):
-        about = f"final {final} of {partition} (Table 3)"
         build = partial(Release.sequential, role=final, partition=partition)
-        yield f"crosscult_sequential_{final}_{partition}", Task(about, (partition,), build)
+        yield f"crosscult_sequential_{final}_{partition}", Task(_SEQUENTIAL, (partition,), build)
     for order in ORDERS:
         yield from _retention_tasks(order)
 
@@ -67,9 +70,9 @@ def _tasks() -> Iterator[tuple[str, Task]]:
 def _retention_tasks(order: Order) -> Iterator[tuple[str, Task]]:
     for after in range(1, len(order) + 1):
         for partition in order[:after]:
-            about = f"reliability of {partition} after step {after} of {'-'.join(order)} (Figures 6, 11-13)"
             build = partial(Release.retention, order=order, partition=partition, after=after)
-            yield f"{_retention_group(order)}_{partition}_after_{after}", Task(about, (partition,), build)
+            name = f"{_retention_group(order)}_{partition}_after_{after}"
+            yield name, Task(_RETENTION, (partition,), build)
 
 
 def _retention_group(order: Order) -> str:
@@ -78,17 +81,20 @@ def _retention_group(order: Order) -> str:
 
 def _groups(tasks: Iterable[str]) -> Iterator[tuple[str, Group]]:
     names = tuple(tasks)
+    finals = tuple(f"crosscult_sequential_{role}" for role in SEQUENTIAL_ROLES)
+    orders = tuple(_retention_group(order) for order in ORDERS)
+    yield "crosscult_single", Group(_SINGLE, _below("crosscult_single", names))
+    for about, group, parts in (
+        (_SEQUENTIAL, "crosscult_sequential", finals),
+        (_RETENTION, "crosscult_retention", orders),
+    ):
+        yield group, Group(about, parts)
+        for part in parts:
+            yield part, Group(about, _below(part, names))
 
-    def below(group: str) -> tuple[str, ...]:
-        return tuple(name for name in names if name.startswith(f"{group}_"))
 
-    yield "crosscult_single", Group("after one insertion (Table 2)", below("crosscult_single"))
-    finals = {f"crosscult_sequential_{role}": f"final {role} (Table 3)" for role in SEQUENTIAL_ROLES}
-    yield "crosscult_sequential", Group("after a chain of three insertions (Table 3)", tuple(finals))
-    orders = {_retention_group(order): f"inserted in the order {'-'.join(order)}" for order in ORDERS}
-    yield "crosscult_retention", Group("reliability after each step of a chain (Figures 6, 11-13)", tuple(orders))
-    for group, about in (finals | orders).items():
-        yield group, Group(about, below(group))
+def _below(group: str, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name.startswith(f"{group}_"))
 
 
 TASKS: Mapping[str, Task] = dict(_tasks())
