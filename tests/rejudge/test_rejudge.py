@@ -1,0 +1,153 @@
+"""``culture-tasks rejudge`` on files that both harnesses wrote."""
+
+import json
+import math
+
+import pytest
+from culture_tasks.judges.verdicts import Verdict
+from support.in_process import run_lm_eval, run_lmms_eval
+from support.scripted_judge import ScriptedJudge, install
+from support.scripted_lm import ScriptedLM
+
+from culture_tasks.cli.main import main
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+HARNESSES = ("lm_eval", "lmms_eval")
+
+
+def written(harness, folder, monkeypatch, fixture_data, judge, tasks=("care",)):
+    """Runs a harness, writes its files with its own tracker, and returns their folder."""
+    monkeypatch.setenv("CULTURE_JUDGE", judge)
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    if harness == "lm_eval":
+        from lm_eval.loggers import EvaluationTracker
+
+        tracker = EvaluationTracker(output_path=str(folder))
+        results = run_lm_eval(ScriptedLM(lambda prompt, _: prompt), list(tasks), evaluation_tracker=tracker)
+    else:
+        from lmms_eval.loggers import EvaluationTracker
+        from support.lmms_models import ChatEcho
+
+        tracker = EvaluationTracker(output_path=str(folder))
+        results = run_lmms_eval(ChatEcho(), list(tasks), evaluation_tracker=tracker)
+    samples = results.pop("samples")
+    if harness == "lm_eval":
+        tracker.general_config_tracker.model_name_sanitized = "toy"
+        tracker.save_results_aggregated(results=results, samples=samples)
+    else:
+        tracker.general_config_tracker.model_name_sanitized = "toy"
+        tracker.save_results_aggregated(results=results, samples=samples, datetime_str="20260101_000000")
+    for task in results["configs"]:
+        tracker.save_results_samples(task_name=task, samples=samples[task])
+    return folder
+
+
+def result_files(folder):
+    return sorted(folder.rglob("*results*.json"), key=lambda path: path.stat().st_mtime_ns)
+
+
+def values(path):
+    return json.loads(path.read_text(encoding="utf-8"))["results"]
+
+
+def samples_of(path, task):
+    stamp = path.stem.removeprefix("results_").removesuffix("_results")
+    [file] = [file for file in path.parent.glob("*.jsonl") if stamp in file.name and f"samples_{task}" in file.name]
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def same(one, two):
+    return one == two or (isinstance(one, float) and isinstance(two, float) and math.isclose(one, two)) or one != one
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_the_same_judge_gives_the_same_files(harness, tmp_path, monkeypatch, fixture_data):
+    written(harness, tmp_path, monkeypatch, fixture_data, "lexical", ("care", "culturalvqa_blind"))
+    assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 0
+    old, new = result_files(tmp_path)
+    for task, entry in values(old).items():
+        for key, value in entry.items():
+            if "_stderr_stderr" in key or ("_stderr_clt" in key and "_lexical" not in key):
+                continue  # what the harness works out from records that aren't a score
+            assert key in values(new)[task], key
+            if task != "care" or "_stderr" not in key:
+                assert same(value, values(new)[task][key]), (task, key)
+    assert samples_of(new, "care_zh") == samples_of(old, "care_zh")
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_a_first_judge_after_none(harness, tmp_path, monkeypatch, fixture_data, capsys):
+    written(harness, tmp_path, monkeypatch, fixture_data, "none")
+    install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 7.0, rationale="fine")))
+    assert main(["rejudge", str(tmp_path), "--judge", "openai:scripted"]) == 0
+    new = result_files(tmp_path)[-1]
+    assert values(new)["care_zh"]["care_rating,none"] == 7.0
+    assert values(new)["care_zh"]["care_rating_coverage,none"] == 1.0
+    assert "care_rating_unjudged,none" not in values(new)["care_zh"]
+    assert values(new)["care"]["care_rating,none"] == 7.0
+    record = samples_of(new, "care_zh")[0]["care_rating"]
+    assert record["runs"][0]["rationale"] == "fine"
+    assert record["judge"]["model"] == "scripted"
+    assert "7.0000" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_failed_only_asks_for_nothing_else(harness, tmp_path, monkeypatch, fixture_data):
+    failing = {"all": True}
+
+    def script(item):
+        return Verdict("failed", error="503") if failing["all"] and len(item.question) % 2 else Verdict("scored", 6.0)
+
+    judge = install(monkeypatch, ScriptedJudge(script))
+    written(harness, tmp_path, monkeypatch, fixture_data, "openai:scripted", ("care_zh",))
+    failed = [item for _, item in judge.asked if len(item.question) % 2]
+    assert 0 < len(failed) < len(judge.asked)
+    judge.asked.clear()
+    failing["all"] = False
+    assert main(["rejudge", str(tmp_path), "--judge", "openai:scripted", "--failed-only"]) == 0
+    assert sorted(item.question for _, item in judge.asked) == sorted(item.question for item in failed)
+    assert values(result_files(tmp_path)[-1])["care_zh"]["care_rating,none"] == 6.0
+
+
+def test_failed_only_refuses_to_mix_judges(tmp_path, monkeypatch, fixture_data, capsys):
+    written("lm_eval", tmp_path, monkeypatch, fixture_data, "lexical", ("care_zh",))
+    install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 6.0)))
+    assert main(["rejudge", str(tmp_path), "--judge", "openai:scripted", "--failed-only"]) == 1
+    assert "leave out --failed-only" in capsys.readouterr().err
+
+
+def test_a_folder_stands_for_the_newest_grading(tmp_path, monkeypatch, fixture_data):
+    written("lm_eval", tmp_path, monkeypatch, fixture_data, "none", ("care_zh",))
+    for _ in range(2):
+        assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 0
+    assert len(result_files(tmp_path)) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "not readable JSON"),
+        ("[]", "has no 'results'"),
+        ('{"results": {}, "configs": {}}', "none of these runs has logged samples"),
+    ],
+)
+def test_bad_result_files_are_named(tmp_path, capsys, content, said):
+    (tmp_path / "20260101_000000_results.json").write_text(content, encoding="utf-8")
+    assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_missing_paths_and_empty_folders_are_named(tmp_path, capsys):
+    assert main(["rejudge", str(tmp_path / "nowhere"), "--judge", "lexical"]) == 1
+    assert "no such file or folder" in capsys.readouterr().err
+    assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 1
+    assert "holds no result file" in capsys.readouterr().err
+
+
+def test_a_cut_off_sample_file_is_named(tmp_path, capsys, monkeypatch, fixture_data):
+    written("lm_eval", tmp_path, monkeypatch, fixture_data, "lexical", ("care_zh",))
+    [file] = tmp_path.rglob("*.jsonl")
+    file.write_text(file.read_text(encoding="utf-8")[:-20], encoding="utf-8")
+    assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 1
+    assert f"{file}, line 10" in capsys.readouterr().err
