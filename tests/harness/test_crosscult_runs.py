@@ -49,6 +49,8 @@ def test_an_ordinary_model_gives_the_base_row(kind):
     mean = sum(value(results, f"crosscult_single_{role}", "rouge_l") for role in roles) / 4
     assert math.isclose(value(results, "crosscult_single", "rouge_l"), mean)
     assert value(results, "crosscult_single", "judge_score_coverage") == 1.0
+    finals = [value(results, f"crosscult_sequential_{role}", "rouge_l") for role in (*roles[:2], "locality")]
+    assert math.isclose(value(results, "crosscult_sequential", "rouge_l"), sum(finals) / 3)
     assert len(samples(results, "crosscult_single_reliability")) == 12
     assert len(samples(results, "crosscult_diagnostic")) == 54
     assert all(shown.generation["max_new_tokens"] == 64 for shown in model.seen)

@@ -25,7 +25,8 @@ class CrossCultDoc(TypedDict):
 
     The harness's data set adds two image columns: ``image``, which the request is about, and ``insertion_image``,
     which all of the document's insertions are about (a chain has one image: section 3.1). They are the same picture
-    in reliability and cross-language locality, and where nothing is inserted.
+    in reliability and cross-language locality, and where nothing is inserted. ``insertion_image`` is not decoded, but
+    a mapping with the file at ``path``.
 
     Attributes:
         id: Different in each document of a task.
