@@ -195,7 +195,7 @@ def memory(count: int) -> None:
         judge.close()
     grown = peak_memory() - before
     print(
-        f"\n{count:,} verdicts asked and answered in {timing.seconds:.0f} s: {grown:.0f} MB more at the peak, items included"
+        f"\n{count:,} verdicts in {timing.seconds:.0f} s: {grown:.0f} MB more at the peak, items included"
     )
 
 

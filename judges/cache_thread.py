@@ -6,6 +6,7 @@ once; under load, several share a commit, so that fewer are on their way at a ki
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 from culture_tasks.judges.cache import Row, VerdictCache
 from culture_tasks.judges.completions import Completion
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MOST_ROWS_A_COMMIT = 256
@@ -83,11 +85,19 @@ class CacheThread:
             except Empty:
                 task = _NOTHING
         if rows:
-            cache.put_many(rows)
+            _store(rows, cache)
         if task is None:
             return False
         _answer(task, cache)
         return True
+
+
+def _store(rows: list[Row], cache: VerdictCache) -> None:
+    try:
+        cache.put_many(rows)
+    except Exception:
+        # The cache takes care of what files do; whatever else it is must not end the thread that others wait for.
+        logger.exception("verdict cache: %d completions are not kept", len(rows))
 
 
 _NOTHING = _Call(lambda _: None, Future())

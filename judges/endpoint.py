@@ -46,7 +46,10 @@ class EndpointJudge(Judge):
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far."""
-        sampling = self._connected().asker.adaptations(self._by.model).apply(rubric.sampling)
+        connection = self._connection
+        sampling = dict(rubric.sampling)
+        if connection is not None:
+            sampling = connection.asker.adaptations(self._by.model).apply(sampling)
         digest = self._by.prompt_sha256(rubric)
         return JudgeIdentity("openai", self._by.model, self._by.endpoint, rubric.name, rubric.user, digest, sampling)
 

@@ -8,6 +8,7 @@ in flight.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections import deque
 from collections.abc import Iterable
@@ -17,6 +18,8 @@ from culture_tasks.judges.asker import Asker
 from culture_tasks.judges.cache import Row
 from culture_tasks.judges.cache_thread import CacheThread
 from culture_tasks.judges.completions import ChatRequest, Completion, Failure
+
+logger = logging.getLogger(__name__)
 
 _JOBS_A_BATCH = 128
 _CLOSED = "the judge was closed before it answered"
@@ -124,11 +127,19 @@ class Engine:
         """Sends each job its way: to follow an identical one, to an answer from the cache, or to the workers."""
         while leaders := [job for job in jobs if self._leads(job)]:
             keys = [job.request.key for job in leaders]
-            found = await asyncio.wrap_future(self._cache.get_many(keys))
+            found = await self._look_up(keys)
             self._ready.extend(job for job in leaders if job.request.key not in found)
             hits = [job for job in leaders if job.request.key in found]
             jobs = [rest for job in hits for rest in self._settle(job, Answer(found[job.request.key], cached=True))]
         self._start_workers()
+
+    async def _look_up(self, keys: list[bytes]) -> dict[bytes, Completion]:
+        try:
+            return await asyncio.wrap_future(self._cache.get_many(keys))
+        except Exception:
+            # The cache takes care of what files do; whatever else it is, the endpoint can still answer.
+            logger.exception("verdict cache: %d completions could not be looked up", len(keys))
+            return {}
 
     def _leads(self, job: Job) -> bool:
         """Whether no identical request is under way; one that is takes the job along."""

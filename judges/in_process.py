@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 from culture_tasks.judges.adaptations import Adaptations
@@ -41,7 +42,7 @@ class InProcessJudge(Judge):
         self._by = JudgedBy(f"lm_eval:{self._backend}", shown, delimiters=delimiters, ask_again=ask_again)
         self._progress = _Flushing(f"judge lm_eval:{self._backend},{shown}", self)
         self._lock = threading.RLock()
-        self._pending: list[VerdictJob] = []
+        self._pending: deque[VerdictJob] = deque()
         self._model: LocalModel | None = None
         self._broken: str | None = None
         self._cache: CacheThread | None = None
@@ -72,8 +73,7 @@ class InProcessJudge(Judge):
     def close(self) -> None:
         """Grades no more, and lets go of the model."""
         with self._lock:
-            pending, self._pending = self._pending, []
-            for job in pending:
+            for job in self._taken():
                 job.abandon("the judge was closed before it answered")
             if self._model is not None:
                 self._model.close()
@@ -85,7 +85,7 @@ class InProcessJudge(Judge):
     def flush(self) -> None:
         """Grades all that was submitted."""
         with self._lock:
-            jobs, self._pending = self._pending, []
+            jobs = self._taken()
             try:
                 while jobs:
                     jobs = self._grade_round(jobs)
@@ -94,6 +94,10 @@ class InProcessJudge(Judge):
                     job.abandon(_reason(error))
                 if not isinstance(error, Exception):
                     raise
+
+    def _taken(self) -> list[VerdictJob]:
+        # One by one, since other threads may submit meanwhile.
+        return [self._pending.popleft() for _ in range(len(self._pending))]
 
     def _grade_round(self, jobs: Sequence[VerdictJob]) -> list[VerdictJob]:
         """Answers the present request of each job; returns the jobs that have another."""

@@ -17,6 +17,7 @@ EMPTY_REPLY = "empty_reply"
 """Our own code for a completion without text."""
 
 _LONGEST_MESSAGE = 300
+_TOO_MANY_TOKENS = 2**53  # no integer for every JSON reader or database
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 _MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
 
@@ -104,7 +105,7 @@ def _usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-    return Usage(*(count if isinstance(count, int) else 0 for count in counts))
+    return Usage(*(count if isinstance(count, int) and 0 <= count < _TOO_MANY_TOKENS else 0 for count in counts))
 
 
 def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:

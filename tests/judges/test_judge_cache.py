@@ -90,6 +90,24 @@ def test_errors_in_the_thread_belong_to_the_caller(file):
     assert cache_files.stats(file)[0].completions == 1
 
 
+def test_a_row_that_can_not_be_stored_ends_nothing(file, caplog):
+    thread = CacheThread(file)
+    unstorable = row(1)
+    unstorable.request.sample = 2**70
+    thread.put(unstorable)
+    thread.flush()
+    thread.put(row(2))
+    thread.close()
+    assert "1 completions are not kept" in caplog.text
+    assert cache_files.stats(file)[0].completions == 1
+
+
+def test_a_look_up_that_fails_is_not_the_end(judge_for, item, monkeypatch, caplog):
+    monkeypatch.setattr(VerdictCache, "get_many", lambda self, keys: 1 // 0)
+    assert judge_for().submit(LAVE, item).verdict().outcome == "scored"
+    assert "could not be looked up" in caplog.text
+
+
 @pytest.mark.parametrize("damage", [b"this is no database, and long enough to be read as one" * 100, b"\0" * 5000])
 def test_a_damaged_file_is_set_aside_with_a_warning(file, caplog, damage):
     file.parent.mkdir()

@@ -31,6 +31,13 @@ def test_any_body_is_read_without_an_exception(text):
     assert "\n" not in read_reply(500, {}, text).message
 
 
+@pytest.mark.parametrize("count", [10**30, -1, "7", None, 1.5])
+def test_usage_that_is_no_count_is_none(count):
+    body = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": count, "completion_tokens": 5}}
+    usage = read_reply(200, {}, json.dumps(body)).usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (0, 5)
+
+
 def test_long_error_pages_are_shortened():
     assert len(read_reply(500, {}, "x" * 10_000).message) < 400
 
