@@ -49,7 +49,8 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
     """Returns the user's file for a source, or None where the user keeps no data of this benchmark.
 
     Raises:
-        DataError: If the data folder itself is missing, or it has a folder for this benchmark without the file.
+        DataError: If the data folder itself is missing, or two files fit.
+        DataUnavailableError: If the data folder has a folder for this benchmark without the file.
     """
     if data_folder is None:
         return None
@@ -63,9 +64,10 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
         return found
     if _first(files, source.additions):
         return None
-    raise DataError(
+    instead = f", or take the folder away to use the Hub's {source.name}" if source.hub else ""
+    raise DataUnavailableError(
         f"{folder}: holds no {source.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])}). "
-        f"Put the file there, or take the folder away to use the Hub's {source.name}."
+        f"Put the file there{instead}."
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,6 +50,8 @@ DATASETS: Mapping[str, Parts] = {
 def load_dataset(wanted: Parts, data_folder: Path | None) -> datasets.Dataset:
     """Loads languages of a modality into one data set, with their images where the modality has them.
 
+    The languages take turns, so that a run with ``--limit`` has documents of them all.
+
     Raises:
         DataError: If the data are missing or can't be used.
         SettingsError: If the user's list of supported languages has an unknown code.
@@ -61,7 +64,15 @@ def load_dataset(wanted: Parts, data_folder: Path | None) -> datasets.Dataset:
         _one(load(wanted.modality, language, data_folder, wanted.prompt_language), wanted.modality, checked)
         for language in wanted.languages
     ]
-    return _with_minority_marked(datasets.concatenate_datasets(parts))
+    together = _with_minority_marked(datasets.concatenate_datasets(parts))
+    return together.select(_in_turns([len(part) for part in parts])) if len(parts) > 1 else together
+
+
+def _in_turns(sizes: Sequence[int]) -> list[int]:
+    """Returns the places of concatenated rows by turns: the first of each part, then the second of each."""
+    starts = accumulate(sizes, initial=0)
+    places = [(row, start + row) for start, size in zip(starts, sizes, strict=False) for row in range(size)]
+    return [place for _, place in sorted(places)]
 
 
 def _with_minority_marked(data: datasets.Dataset) -> datasets.Dataset:

@@ -85,6 +85,7 @@ def tabulate(
     golds: Sequence[Emotion],
     languages: Sequence[Language],
     *,
+    times: Sequence[int] | None = None,
     metric: str = "cedar",
 ) -> CountTable:
     """Counts the records of three columns.
@@ -93,6 +94,7 @@ def tabulate(
         predictions: Label read from each reply, or None where none could be read.
         golds: English gold label of each record.
         languages: Language of each record's data.
+        times: How often each record occurs; None means once.
         metric: Name that begins an error message.
 
     Raises:
@@ -108,4 +110,5 @@ def tabulate(
         ),
         shape,
     )
-    return CountTable(np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64))
+    counts = np.bincount(cells, weights=times, minlength=int(np.prod(shape)))
+    return CountTable(counts.reshape(shape).astype(np.int64))

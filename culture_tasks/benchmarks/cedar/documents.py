@@ -6,9 +6,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypedDict
-
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from typing import TypedDict
 
 from culture_tasks.benchmarks.cedar.labels import (
     FILE_NAMES,
@@ -17,12 +15,19 @@ from culture_tasks.benchmarks.cedar.labels import (
     Emotion,
     Language,
     Modality,
-    english_label,
+)
+from culture_tasks.benchmarks.cedar.rows import (
+    ALIASES,
+    CedarRow,
+    contradicts,
+    gold_label,
+    minority_label,
+    translated,
 )
 from culture_tasks.data.fingerprint import fingerprint
-from culture_tasks.data.sources import Source, local_file, read_source
+from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import Table, unique, validated
-from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.errors import SettingsError
 
 _log = logging.getLogger(__name__)
 
@@ -39,18 +44,11 @@ def _source(modality: Modality, language: Language) -> Source:
     The layout of the text-only files is not published: the same with ``nq``, in any folder.
     """
     stem = f"{FILE_NAMES[language]}_{_STEM[modality]}"
-    return Source(folder=FOLDER, stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*"), hub=None)
+    return Source(folder=FOLDER, stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"), hub=None)
 
 
 SOURCES: Mapping[tuple[Modality, Language], Source] = {
     (modality, language): _source(modality, language) for modality in MODALITIES for language in LANGUAGES
-}
-
-ALIASES = {
-    "minority_label": "minority",
-    "minority_answer": "minority",
-    "second_label": "minority",
-    "second_answer": "minority",
 }
 
 
@@ -71,23 +69,6 @@ class CedarDoc(TypedDict):
     gold: str
     minority: str
     data: str
-
-
-Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-
-
-class CedarRow(BaseModel):
-    """One row as released."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: str | int
-    narrative: str
-    question: Filled
-    answer: Filled
-    english_ver_answer: str | None = None
-    minority: str | None = None
-    image: str | None = None
 
 
 @dataclass(frozen=True)
@@ -121,11 +102,11 @@ def load(
     Raises:
         DataError: If the data are missing or can't be used.
     """
-    source = SOURCES[modality, language]
-    table = read_source(source, data_folder)
+    table = read_source(SOURCES[modality, language], data_folder)
     rows = validated(table, CedarRow, ALIASES)
-    ids = list(unique(table, (str(row.id) for row in rows), "id"))
-    golds = _golds(table, rows, language)
+    ids = list(unique(table, (row.id for row in rows), "id"))
+    golds = [gold_label(table, index, row, language) for index, row in enumerate(rows)]
+    _warn(table, rows, golds, language)
     data = fingerprint(row.model_dump() for row in rows)
     documents = [
         CedarDoc(
@@ -136,80 +117,46 @@ def load(
             narrative=row.narrative,
             question=row.question,
             gold=golds[index],
-            minority=_label(table, index, "minority", row.minority, language) if row.minority else "",
+            minority=minority_label(table, index, row, language) or "",
             data=data,
         )
         for index, row in enumerate(rows)
     ]
-    folder = _folder(source, data_folder)
-    names = [row.image or _image_name(folder, row.id) for row in rows] if modality == "multimodal" else []
+    folder = (data_folder or Path()) / FOLDER  # there is one: CEDAR is not on the Hub
+    names = [image_name(folder, row) for row in rows] if modality == "multimodal" else []
     return LanguageQuestions(table, documents, names, folder)
 
 
-def _folder(source: Source, data_folder: Path | None) -> Path:
-    path = local_file(source, data_folder)
-    return path.parent if path is None or data_folder is None else data_folder / source.folder
+def image_name(folder: Path, row: CedarRow) -> str:
+    """Returns the name of a row's image: the one that the row gives, else its id with the ending of the file."""
+    names = [f"{row.id}{suffix}" for suffix in IMAGE_SUFFIXES]
+    return row.image or next((name for name in names if (folder / "images" / name).is_file()), names[0])
 
 
-def _image_name(folder: Path, identifier: str | int) -> str:
-    names = [f"{identifier}{suffix}" for suffix in IMAGE_SUFFIXES]
-    return next((name for name in names if (folder / "images" / name).is_file()), names[0])
-
-
-def _golds(table: Table, rows: Sequence[CedarRow], language: Language) -> list[Emotion]:
-    """Returns the English gold labels: ``english_ver_answer`` where it is there, else what ``answer`` stands for."""
-    golds = [
-        _label(table, index, "english_ver_answer", row.english_ver_answer, "en")
-        if row.english_ver_answer
-        else _label(table, index, "answer", row.answer, language)
-        for index, row in enumerate(rows)
-    ]
-    different = [
-        index for index, row in enumerate(rows) if _translated(row.answer, language) not in (golds[index], None)
-    ]
-    unknown = [row.answer for row in rows if _translated(row.answer, language) is None]
-    if different:
+def _warn(table: Table, rows: Sequence[CedarRow], golds: Sequence[Emotion], language: Language) -> None:
+    """Says once where ``answer`` and the gold label don't fit together; ``culture-tasks data check`` names the rows."""
+    different = sum(contradicts(row, gold, language) for row, gold in zip(rows, golds, strict=True))
+    unknown = sum(translated(row.answer, language) is None for row in rows)
+    if different or unknown:
         _log.warning(
-            "%s: the answer isn't what english_ver_answer says in %d rows (first: %s); the English one counts",
+            "%s: 'answer' is another label than 'english_ver_answer' in %d rows and none of the paper's words in %d; "
+            "'english_ver_answer' counts. See: culture-tasks data check cedar",
             table.origin,
-            len(different),
-            table.where(different[0]),
+            different,
+            unknown,
         )
-    if unknown:
-        _log.warning(
-            "%s: %d answers are none of the paper's words (first: %r); english_ver_answer counts",
-            table.origin,
-            len(unknown),
-            unknown[0],
-        )
-    return golds
-
-
-def _translated(word: str, language: Language) -> Emotion | None:
-    try:
-        return english_label(word, language)
-    except DataError:
-        return None
-
-
-def _label(table: Table, index: int, field: str, word: str, language: Language) -> Emotion:
-    for known in dict.fromkeys((language, "en")):
-        if (label := _translated(word, known)) is not None:
-            return label
-    try:
-        return english_label(word, language)
-    except DataError as error:
-        raise DataError(f"{table.where(index)}, field {field!r}: {error}") from None
 
 
 def check_languages(supported: Collection[str] | None) -> tuple[Language, ...] | None:
     """Returns the user's list of officially supported languages as codes, or None for all.
 
     Raises:
-        SettingsError: If a code is none of the seven.
+        SettingsError: If a code is none of the seven, or there is none.
     """
     if supported is None:
         return None
+    if not supported:
+        raise SettingsError(f"CULTURE_TASKS_LANGUAGES: no language. Name some of {', '.join(LANGUAGES)}, or unset it.")
     unknown = [code for code in supported if code not in LANGUAGES]
     if unknown:
         raise SettingsError(
