@@ -7,7 +7,7 @@ SHELL := /bin/bash
 BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTHON := .venv/bin/python
 WORKERS ?= 2
-CODE := culture_tasks judges benchmarks examples tests setup.py
+CODE := culture_tasks judges benchmarks examples tests tools setup.py
 
 .PHONY: help
 help: ## Show this list
@@ -40,6 +40,10 @@ types: .venv/installed
 format: .venv/installed ## Format the code and mend what the linter can
 	$(PYTHON) -m ruff check --fix $(CODE)
 	$(PYTHON) -m ruff format $(CODE)
+
+.PHONY: readme
+readme: .venv/installed ## Write the generated parts of README.md anew
+	$(PYTHON) tools/readme.py
 
 .PHONY: lock
 lock: ## Write requirements/lock.txt anew from pyproject.toml (UPGRADE=--upgrade for newer versions)

@@ -136,6 +136,11 @@ class Settings(BaseModel):
         return any((self.openai_api_key, self.openai_base_url, self.azure_endpoint, self.azure_api_key))
 
 
+def variables() -> Mapping[str, str]:
+    """Returns the environment variables that are read, each with the field that it sets."""
+    return dict(_FIELD_OF_VARIABLE)
+
+
 def _refuse_unknown_names(variables: Mapping[str, str]) -> None:
     known = [name for name in _FIELD_OF_VARIABLE if name.startswith(_PREFIX)]
     unknown = sorted(name for name in variables if name not in known and _is_meant_for_us(name, known))
