@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import aiohttp
+
 from culture_tasks.judges.endpoint import EndpointJudge
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
-
 from culture_tasks.settings import Settings
 
 _SERVER = Path(__file__).with_name("judge_server.py")

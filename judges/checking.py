@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.connections import Connection
@@ -14,8 +15,6 @@ from culture_tasks.judges.retries import RetryRule
 from culture_tasks.judges.rubrics import Message, Rubric
 from culture_tasks.judges.selection import WAYS_OUT
 from culture_tasks.judges.verdicts import JudgeItem
-
-from culture_tasks.errors import JudgeUnreachableError
 
 logger = logging.getLogger(__name__)
 

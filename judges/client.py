@@ -9,11 +9,12 @@ import time
 from typing import NamedTuple
 
 import aiohttp
+from yarl import URL
+
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.completions import Completion
 from culture_tasks.judges.replies import Problem, read_reply
 from culture_tasks.judges.retries import asked_to_wait
-from yarl import URL
 
 _UNUSED_HEADERS = ("Accept", "Accept-Encoding")
 

@@ -14,7 +14,6 @@ from culture_tasks.judges.cache_thread import opened_cache, released
 from culture_tasks.judges.engine import Engine, Job
 from culture_tasks.judges.loop import shared_loop
 from culture_tasks.judges.retries import RetryRule
-
 from culture_tasks.settings import Settings
 
 T = TypeVar("T")

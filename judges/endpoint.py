@@ -16,7 +16,6 @@ from culture_tasks.judges.retries import RetryRule
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
-
 from culture_tasks.settings import Settings
 
 _PERSISTENT = RetryRule()

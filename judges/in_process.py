@@ -18,7 +18,6 @@ from culture_tasks.judges.progress import Progress
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
-
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable
 

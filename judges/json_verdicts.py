@@ -12,7 +12,6 @@ import re
 from typing import Any
 
 from culture_tasks.judges.parsers import Reading
-
 from culture_tasks.text import without_reasoning
 
 _OPENING = re.compile(r'\{(?=\s*["}])')

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.judges.rubrics import Message
-
 from culture_tasks.errors import JudgeUnreachableError, nearest
+from culture_tasks.judges.rubrics import Message
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from culture_tasks.judges.base import Judge
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
-
 from culture_tasks.text import best_token_f1, without_reasoning
 
 

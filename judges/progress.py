@@ -6,8 +6,9 @@ import logging
 import sys
 import threading
 
-from culture_tasks.judges.verdicts import Verdict
 from tqdm import tqdm
+
+from culture_tasks.judges.verdicts import Verdict
 
 logger = logging.getLogger(__name__)
 

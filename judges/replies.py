@@ -10,7 +10,6 @@ from typing import Any, Literal
 from culture_tasks.judges.completions import Completion, Failure
 from culture_tasks.judges.retries import overloaded, retriable
 from culture_tasks.judges.verdicts import Usage
-
 from culture_tasks.text import storable
 
 EMPTY_REPLY = "empty_reply"

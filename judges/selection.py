@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
+from culture_tasks.errors import JudgeNotConfiguredError, SettingsError, nearest
 from culture_tasks.judges.base import Judge
 from culture_tasks.judges.offline import LexicalJudge, NoJudge
-
-from culture_tasks.errors import JudgeNotConfiguredError, SettingsError, nearest
 from culture_tasks.settings import Settings
 
 BACKENDS = ("openai", "lm_eval", "lexical", "none")

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from culture_tasks.judges.base import Judge
-from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 
 from culture_tasks.agreement.comparison import Bootstrap, compare
 from culture_tasks.agreement.grading import Rater, grade, human_rater
@@ -15,6 +13,8 @@ from culture_tasks.agreement.pictures import Scale, confusion, confusion_counts,
 from culture_tasks.agreement.responses import RatedResponse
 from culture_tasks.cli import agreement as command
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
+from culture_tasks.judges.base import Judge
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 
 WORDS = ["tea", "rice", "boat", "moon", "lamp", "song", "drum", "silk", "gate", "pine"]
 FILES = {"agreement.json", "agreement.md", "agreement.csv", "ratings.csv"}

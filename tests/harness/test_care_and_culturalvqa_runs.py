@@ -5,13 +5,13 @@ import math
 from pathlib import Path
 
 import pytest
-from culture_tasks.judges.verdicts import Verdict
 from support.in_process import run_lm_eval, run_lmms_eval
 from support.scripted_judge import ScriptedJudge, install
 from support.scripted_lm import ScriptedLM
 
 from culture_tasks.catalog import task_folder
 from culture_tasks.errors import DataError, JudgeNotConfiguredError
+from culture_tasks.judges.verdicts import Verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from culture_tasks.judges.endpoint import EndpointJudge
-from culture_tasks.judges.retries import RetryRule
-from culture_tasks.judges.verdicts import JudgeItem
 from support.fault_server import FaultServer
 from support.judging import KEY, QUICK
 
+from culture_tasks.judges.endpoint import EndpointJudge
+from culture_tasks.judges.retries import RetryRule
+from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.settings import Settings
 
 

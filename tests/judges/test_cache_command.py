@@ -4,12 +4,12 @@ import argparse
 import json
 
 import pytest
-from culture_tasks.judges.cache import Row, VerdictCache
-from culture_tasks.judges.completions import ChatRequest, Completion
-from culture_tasks.judges.verdicts import Usage
 
 from culture_tasks.cli import cache as command
 from culture_tasks.errors import JudgeError, SettingsError
+from culture_tasks.judges.cache import Row, VerdictCache
+from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.verdicts import Usage
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import random
 from collections import Counter
 
 import pytest
-from culture_tasks.judges.retries import RetryRule
-from culture_tasks.judges.rubrics import RUBRICS
 from support.fault_server import (
     GOOD,
     completion,
@@ -22,6 +20,9 @@ from support.fault_server import (
     says,
 )
 from support.judging import QUICK
+
+from culture_tasks.judges.retries import RetryRule
+from culture_tasks.judges.rubrics import RUBRICS
 
 LAVE = RUBRICS["lave"]
 CARE = RUBRICS["care_literacy"]

@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+
+from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges.in_process import InProcessJudge
 from culture_tasks.judges.local_model import LocalModel, shown_arguments
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
-
-from culture_tasks.errors import JudgeUnreachableError
 
 LAVE = RUBRICS["lave"]
 CARE = RUBRICS["care_literacy"]

@@ -4,10 +4,11 @@ import json
 import time
 
 import pytest
-from culture_tasks.judges.json_verdicts import read_crosscult
-from culture_tasks.judges.parsers import Reading
 from hypothesis import given
 from hypothesis import strategies as st
+
+from culture_tasks.judges.json_verdicts import read_crosscult
+from culture_tasks.judges.parsers import Reading
 
 GOOD = '{"score": 7, "reason": "Same stance."}'
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from culture_tasks.judges.addresses import address_of
 
 from culture_tasks.errors import SettingsError
+from culture_tasks.judges.addresses import address_of
 from culture_tasks.settings import Settings
 
 

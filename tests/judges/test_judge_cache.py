@@ -12,15 +12,15 @@ import textwrap
 import threading
 
 import pytest
+from support.fault_server import fails, late, says
+
+from culture_tasks.errors import JudgeError
 from culture_tasks.judges import cache_files
 from culture_tasks.judges.cache import Row, VerdictCache
 from culture_tasks.judges.cache_thread import CacheThread
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import Usage
-from support.fault_server import fails, late, says
-
-from culture_tasks.errors import JudgeError
 
 LAVE = RUBRICS["lave"]
 

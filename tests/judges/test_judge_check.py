@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from support.fault_server import fails, hangs, raw, says
+from support.judging import KEY
+
+from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges import checking
 from culture_tasks.judges.endpoint import EndpointJudge
 from culture_tasks.judges.retries import RetryRule
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
-from support.fault_server import fails, hangs, raw, says
-from support.judging import KEY
-
-from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.settings import Settings
 
 LAVE = RUBRICS["lave"]

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import asyncio
 
-from culture_tasks.judges.gate import Gate
-from culture_tasks.judges.pacing import Breaker, Pace
 from hypothesis import given
 from hypothesis import strategies as st
+
+from culture_tasks.judges.gate import Gate
+from culture_tasks.judges.pacing import Breaker, Pace
 
 
 def round_trip(pace: Pace, now: float, *, overload: bool = False, pause: float = 0.0) -> None:

@@ -9,14 +9,14 @@ import re
 from importlib import resources
 
 import pytest
-from culture_tasks.judges.prompts import LONGEST_TEXT, delimited, load_prompt, shortened
-from culture_tasks.judges.rubrics import RUBRICS, rubric_named
-from culture_tasks.judges.verdicts import JudgeItem
 from hypothesis import given
 from hypothesis import strategies as st
 from support.papers import between, wording
 
 from culture_tasks.errors import JudgeError
+from culture_tasks.judges.prompts import LONGEST_TEXT, delimited, load_prompt, shortened
+from culture_tasks.judges.rubrics import RUBRICS, rubric_named
+from culture_tasks.judges.verdicts import JudgeItem
 
 ANY_TEXT = st.text(st.characters(), max_size=200)
 PROMPTS = sorted(file.name for file in resources.files("culture_tasks.judges").joinpath("prompts").iterdir())

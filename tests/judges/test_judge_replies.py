@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from culture_tasks.judges.adaptations import Adaptations
 from culture_tasks.judges.completions import Completion
 from culture_tasks.judges.replies import Problem, read_reply
-from hypothesis import given
-from hypothesis import strategies as st
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from culture_tasks.judges.retries import RetryRule, asked_to_wait, overloaded, retriable
 from hypothesis import given
 from hypothesis import strategies as st
+
+from culture_tasks.judges.retries import RetryRule, asked_to_wait, overloaded, retriable
 
 NOW = 1_700_000_000.0
 

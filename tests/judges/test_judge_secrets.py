@@ -7,12 +7,12 @@ import logging
 from dataclasses import asdict
 
 import pytest
-from culture_tasks.judges.addresses import address_of
-from culture_tasks.judges.rubrics import RUBRICS
 from support.fault_server import fails, hangs, raw, resets, says
 from support.judging import KEY
 
 from culture_tasks.errors import JudgeUnreachableError
+from culture_tasks.judges.addresses import address_of
+from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.settings import Settings
 
 LAVE = RUBRICS["lave"]

@@ -6,14 +6,15 @@ import json
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.fault_server import says
+
 from culture_tasks.judges.completions import ChatRequest
 from culture_tasks.judges.parsers import read_care, read_lave
 from culture_tasks.judges.prompts import LONGEST_TEXT, delimited, shortened
 from culture_tasks.judges.rubrics import RUBRICS, rubric_named
 from culture_tasks.judges.verdicts import JudgeItem
-from hypothesis import given
-from hypothesis import strategies as st
-from support.fault_server import says
 
 LAVE, LAVE3, CARE = RUBRICS["lave"], RUBRICS["lave3"], RUBRICS["care_literacy"]
 

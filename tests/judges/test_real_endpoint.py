@@ -12,10 +12,10 @@ import urllib.error
 import urllib.request
 
 import pytest
-from culture_tasks.judges.rubrics import RUBRICS
-from culture_tasks.judges.verdicts import JudgeItem
 
 from culture_tasks.errors import JudgeUnreachableError
+from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.judges.verdicts import JudgeItem
 
 pytestmark = [
     pytest.mark.slow,

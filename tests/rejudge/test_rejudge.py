@@ -4,12 +4,12 @@ import json
 import math
 
 import pytest
-from culture_tasks.judges.verdicts import Verdict
 from support.in_process import run_lm_eval, run_lmms_eval
 from support.scripted_judge import ScriptedJudge, install
 from support.scripted_lm import ScriptedLM
 
 from culture_tasks.cli.main import main
+from culture_tasks.judges.verdicts import Verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

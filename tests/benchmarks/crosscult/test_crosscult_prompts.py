@@ -1,11 +1,11 @@
 import unicodedata
 
 import pytest
+
+from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.judges.prompts import load_prompt
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
-
-from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 
 ARABIC_SHAPES = str.maketrans({"ی": "ي"})  # the paper's font writes the letter yeh with Farsi code points
 
