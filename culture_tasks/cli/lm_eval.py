@@ -42,7 +42,7 @@ def _run(options: argparse.Namespace) -> int:
 def _with_our_folder(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def initialize(self: Any, *args: Any, include_path: Any = None, **kwargs: Any) -> None:
-        given = include_path if isinstance(include_path, list) else [include_path] if include_path else []
+        given = include_path if isinstance(include_path, (list, tuple)) else [include_path] if include_path else []
         original(self, *args, include_path=[*given, str(task_folder("lm_eval"))], **kwargs)
 
     return initialize

@@ -1,0 +1,250 @@
+"""The registry is the test list: the catalogue, the files on disk and both harnesses' indexes agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from culture_tasks.catalog import BENCHMARKS, HARNESSES, TaskEntry, entries, is_available, task_file, task_folder
+from culture_tasks.harness.lmms_eval import plugin
+from culture_tasks.harness.loading import LOADERS
+
+FOLDERS = [(harness, name) for harness in HARNESSES for name in BENCHMARKS if (task_folder(harness) / name).is_dir()]
+
+each_folder = pytest.mark.parametrize(("harness", "benchmark"), FOLDERS)
+each_entry = pytest.mark.parametrize("entry", entries().values(), ids=entries())
+
+
+class PlainLoader(yaml.CSafeLoader):
+    """Reads ``!function`` as the text that follows it."""
+
+
+class Function(str):
+    __slots__ = ()
+
+
+PlainLoader.add_constructor("!function", lambda loader, node: Function(loader.construct_scalar(node)))
+
+
+def files(harness: str, benchmark: str = "**") -> list[Path]:
+    return sorted(task_folder(harness).glob(f"{benchmark}/*.yaml"))
+
+
+@cache
+def written(path: Path) -> dict[str, Any]:
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=PlainLoader)
+
+
+def with_template(path: Path) -> dict[str, Any]:
+    """Returns a file's keys over those of the template that it includes."""
+    content = written(path)
+    return written(path.parent / content["include"]) | content if "include" in content else content
+
+
+def functions(value: Any) -> Iterator[str]:
+    if isinstance(value, Function):
+        yield str(value)
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from functions(each)
+
+
+def tags(path: Path) -> list[str]:
+    given = written(path).get("tag", [])
+    return [given] if isinstance(given, str) else given
+
+
+def ours(harness: str) -> dict[str, TaskEntry]:
+    return {name: entry for name, entry in entries().items() if is_available(entry, harness)}
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_every_file_is_in_the_catalogue_and_every_entry_has_its_file(harness):
+    catalogued = {task_file(entry, harness) for entry in ours(harness).values() if entry.kind != "tag"}
+    assert catalogued == set(files(harness))
+    assert len(catalogued) > 20
+
+
+@each_entry
+def test_every_entry_is_in_at_least_one_harness(entry):
+    assert any(is_available(entry, harness) for harness in HARNESSES)
+
+
+@each_folder
+def test_the_stem_is_the_name_and_the_folder_the_benchmark(harness, benchmark):
+    for path in files(harness, benchmark):
+        content, entry = written(path), entries()[path.stem]
+        assert content.get("group", content["task"]) == path.stem
+        assert (entry.benchmark, entry.kind) == (benchmark, "group" if "group" in content else "task"), path
+
+
+@each_folder
+def test_every_file_has_a_version_of_its_own_or_its_template_s(harness, benchmark):
+    for path in files(harness, benchmark):
+        assert with_template(path)["metadata"]["version"], path
+
+
+@each_folder
+def test_templates_have_names_that_the_harnesses_do_not_index(harness, benchmark):
+    included = {written(path)["include"] for path in files(harness, benchmark) if "include" in written(path)}
+    beside = {path.name for path in (task_folder(harness) / benchmark).iterdir() if path.suffix != ".yaml"}
+    assert included == beside
+    assert all(name.startswith("_") and name.endswith("_template_yaml") for name in included)
+
+
+@each_folder
+def test_functions_are_named_by_their_absolute_path_and_belong_to_the_harness(harness, benchmark):
+    (other,) = set(HARNESSES) - {harness}
+    for path in files(harness, benchmark):
+        for name in functions(with_template(path)):
+            assert name.startswith("culture_tasks."), path
+            assert not name.startswith(f"culture_tasks.harness.{other}."), path
+
+
+def test_no_python_file_lies_beside_a_task_file():
+    """A harness would read ``!function`` from it, and keep its state apart."""
+    assert [path for harness in HARNESSES for path in task_folder(harness).rglob("*.py")] == []
+
+
+@each_entry
+def test_the_members_of_a_group_exist_in_its_harnesses_and_its_benchmark(entry):
+    for member in entry.members:
+        assert entries()[member].benchmark == entry.benchmark
+        assert all(is_available(entries()[member], harness) for harness in HARNESSES if is_available(entry, harness))
+    assert bool(entry.members) == (entry.kind != "task")
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_the_members_in_the_files_are_those_of_the_catalogue(harness):
+    tagged = {path.stem: tags(path) for path in files(harness)}
+    for entry in ours(harness).values():
+        if entry.kind == "group":
+            assert tuple(written(task_file(entry, harness))["task"]) == entry.members
+        if entry.kind == "tag":
+            assert {name for name, given in tagged.items() if entry.name in given} == set(entry.members)
+    assert {tag for given in tagged.values() for tag in given} <= entries().keys()
+
+
+@each_entry
+def test_an_entry_loads_what_its_members_load_and_nothing_unknown(entry):
+    assert entry.datasets
+    assert set(entry.datasets) <= LOADERS.keys()
+    assert entry.sources
+    if entry.members:
+        assert set(entry.datasets) == {name for member in entry.members for name in entries()[member].datasets}
+
+
+def test_every_data_set_belongs_to_a_task():
+    assert LOADERS.keys() == {name for entry in entries().values() for name in entry.datasets}
+
+
+# lm-eval
+
+
+@pytest.fixture(scope="module")
+def lm_eval_own():
+    from lm_eval.tasks import TaskManager
+
+    return set(TaskManager().all_tasks)
+
+
+def test_lm_eval_s_index_holds_all_of_ours_and_nothing_else():
+    from lm_eval.tasks import TaskManager
+
+    manager = TaskManager(include_path=str(task_folder("lm_eval")), include_defaults=False)
+    kinds = {"task": manager.all_subtasks, "group": manager.all_groups, "tag": manager.all_tags}
+    for kind, names in kinds.items():
+        assert set(names) == {entry.name for entry in ours("lm_eval").values() if entry.kind == kind}
+
+
+def test_no_name_of_ours_is_lm_eval_s(lm_eval_own):
+    assert len(lm_eval_own) > 1_000
+    assert lm_eval_own.isdisjoint(entries())
+
+
+@pytest.mark.parametrize("benchmark", [name for harness, name in FOLDERS if harness == "lm_eval"])
+def test_every_function_resolves_in_lm_eval(benchmark):
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    for path in files("lm_eval", benchmark):
+        content = load_yaml(path, resolve_func=True)
+        if "group" not in content:
+            check(content, ("custom_dataset", "doc_to_text", "process_results"), path.stem)
+
+
+# lmms-eval
+
+
+@pytest.fixture(scope="module")
+def lmms_eval_manager():
+    """lmms-eval's task manager as its command line builds it: the plug-in is loaded, and nothing is included."""
+    import lmms_eval.models  # noqa: F401 - loads the entry points
+    from lmms_eval.tasks import TaskManager
+
+    return TaskManager()
+
+
+@pytest.fixture(scope="module")
+def lmms_eval_own(lmms_eval_manager):
+    original = type(lmms_eval_manager).initialize_tasks.__wrapped__
+    return set(original(lmms_eval_manager, include_defaults=True))
+
+
+def test_the_plug_in_is_loaded_by_lmms_eval_itself(lmms_eval_manager):
+    assert getattr(type(lmms_eval_manager), plugin._MARK)
+
+
+def test_lmms_eval_s_index_holds_all_of_ours_without_an_include_path(lmms_eval_manager, lmms_eval_own):
+    assert set(lmms_eval_manager.all_tasks) - lmms_eval_own == ours("lmms_eval").keys()
+
+
+def test_no_name_of_ours_is_lmms_eval_s(lmms_eval_own):
+    assert len(lmms_eval_own) > 500
+    assert lmms_eval_own.isdisjoint(entries())
+
+
+def test_the_index_from_the_catalogue_is_what_lmms_eval_reads_from_the_files(lmms_eval_manager):
+    read = lmms_eval_manager._get_task_and_group(str(task_folder("lmms_eval")))
+    assert {name: in_order(entry) for name, entry in plugin.task_index().items()} == {
+        name: in_order(entry) for name, entry in read.items()
+    }
+
+
+def in_order(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: sorted(value) if isinstance(value, list) else value for key, value in entry.items()}
+
+
+def test_registering_again_changes_nothing(lmms_eval_manager):
+    manager = type(lmms_eval_manager)
+    before = (manager.initialize_tasks, manager.load_task_or_group)
+    plugin.register()
+    assert (manager.initialize_tasks, manager.load_task_or_group) == before
+
+
+@pytest.mark.parametrize("benchmark", [name for harness, name in FOLDERS if harness == "lmms_eval"])
+def test_every_function_resolves_in_lmms_eval(benchmark):
+    from lmms_eval.utils import load_yaml_config
+
+    hooks = ("process_docs", "doc_to_text", "doc_to_messages", "doc_to_visual", "process_results")
+    for path in files("lmms_eval", benchmark):
+        content = load_yaml_config(str(path), mode="full")
+        if "group" not in content:
+            check(content, hooks, path.stem)
+            (placeholder,) = content["dataset_kwargs"]["data_files"].values()
+            assert Path(placeholder).is_file()
+
+
+def check(content: Mapping[str, Any], hooks: tuple[str, ...], name: str) -> None:
+    """Checks that hooks and aggregations can be called, and that metrics are told apart and know their direction."""
+    assert [hook for hook in hooks if not callable(content[hook])] == [], name
+    metrics = {metric["metric"]: metric for metric in content["metric_list"]}
+    assert Counter(metric["metric"] for metric in content["metric_list"]).most_common(1)[0][1] == 1, name
+    for metric in metrics.values():
+        assert callable(metric["aggregation"]) or metric["aggregation"] in ("mean", "nanmean"), name
+        assert metric["higher_is_better"] in (True, False, None), name
+    assert entries()[name].metric in metrics, name
