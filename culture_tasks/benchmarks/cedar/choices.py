@@ -7,7 +7,17 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from culture_tasks.benchmarks.cedar.context import any_of, contrasts, explains, fits_best, gap_words, is_felt, joins
+from culture_tasks.benchmarks.cedar.context import (
+    any_of,
+    contrasts,
+    explains,
+    fits_best,
+    gap_words,
+    gives_reason,
+    is_felt,
+    joins,
+    sets_aside,
+)
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
 from culture_tasks.benchmarks.cedar.lexicon import SPACED, UNSPACED, phrases
 from culture_tasks.benchmarks.cedar.page import UNCLEAR, Page, Unclear, one_of, within
@@ -112,8 +122,9 @@ def _label_after(page: Page, start: int, lead: int) -> Emotion | Unclear | None:
         return None  # a repeated option list
     for last, following in pairwise(found):
         if following.emotion != found[0].emotion:
-            joined = joins(page.text[last.end : following.start])
-            return UNCLEAR if joined or is_felt(page.text, following) else found[0].emotion
+            gap = page.text[last.end : following.start]
+            rival = joins(gap) or (is_felt(page.text, following) and not gives_reason(gap))
+            return UNCLEAR if rival else found[0].emotion
     return found[0].emotion
 
 
@@ -207,7 +218,8 @@ def leading(page: Page) -> Emotion | Unclear | None:
     if not _opens(page) and not is_felt(page.text, first):
         return UNCLEAR
     before = [mention for mention in page.stated if mention.start < others[0].start][-1]
-    if joins(page.text[before.end : others[0].start]):
+    between = page.text[before.end : others[0].start]
+    if joins(between) and not sets_aside(between):
         return UNCLEAR
     gap = page.text[first.end : others[0].start]
     if not explains(gap) or contrasts(gap[:80]):

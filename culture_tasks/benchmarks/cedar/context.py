@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _BEFORE, _AFTER = 80, 60
 _CLAUSE_END: Final = re.compile(r"[.,;:!?\n()\[\]{}|]")
 _MARKUP: Final = re.compile(r"[\s\"'*_`]+")
+_ASIDE: Final = re.compile(r"((?<!\S)(?:not|\w+n't|no es|no seria|ليس|ليست|si|sio|siyo)),[^.,;:!?\n]{1,30},(?=\s)")
 _NEVER: Final = re.compile(r"(?!)")
 _QUESTIONED: Final = re.compile(r"[\s\"'*_)]{0,4}\?\s{0,3}(?:no|not|nope|nah|لا|नहीं|hapana|sio|siyo|不|いいえ|違)")
 
@@ -110,6 +111,7 @@ def _words(clause: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _surroundings(before: str, after: str) -> Surroundings:
+    before = _ASIDE.sub(r"\1", before)  # "not, in my view, anger"
     before, after = _CLAUSE_END.split(before)[-1], _CLAUSE_END.split(after, maxsplit=1)[0]
     return Surroundings(_words(before), _words(after), _MARKUP.sub("", before), _MARKUP.sub("", after))
 
@@ -239,6 +241,16 @@ def joins(gap: str) -> bool:
     return all(word in known or len(word) == 1 or word.isdigit() for word in _spoken(gap).split())
 
 
+def sets_aside(gap: str) -> bool:
+    """Whether the second mention only stands beside the first one: "sadness (with some sympathy)"."""
+    return "(" in gap and bool(gap_words(gap)) and not offers_alternative(gap)
+
+
+def gives_reason(gap: str) -> bool:
+    """Whether a word such as "because" stands in between."""
+    return links().because.search(_spoken(gap)) is not None
+
+
 def offers_alternative(gap: str) -> bool:
     """Whether the text between two mentions joins them by "or"."""
     return any(word in links().alternatives for word in gap_words(gap))
@@ -246,7 +258,7 @@ def offers_alternative(gap: str) -> bool:
 
 def explains(gap: str) -> bool:
     """Whether what follows is an explanation: a sentence ends, or a word such as "because" stands in between."""
-    return bool(_SENTENCE_END.search(gap) or links().because.search(_spoken(gap)))
+    return bool(_SENTENCE_END.search(gap)) or gives_reason(gap)
 
 
 def contrasts(gap: str) -> bool:

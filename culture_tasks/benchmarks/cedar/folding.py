@@ -52,7 +52,7 @@ def cut_reasoning(reply: str) -> str:
     """
     text = _CLOSING.sub("</think>", _OPENING.sub("<think>", _EMPTY_TAG.sub(" ", reply)))
     text = _TAG.sub(lambda tag: f"<{tag.group(1)}think>", text)
-    return without_reasoning(_DOUBLED.sub("<think>", text))
+    return without_reasoning(_DOUBLED.sub("<think>", text)).partition("<think>")[0]
 
 
 def fold(text: str) -> str:
