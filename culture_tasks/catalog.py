@@ -85,6 +85,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
 
 _CULTURALVQA_VARIANTS: tuple[tuple[str, Modality, str], ...] = (
     ("culturalvqa", "image+text", "image and question (App. H)"),
+    ("culturalvqa_lave3", "image+text", "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)"),
     ("culturalvqa_fewshot", "image+text", "with examples before the question (App. I)"),
     ("culturalvqa_blind", "text", "question alone (section 5)"),
     ("culturalvqa_country", "text", "question and country (section 5)"),
@@ -101,7 +102,8 @@ _CARE_VARIANTS: tuple[tuple[str, str], ...] = (
 
 def _culturalvqa() -> Iterator[TaskEntry]:
     for name, modality, about in _CULTURALVQA_VARIANTS:
-        yield TaskEntry(name, "task", "culturalvqa", modality, ("en",), "lave", about, (name,), (culturalvqa.SOURCE,))
+        metric = "lave3" if name == "culturalvqa_lave3" else "lave"
+        yield TaskEntry(name, "task", "culturalvqa", modality, ("en",), metric, about, (name,), (culturalvqa.SOURCE,))
 
 
 def _care() -> Iterator[TaskEntry]:

@@ -6,8 +6,9 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc
 from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match
@@ -20,8 +21,10 @@ from culture_tasks.judges.rubrics import RUBRICS, Rubric
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.text import storable, without_reasoning
 
-METRIC = "lave"
-"""Share of answers that the judge calls correct (rating 2 of Appendix F): accuracy in the paper's sense, 0 to 1."""
+VqaRubric = Literal["lave", "lave3"]
+"""The rubric, and the name of its metric, from 0 to 1. ``lave`` (Appendix F): the share of answers that the judge calls
+correct, accuracy in the paper's sense. ``lave3``: the scale of LAVE itself (Mañas et al., 2024), where an ambiguous or
+incomplete answer counts one half."""
 
 GROUPS = (*COUNTRIES, *FACETS)
 SUBMISSION = "predictions_for_submission"
@@ -29,31 +32,31 @@ SUBMISSION = "predictions_for_submission"
 _log = logging.getLogger(__name__)
 
 
-def metrics() -> list[Metric]:
+def metrics(rubric: VqaRubric = "lave") -> list[Metric]:
     """Returns the metric list of a CulturalVQA task."""
     return [
-        *judged_metrics(METRIC, GROUPS),
+        *judged_metrics(rubric, GROUPS),
         {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True},
         {"metric": SUBMISSION, "aggregation": write_submission, "higher_is_better": True},
     ]
 
 
-def results(doc: CulturalVqaDoc, responses: Sequence[Any]) -> dict[str, Any]:
+def results(doc: CulturalVqaDoc, responses: Sequence[Any], rubric: VqaRubric = "lave") -> dict[str, Any]:
     """Returns a document's records; without reference answers, the prediction for a submission file and no score."""
     texts = responses_of(responses)
     if not doc["references"]:
         return {SUBMISSION: {"id": doc["id"], "pred": storable(_answer(texts[0]))}}
-    document = JudgedDocument(_subject(doc), texts)
+    document = JudgedDocument(_subject(doc, rubric), texts)
     matches = [exact_match(_answer(text), doc["references"]) for text in texts]
-    judged = judged_results(METRIC, document, GROUPS, (doc["country"], doc["facet"]))
+    judged = judged_results(rubric, document, GROUPS, (doc["country"], doc["facet"]))
     return judged | {"exact_match": sum(matches) / len(matches)}
 
 
-def expected(docs: Sequence[CulturalVqaDoc]) -> Iterator[tuple[Rubric, JudgeItem]]:
+def expected(docs: Sequence[CulturalVqaDoc], rubric: VqaRubric = "lave") -> Iterator[tuple[Rubric, JudgeItem]]:
     """Yields what will be graded, without responses."""
     for doc in docs:
         if doc["references"]:
-            yield RUBRICS["lave"], JudgeItem(doc["question"], tuple(doc["references"]), "")
+            yield RUBRICS[rubric], JudgeItem(doc["question"], tuple(doc["references"]), "")
 
 
 def write_submission(records: Iterable[Mapping[str, str]], args: Any = None) -> int:
@@ -84,17 +87,18 @@ def _answer(response: str) -> str:
     return without_reasoning(response).strip()
 
 
-def accuracy_of(rating: float) -> float:
-    """Maps a rating of Appendix F to accuracy: 1 (incorrect) to 0, 2 (correct) to 1."""
-    return rating - 1.0
+def fraction_of(rubric: VqaRubric, rating: float) -> float:
+    """Maps a rating to 0 (the lowest offered) to 1 (the highest)."""
+    scale = RUBRICS[rubric]
+    return (rating - scale.lowest) / (scale.highest - scale.lowest)
 
 
-def _subject(doc: CulturalVqaDoc) -> Subject:
+def _subject(doc: CulturalVqaDoc, rubric: VqaRubric) -> Subject:
     return Subject(
         benchmark="culturalvqa",
         question=doc["question"],
         references=tuple(doc["references"]),
-        rubric=RUBRICS["lave"],
-        score=accuracy_of,
+        rubric=RUBRICS[rubric],
+        score=partial(fraction_of, rubric),
         about={name: doc[name] for name in ("id", "country", "facet", "data")},  # type: ignore[literal-required]
     )

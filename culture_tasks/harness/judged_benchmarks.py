@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from culture_tasks.harness import care, crosscult, culturalvqa
@@ -41,16 +42,21 @@ class JudgedBenchmark:
         return judged_metrics(self.metric, groups)
 
 
+def _culturalvqa(rubric: culturalvqa.VqaRubric) -> JudgedBenchmark:
+    return JudgedBenchmark(
+        rubric,
+        lambda _: culturalvqa.GROUPS,
+        lambda record: (record["country"], record["facet"]),
+        partial(culturalvqa.fraction_of, rubric),
+    )
+
+
 JUDGED_BENCHMARKS: Mapping[str, JudgedBenchmark] = {
     "care": JudgedBenchmark(
         care.METRIC, lambda _: care.GROUPS, lambda record: (record["category"], record["scope"]), float
     ),
-    "culturalvqa": JudgedBenchmark(
-        culturalvqa.METRIC,
-        lambda _: culturalvqa.GROUPS,
-        lambda record: (record["country"], record["facet"]),
-        culturalvqa.accuracy_of,
-    ),
+    "culturalvqa": _culturalvqa("lave"),
+    "culturalvqa_lave3": _culturalvqa("lave3"),
     "crosscult": JudgedBenchmark(
         crosscult.JUDGED,
         lambda record: crosscult.GROUPS[record["setting"]],

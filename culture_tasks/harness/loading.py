@@ -34,7 +34,7 @@ def _care(language: care_documents.Language, english: bool) -> Loader:
     return load
 
 
-def _culturalvqa(variant: culturalvqa_documents.Variant) -> Loader:
+def _culturalvqa(variant: culturalvqa_documents.Variant, rubric: culturalvqa.VqaRubric = "lave") -> Loader:
     def load(data_folder: Path | None) -> tuple[datasets.Dataset, Expected]:
         import datasets
 
@@ -45,7 +45,7 @@ def _culturalvqa(variant: culturalvqa_documents.Variant) -> Loader:
         if variant in culturalvqa_documents.WITH_IMAGE:
             images = image_column(questions.table, questions.image_names, questions.folder)
             data = datasets.concatenate_datasets([data, images], axis=1)
-        return data, culturalvqa.expected(questions.documents)
+        return data, culturalvqa.expected(questions.documents, rubric)
 
     return load
 
@@ -67,6 +67,7 @@ LOADERS: Mapping[str, Loader] = {
     **{f"care_{language}": _care(language, english=False) for language in care_documents.LANGUAGES},
     **{f"care_en_{language}": _care(language, english=True) for language in care_documents.LANGUAGES},
     "culturalvqa": _culturalvqa("vlm"),
+    "culturalvqa_lave3": _culturalvqa("vlm", "lave3"),
     "culturalvqa_fewshot": _culturalvqa("fewshot"),
     "culturalvqa_blind": _culturalvqa("blind"),
     "culturalvqa_country": _culturalvqa("country"),

@@ -273,6 +273,14 @@ def test_culturalvqa_metrics_of_a_model_that_knows_half(harness, fixture_data):
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
+def test_lave3_counts_a_half_right_answer_one_half(harness, monkeypatch):
+    judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 2.0)))
+    results = run(harness, model_for(harness, lambda prompt: "x"), ["culturalvqa_lave3"], limit=3)
+    assert value(results, "culturalvqa_lave3", "lave3") == 0.5
+    assert {rubric for rubric, _ in judge.asked} == {"lave3"}
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
 def test_without_answers_there_is_a_submission_and_no_score(harness, tmp_path, monkeypatch, fixture_data):
     folder = tmp_path / "data" / "culturalvqa"
     folder.mkdir(parents=True)

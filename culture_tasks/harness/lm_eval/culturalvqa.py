@@ -19,12 +19,16 @@ from culture_tasks.harness.lm_eval.datasets import custom_dataset
 PLACEHOLDER = "<image>"
 
 dataset_vlm = custom_dataset("culturalvqa")
+dataset_lave3 = custom_dataset("culturalvqa_lave3")
 dataset_fewshot = custom_dataset("culturalvqa_fewshot")
 dataset_blind = custom_dataset("culturalvqa_blind")
 dataset_country = custom_dataset("culturalvqa_country")
 dataset_lens = custom_dataset("culturalvqa_lens")
 
 metric_list = culturalvqa.metrics()
+metric_list_lave3 = culturalvqa.metrics("lave3")
+
+process_lave3 = partial(culturalvqa.results, rubric="lave3")
 
 
 def _without_placeholder(text: str) -> str:

@@ -14,12 +14,16 @@ from culture_tasks.harness.lmms_eval.documents import documents
 from culture_tasks.harness.lmms_eval.messages import Part, image_part, text_part, user_message
 
 docs_vlm = documents("culturalvqa")
+docs_lave3 = documents("culturalvqa_lave3")
 docs_fewshot = documents("culturalvqa_fewshot")
 docs_blind = documents("culturalvqa_blind")
 docs_country = documents("culturalvqa_country")
 docs_lens = documents("culturalvqa_lens")
 
 metric_list = culturalvqa.metrics()
+metric_list_lave3 = culturalvqa.metrics("lave3")
+
+process_lave3 = partial(culturalvqa.results, rubric="lave3")
 
 text_vlm = partial(render, "vlm")
 text_blind = partial(render, "blind")
