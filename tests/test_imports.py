@@ -1,0 +1,105 @@
+"""Importing the package has no effects and stays light."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+HEAVY = ("torch", "transformers", "lm_eval", "lmms_eval", "datasets", "matplotlib", "openai", "pandas")
+
+# Packages that run a model in the process, or are one: they are imported by a run that needs them, and by nothing else.
+MAY_LOAD = {"culture_tasks.insertion.": {"torch"}, "culture_tasks.insertion.lmms_eval_model": set(HEAVY)}
+
+WATCH = """
+import importlib, json, logging, os, sys, threading
+
+read = []
+
+class Watched(type(os.environ)):
+    def __getitem__(self, name):
+        read.append(name)
+        return super().__getitem__(name)
+
+os.environ.__class__ = Watched
+heavy, report = sys.argv[1].split(","), {}
+for name in sys.argv[2:]:
+    importlib.import_module(name)
+    loaded = [other for other in heavy if other in sys.modules]
+    report[name] = loaded
+    if loaded:
+        heavy = [other for other in heavy if other not in loaded]
+print(json.dumps({
+    "loaded": report,
+    "read": [name for name in read if name.startswith(("CULTURE", "OPENAI", "AZURE"))],
+    "handlers": [repr(handler) for handler in logging.root.handlers],
+    "levels": [name for name, one in logging.root.manager.loggerDict.items()
+               if name.startswith("culture_tasks") and (getattr(one, "level", 0) or getattr(one, "handlers", []))],
+    "threads": threading.active_count(),
+}))
+"""
+
+
+def modules() -> list[str]:
+    roots = {
+        "culture_tasks": "culture_tasks",
+        "judges": "culture_tasks.judges",
+        "task_yamls": "culture_tasks.task_yamls",
+    }
+    names = []
+    for folder, package in roots.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            names.append(".".join((package, *(part for part in parts if part != "__init__"))))
+    return names
+
+
+def watch(tmp_path, *names):
+    home = tmp_path / "home"
+    home.mkdir()
+    kept = ("PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    environment |= {"HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", "HF_HOME": str(home / "hf")}
+    done = subprocess.run(
+        [sys.executable, "-c", WATCH, ",".join(HEAVY), *names],
+        cwd=home,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout), done.stderr, sorted(str(path) for path in home.rglob("*"))
+
+
+def light() -> list[str]:
+    return [name for name in modules() if not any(name.startswith(prefix.rstrip(".")) for prefix in MAY_LOAD)]
+
+
+def test_importing_every_light_module_has_no_effects_and_loads_no_heavy_library(tmp_path):
+    report, said, written = watch(tmp_path, *light())
+    assert {name: loaded for name, loaded in report["loaded"].items() if loaded} == {}
+    assert (report["read"], report["handlers"], report["levels"], report["threads"]) == ([], [], [], 1)
+    assert (said, written) == ("", [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prefix", MAY_LOAD)
+def test_modules_that_run_models_load_no_more_than_they_need(tmp_path, prefix):
+    others = [other for other in MAY_LOAD if other != prefix and other.startswith(prefix)]
+    names = [name for name in modules() if name.startswith(prefix) and name not in others]
+    report, _, _ = watch(tmp_path, *names)
+    assert {library for loaded in report["loaded"].values() for library in loaded} <= MAY_LOAD[prefix]
+    assert report["read"] == []
+
+
+def test_the_plug_in_and_the_catalogue_load_no_heavy_library(tmp_path):
+    """lmms-eval imports them at every start, before it knows whether a task of ours is asked for."""
+    report, _, _ = watch(tmp_path, "culture_tasks.harness.lmms_eval.plugin")
+    assert report["loaded"] == {"culture_tasks.harness.lmms_eval.plugin": []}

@@ -1,0 +1,134 @@
+"""Wheel, sdist and editable installs hold every task file, template, prompt and data file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from importlib import metadata, resources
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MAPPED = {"culture_tasks": "culture_tasks", "judges": "culture_tasks/judges", "task_yamls": "culture_tasks/task_yamls"}
+IGNORED = shutil.ignore_patterns("__pycache__", "*.egg-info", ".*")
+# READMEs beside prompts are for those who edit them; everything else is read at run time.
+LEFT_OUT = {"culture_tasks/judges/prompts/README.md"}
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def expected() -> set[str]:
+    """Returns every file of the three folders, where an installation has it."""
+    return {
+        f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
+        for folder, target in MAPPED.items()
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix != ".pyc" and not path.name.startswith(".")
+    } - LEFT_OUT
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    """A copy of what is built, so that nothing is written to the checkout and no old build/ gets in."""
+    copy = tmp_path_factory.mktemp("source")
+    for folder in MAPPED:
+        shutil.copytree(ROOT / folder, copy / folder, ignore=IGNORED)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    return copy
+
+
+def run(*arguments, cwd, **variables):
+    done = subprocess.run(
+        arguments,
+        cwd=cwd,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(source, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    hook = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+    run(sys.executable, "-c", hook, str(folder), cwd=source)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_file_and_no_other(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert held == expected()
+
+
+@pytest.mark.slow
+def test_the_wheel_brings_one_top_level_name_the_command_and_the_plug_in(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (prefix,) = {name.split("/")[0] for name in archive.namelist() if ".dist-info/" in name}
+        points = archive.read(f"{prefix}/entry_points.txt").decode()
+        top = archive.read(f"{prefix}/top_level.txt").decode().split()
+    assert top == ["culture_tasks"]
+    assert "culture-tasks = culture_tasks.cli.main:main" in points
+    assert "[lmms_eval.models]\nculture_tasks = culture_tasks.harness.lmms_eval.plugin:register" in points
+
+
+@pytest.mark.slow
+def test_the_unpacked_wheel_works_away_from_the_checkout(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    code = (
+        "import culture_tasks; from pathlib import Path; print(Path(culture_tasks.__file__).parent);"
+        "from culture_tasks.catalog import *;"
+        "from culture_tasks.judges.rubrics import RUBRICS; from culture_tasks.judges.verdicts import JudgeItem;"
+        "[rubric.messages(JudgeItem('q', ('a',), 'r')) for rubric in RUBRICS.values()];"
+        "assert all(any(is_available(e, h) for h in HARNESSES) for e in entries().values());"
+        "print(task_folder('lm_eval'))"
+    )
+    # -S leaves the editable install's hook out; the libraries come by path
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    path = os.pathsep.join([str(tmp_path / "site"), *libraries])
+    package, folder = run(sys.executable, "-S", "-c", code, cwd=tmp_path, PYTHONPATH=path).split("\n")[:2]
+    assert Path(package) == tmp_path / "site" / "culture_tasks"
+    assert Path(folder) == tmp_path / "site" / "culture_tasks" / "task_yamls" / "lm_eval"
+
+
+@pytest.mark.slow
+def test_the_sdist_holds_every_file_and_builds_the_same_wheel(source, wheel, tmp_path):
+    hook = "import sys; from setuptools import build_meta; build_meta.build_{}(sys.argv[1])"
+    run(sys.executable, "-c", hook.format("sdist"), str(tmp_path), cwd=source)
+    (path,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    run(sys.executable, "-c", hook.format("wheel"), str(tmp_path), cwd=unpacked)
+    (again,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(again) as one, zipfile.ZipFile(wheel) as other:
+        assert set(one.namelist()) == set(other.namelist())
+
+
+@pytest.mark.parametrize(
+    ("folder", "package"), [(folder, target.replace("/", ".")) for folder, target in MAPPED.items()]
+)
+def test_the_installation_under_test_finds_every_file(folder, package):
+    there = resources.files(package)
+    for path in (ROOT / folder).rglob("*"):
+        if path.is_file() and path.suffix not in (".py", ".pyc") and not path.name.startswith("."):
+            assert there.joinpath(path.relative_to(ROOT / folder).as_posix()).is_file(), path
+
+
+def test_the_version_is_said_once():
+    import culture_tasks
+
+    assert metadata.version("culture-tasks") == culture_tasks.__version__
