@@ -1,0 +1,86 @@
+"""Means with standard errors that know of clusters: what intervals and paired tests stand on.
+
+Scores are numbers; NaN stands for an item without a score, which is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from culture_tasks.metrics.resampling import cluster_numbers, cluster_sums
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from culture_tasks.metrics.resampling import Floats
+
+Clusters: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
+"""What each item belongs to, such as its image, its scenario or its source question."""
+
+
+class Mean(NamedTuple):
+    """A mean with its standard error.
+
+    Attributes:
+        value: The mean, or NaN.
+        error: Its standard error; NaN with fewer than two clusters.
+        n: Number of items with a score.
+        clusters: Number of clusters.
+        reason: Why a t interval can't be had; None where it can.
+    """
+
+    value: float
+    error: float
+    n: int
+    clusters: int
+    reason: str | None = None
+
+
+def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
+    """A mean with its cluster-robust standard error.
+
+    Formula: se^2 = G / (G - 1) * sum over clusters of (sum of its residuals)^2 / n^2, for G clusters and n items: the
+    CR1 estimator of a regression on a constant alone. With one item a cluster it is s^2 / n.
+
+    Args:
+        values: One score an item; NaN where there is none.
+        clusters: What each item belongs to; None means that each stands alone.
+
+    Returns:
+        The mean. With fewer than two clusters, or where no cluster departs from the mean, ``reason`` says so.
+
+    Raises:
+        ValueError: If a value is infinite or there is not one cluster for each item.
+
+    Source: Liang and Zeger (1986); Cameron and Miller (2015), section II, for the correction.
+    """
+    scores = np.asarray(values, dtype=np.float64)
+    if scores.ndim != 1 or np.isinf(scores).any():
+        raise ValueError(f"mean: needs a list of finite scores, NaN where there is none; came shape {scores.shape}.")
+    kept = ~np.isnan(scores)
+    scores, numbers = scores[kept], cluster_numbers(clusters, kept)
+    if scores.size == 0:
+        return Mean(math.nan, math.nan, 0, 0, "no item has a score")
+    middle = _steady_mean(scores)
+    residuals = cluster_sums((scores - middle)[:, None], numbers)[:, 0]
+    many = residuals.size
+    if many < 2:
+        return Mean(middle, math.nan, scores.size, many, "one cluster: its spread can't be known")
+    error = math.sqrt(many / (many - 1) * float(residuals @ residuals)) / scores.size
+    if error <= 1e-12 * float(np.abs(scores).max()):
+        return Mean(middle, 0.0, scores.size, many, _why_no_spread(scores))
+    return Mean(middle, error, scores.size, many)
+
+
+def _steady_mean(scores: Floats) -> float:
+    """The mean; exactly the common value where all are equal."""
+    return float(scores[0] + (scores - scores[0]).mean())
+
+
+def _why_no_spread(scores: Floats) -> str:
+    return f"every score is {scores[0]:g}" if np.ptp(scores) == 0.0 else "every cluster has the same mean"

@@ -1,0 +1,127 @@
+"""Scores of several models side by side: mean ranks over benchmarks, and spread over groups such as cultures."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
+
+
+class MeanRank(NamedTuple):
+    """A model's mean rank.
+
+    Attributes:
+        rank: Mean of its ranks, 1 for a model that is best everywhere, or NaN.
+        counted: Number of columns that it is the mean of.
+        scored: Number of columns that the model has a score in.
+        columns: Number of columns there are.
+    """
+
+    rank: float
+    counted: int
+    scored: int
+    columns: int
+
+
+class Spread(NamedTuple):
+    """How evenly one model does over groups.
+
+    Attributes:
+        best: The best group's score, or NaN.
+        best_group: That group; the first of equals; None where no group has a score.
+        worst: The worst group's score (the "worst-group score"), or NaN.
+        worst_group: That group.
+        gap: Distance of the two; 0 is no difference between groups.
+        variance: Variance of the groups' scores, each group counting alike, in squared units; 0 is no difference.
+        mean: Mean of the groups' scores (macro average).
+        groups: Number of groups with a score.
+        missing: Number of groups without.
+    """
+
+    best: float
+    best_group: str | None
+    worst: float
+    worst_group: str | None
+    gap: float
+    variance: float
+    mean: float
+    groups: int
+    missing: int
+
+
+def spread(values_by_group: Mapping[str, float], *, ddof: int = 0, higher_is_better: bool = True) -> Spread:
+    """Spread of one model's scores over groups, such as countries, languages or cultures.
+
+    Formula: gap = abs(best - worst); variance = sum of (score - mean)^2 / (groups - ddof). Groups differ by chance too,
+    so that a spread over small groups is never 0: put an interval beside it.
+
+    Args:
+        values_by_group: Each group's score; NaN where there is none.
+        ddof: 0 for the variance of these very groups, 1 to estimate that of a population of groups they stand for.
+        higher_is_better: Whether the highest score is the best.
+
+    Returns:
+        The spread. No group: NaN. One group: gap 0, and a variance of 0, or NaN with ``ddof`` 1.
+
+    Raises:
+        ValueError: If a score is infinite or ``ddof`` is neither 0 nor 1.
+
+    Source: CEDAR, section 4, reports the variance over languages; Sagawa et al. (2020) the worst group.
+    """
+    if ddof not in (0, 1) or any(math.isinf(value) for value in values_by_group.values()):
+        raise ValueError(f"spread: needs finite scores, NaN where there is none, and ddof 0 or 1; came ddof={ddof}.")
+    scored = {group: float(value) for group, value in values_by_group.items() if not math.isnan(value)}
+    missing = len(values_by_group) - len(scored)
+    if not scored:
+        return Spread(math.nan, None, math.nan, None, math.nan, math.nan, math.nan, 0, missing)
+    highest, lowest = max(scored, key=scored.__getitem__), min(scored, key=scored.__getitem__)
+    best, worst = (highest, lowest) if higher_is_better else (lowest, highest)
+    values = np.array(list(scored.values()))
+    variance = float(values.var(ddof=ddof)) if values.size > ddof else math.nan
+    gap = scored[highest] - scored[lowest]
+    mean = float(values.mean())
+    return Spread(scored[best], best, scored[worst], worst, gap, variance, mean, values.size, missing)
+
+
+def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: bool = True) -> list[MeanRank]:
+    """Mean rank of each model over columns, such as benchmarks.
+
+    Formula: within each column the best has rank 1, and equals share the mean of their ranks; then the mean over
+    columns. Ranks among fewer models are not comparable, so by default only columns in which every model has a score
+    count.
+
+    Args:
+        scores: One row a model, one column a benchmark; NaN where there is no score.
+        higher_is_better: Whether a high score is good, in all columns.
+        shared_only: False ranks the models that a column has, and lets a model skip those that lack it.
+
+    Returns:
+        One mean rank a row; NaN where no column counts.
+
+    Raises:
+        ValueError: If there are not rows and columns, or a score is infinite.
+
+    Source: Friedman (1937); Demsar (2006).
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim != 2 or np.isinf(table).any():
+        raise ValueError(f"mean_rank: needs finite scores, models by benchmarks; came shape {table.shape}.")
+    scored = ~np.isnan(table)
+    used = scored & scored.all(axis=0) if shared_only else scored
+    signed = np.where(used, -table if higher_is_better else table, np.nan)
+    ranks = stats.rankdata(signed, axis=0, nan_policy="omit") if table.size else table
+    counted = used.sum(axis=1)
+    totals = np.where(used, ranks, 0.0).sum(axis=1)
+    means = np.divide(totals, counted, out=np.full(counted.shape, np.nan), where=counted > 0)
+    columns = table.shape[1]
+    return [
+        MeanRank(float(mean), int(count), int(has), columns)
+        for mean, count, has in zip(means, counted, scored.sum(axis=1), strict=True)
+    ]

@@ -1,0 +1,105 @@
+"""What p values say together, and how many items a test needs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy import stats
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from culture_tasks.metrics.resampling import Floats
+
+Verdict = Literal["higher", "lower", "not distinguishable", "not tested"]
+"""What a test says of the first model's score beside the second's."""
+
+
+def holm(pvalues: ArrayLike) -> Floats:
+    """Holm's adjusted p values of a family of tests.
+
+    Formula: for p values in ascending order, adjusted p_(i) = max over j <= i of min(1, (m - j + 1) * p_(j)), with m
+    tests. Rejecting where adjusted p <= alpha keeps the chance of any false rejection in the family at
+    alpha, whatever the tests' dependence. Never below the raw p, and in the same order.
+
+    Args:
+        pvalues: The raw p values; NaN for a test that could not be made, which stays NaN and is not counted.
+
+    Returns:
+        The adjusted p values in the order they came; empty for none.
+
+    Raises:
+        ValueError: If there is not one list, or a value is not within 0 to 1.
+
+    Source: Holm (1979).
+    """
+    raw = np.asarray(pvalues, dtype=np.float64)
+    made = ~np.isnan(raw)
+    if raw.ndim != 1 or ((raw[made] < 0.0) | (raw[made] > 1.0)).any():
+        raise ValueError("holm: needs one list of p values from 0 to 1, NaN where there is none.")
+    tested = raw[made]
+    order = np.argsort(tested, kind="stable")
+    stepped = np.maximum.accumulate(tested[order] * np.arange(tested.size, 0, -1))
+    adjusted = np.empty_like(tested)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    result = np.full(raw.shape, np.nan)
+    result[made] = adjusted
+    return result
+
+
+def items_needed(difference: float, sd_of_differences: float, power: float = 0.8, alpha: float = 0.05) -> float:
+    """How many common items a paired t test needs to tell two models apart at this difference.
+
+    Formula: ((z_(1 - alpha / 2) + z_power) * sd / difference)^2 + z_(1 - alpha / 2)^2 / 2, rounded up; the last term
+    stands for using t in place of z, and is right to about one item. A whole number, at least 2.
+
+    Args:
+        difference: The true mean difference to be found, in the unit of the scores; the sign doesn't matter.
+        sd_of_differences: Standard deviation of the items' differences. :attr:`Difference.sd
+            <culture_tasks.metrics.comparison.Difference>` makes clusters count.
+        power: Chance to find it, above alpha and below 1.
+        alpha: Level of the two-sided test; divide it by the number of tests for a family.
+
+    Returns:
+        The number of items; NaN for no difference, which no number of items finds, or where a number is missing.
+
+    Raises:
+        ValueError: If the standard deviation is negative, or an option is out of range.
+
+    Source: Guenther (1981).
+    """
+    if not 0.0 < alpha < power < 1.0 or sd_of_differences < 0.0:
+        came = f"alpha={alpha}, power={power}, sd={sd_of_differences}"
+        raise ValueError(f"items_needed: {came}; needed are 0 < alpha < power < 1 and sd >= 0.")
+    if difference == 0.0 or not (math.isfinite(difference) and math.isfinite(sd_of_differences)):
+        return math.nan
+    level, beyond = float(stats.norm.ppf(1.0 - alpha / 2.0)), float(stats.norm.ppf(power))
+    ratio = sd_of_differences / abs(difference)
+    if ratio > MOST_RATIO:
+        return math.nan
+    return max(2.0, math.ceil(((level + beyond) * ratio) ** 2 + level**2 / 2.0))
+
+
+MOST_RATIO = 1e6
+"""A difference smaller than this part of the standard deviation counts as none."""
+
+
+def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdict:
+    """Says what a test found, in the words of a table.
+
+    Args:
+        difference: The first's mean less the second's.
+        adjusted_p: The p value, adjusted for its family.
+        alpha: Level of the test.
+
+    Returns:
+        "higher" or "lower", of the first, where ``adjusted_p`` <= ``alpha``; "not distinguishable" where not, or where
+        the difference is 0; "not tested" where a number is missing.
+    """
+    if math.isnan(adjusted_p) or math.isnan(difference):
+        return "not tested"
+    if adjusted_p > alpha or difference == 0.0:
+        return "not distinguishable"
+    return "higher" if difference > 0.0 else "lower"
