@@ -25,6 +25,7 @@ from typing import NamedTuple
 import aiohttp
 
 from culture_tasks.judges.endpoint import EndpointJudge
+from culture_tasks.judges.http1 import Pool
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.settings import Settings
@@ -130,13 +131,29 @@ def bare(url: str, in_flight: int, count: int) -> Timing:
     """Measures a loop over the same client that does nothing else: bodies made before, replies not read."""
     bodies = iter([_body(item) for item in items(count)])
 
+    async def worker(pool: Pool) -> None:
+        for body in bodies:
+            await pool.post(body)
+
+    async def all_workers() -> None:
+        pool = Pool(f"{url}/chat/completions", {"Content-Type": "application/json"})
+        await asyncio.gather(*(worker(pool) for _ in range(in_flight)))
+        await pool.close()
+
+    return timed(lambda: asyncio.run(all_workers()))
+
+
+def bare_aiohttp(url: str, in_flight: int, count: int) -> Timing:
+    """Measures the same loop over aiohttp."""
+    bodies = iter([_body(item) for item in items(count)])
+
     async def worker(session: aiohttp.ClientSession) -> None:
         for body in bodies:
             async with session.post(f"{url}/chat/completions", data=body) as response:
                 await response.read()
 
     async def all_workers() -> None:
-        headers = {"Authorization": "Bearer none", "Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json"}
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
             await asyncio.gather(*(worker(session) for _ in range(in_flight)))
 
@@ -194,9 +211,7 @@ def memory(count: int) -> None:
         timing = timed(lambda: grade(judge, items(count)))
         judge.close()
     grown = peak_memory() - before
-    print(
-        f"\n{count:,} verdicts in {timing.seconds:.0f} s: {grown:.0f} MB more at the peak, items included"
-    )
+    print(f"\n{count:,} verdicts in {timing.seconds:.0f} s: {grown:.0f} MB more at the peak, items included")
 
 
 def speeds(options: argparse.Namespace) -> Iterator[Row]:
@@ -204,14 +219,16 @@ def speeds(options: argparse.Namespace) -> Iterator[Row]:
     with server(options.latency) as url:
         for in_flight in options.in_flight:
             count = min(options.requests, in_flight * options.rounds)
-            yield Row("bare loop", in_flight, count, options.latency, bare(url, in_flight, count))
+            yield Row("bare loop, aiohttp", in_flight, count, options.latency, bare_aiohttp(url, in_flight, count))
+            yield Row("bare loop, same client", in_flight, count, options.latency, bare(url, in_flight, count))
             cold, _ = ours(url, in_flight, count)
             yield Row("culture-tasks, cache on", in_flight, count, options.latency, cold)
     with server(0.0) as url:
-        yield Row("bare loop, ceiling", 256, options.requests, 0.0, bare(url, 256, options.requests))
+        yield Row("bare loop, aiohttp", 256, options.requests, 0.0, bare_aiohttp(url, 256, options.requests))
+        yield Row("bare loop, same client", 256, options.requests, 0.0, bare(url, 256, options.requests))
         cold, warm = ours(url, 256, options.requests)
-        yield Row("culture-tasks, ceiling", 256, options.requests, 0.0, cold)
-        yield Row("culture-tasks, warm cache", 256, options.requests, 0.0, warm)
+        yield Row("culture-tasks, cache on", 256, options.requests, 0.0, cold)
+        yield Row("culture-tasks, warm rerun", 256, options.requests, 0.0, warm)
 
 
 def comparison(options: argparse.Namespace) -> Iterator[Row]:

@@ -124,11 +124,12 @@ class Settings(BaseModel):
 
     @staticmethod
     def proxy_for(url: str) -> str | None:
-        """Returns the proxy that ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY`` name for a URL, or None."""
+        """Returns the proxy that the usual variables (``HTTPS_PROXY``, ``NO_PROXY``, …) name for a URL, or None."""
         parts = urlsplit(url)
         if proxy_bypass(parts.hostname or ""):
             return None
-        return getproxies().get(parts.scheme)
+        proxies = getproxies()
+        return proxies.get(parts.scheme) or proxies.get("all")
 
     @property
     def has_endpoint(self) -> bool:

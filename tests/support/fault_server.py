@@ -111,12 +111,14 @@ class FaultServer:
         requests: All requests that arrived whole, in order.
         decide: The rule: what to do with a request.
         most_at_once: Most requests that were under way together.
+        connections: How many connections were made.
     """
 
     def __init__(self) -> None:
         self.requests: list[Seen] = []
         self.decide: Callable[[Seen], Behaviour] = lambda seen: says()
         self.most_at_once = 0
+        self.connections = 0
         self._at_once = 0
         self._connections: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -159,6 +161,7 @@ class FaultServer:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        self.connections += 1
         self._connections.add(task)
         try:
             while (seen := await _read(reader)) is not None and not writer.is_closing():
