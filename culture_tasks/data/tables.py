@@ -207,7 +207,7 @@ def _text(path: Path) -> str:
 
 
 def _kind(value: Any) -> str:
-    return {dict: "object", str: "text"}.get(type(value), "value")
+    return "object" if isinstance(value, dict) else "text" if isinstance(value, str) else "value"
 
 
 def _objects(path: Path, content: Iterable[Any]) -> list[Mapping[str, Any]]:

@@ -60,7 +60,8 @@ class CulturalVqaDoc(TypedDict):
     """One question of CulturalVQA, its image aside.
 
     ``references`` is empty where the answers are withheld. ``country`` and ``facet`` are empty where the row has none
-    of the paper's; ``country_name`` is the row's own spelling, which a model may be shown. ``examples`` are the rows that the few-shot variant shows before the question.
+    of the paper's; ``country_name`` is the row's own spelling, which a model may be shown. ``examples`` are the rows
+    that the few-shot variant shows before the question.
     """
 
     id: str

@@ -187,9 +187,7 @@ def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder
     assert [doc["country_name"] for doc in documents] == ["Peru", "Peru", "India"]
     assert [doc["facet"] for doc in documents] == ["food", "", ""]
     first, second = (record.getMessage() for record in caplog.records)
-    assert (
-        "1 values of 'country' are none of the paper's (such as 'Peru'); their questions" in first
-    )
+    assert "1 values of 'country' are none of the paper's (such as 'Peru'); their questions" in first
     assert "1 values of 'facet' are none of the paper's (such as 'Music')" in second
 
 
