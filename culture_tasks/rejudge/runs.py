@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from culture_tasks.errors import DataError
+from culture_tasks.result_files import GRADED_FROM, Harness, parse_result_name, result_name, samples_name
 
-Harness = Literal["lm_eval", "lmms_eval"]
-
-GRADED_FROM = "rejudged_from"
-"""Key in the configuration of a result file that was written by grading another one again."""
-
-_RESULT_NAME: Mapping[Harness, re.Pattern[str]] = {
-    "lm_eval": re.compile(r"results_(?P<stamp>\d{4}-\d\d-\d\dT[\d\-.]+)\.json"),
-    "lmms_eval": re.compile(r"(?P<stamp>\d{8}_\d{6})_results\.json"),
-}
+__all__ = ["GRADED_FROM", "Harness", "Run", "find_runs", "new_run", "read_samples", "write_results", "write_samples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +40,13 @@ class Run:
 
     def samples_file(self, task: str) -> Path:
         """Returns the file of a task's samples."""
-        return self.results_file.parent / _samples_name(self.harness, task, self.stamp)
+        return self.results_file.parent / samples_name(self.harness, task, self.stamp)
 
     def tasks(self) -> Iterator[str]:
         """Yields the tasks of the run whose samples were logged."""
         for task in self.results.get("configs", {}):
             if self.samples_file(task).is_file():
                 yield task
-
-
-def _samples_name(harness: Harness, task: str, stamp: str) -> str:
-    return f"samples_{task}_{stamp}.jsonl" if harness == "lm_eval" else f"{stamp}_samples_{task}.jsonl"
 
 
 def find_runs(paths: Sequence[Path]) -> list[Run]:
@@ -77,7 +65,7 @@ def find_runs(paths: Sequence[Path]) -> list[Run]:
 
 def _result_files(path: Path) -> list[Path]:
     if path.is_file():
-        if _harness_of(path) is None:
+        if parse_result_name(path) is None:
             raise DataError(
                 f"{path}: not the name of a result file. Needed is results_<date>.json (lm-eval) or "
                 "<date>_results.json (lmms-eval), or a folder that holds such files."
@@ -85,7 +73,7 @@ def _result_files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder. Needed is a result file, or a folder that holds some.")
-    found = sorted(file for file in path.rglob("*.json") if _harness_of(file) is not None)
+    found = sorted(file for file in path.rglob("*.json") if parse_result_name(file) is not None)
     if not found:
         raise DataError(
             f"{path}: holds no result file. Needed are results_<date>.json (lm-eval) or <date>_results.json "
@@ -94,20 +82,15 @@ def _result_files(path: Path) -> list[Path]:
     return found
 
 
-def _harness_of(path: Path) -> Harness | None:
-    return next((harness for harness, name in _RESULT_NAME.items() if name.fullmatch(path.name)), None)
-
-
 def _read(path: Path) -> Run:
-    harness = _harness_of(path)
+    name = parse_result_name(path)
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise DataError(f"{path}: not readable JSON ({error}). The run may have been cut off: run it again.") from None
-    if harness is None or not isinstance(results, dict) or not isinstance(results.get("results"), dict):
+    if name is None or not isinstance(results, dict) or not isinstance(results.get("results"), dict):
         raise DataError(f"{path}: not a harness's result file: it has no 'results'.")
-    match = _RESULT_NAME[harness].fullmatch(path.name)
-    return Run(harness, path, match["stamp"] if match else "", results)
+    return Run(name.harness, path, name.stamp, results)
 
 
 def read_samples(path: Path) -> list[dict[str, Any]]:
@@ -134,7 +117,7 @@ def new_run(old: Run, results: dict[str, Any], now: datetime) -> Run:
     folder = old.results_file.parent
     while True:
         stamp = now.strftime("%Y%m%d_%H%M%S") if old.harness == "lmms_eval" else now.isoformat().replace(":", "-")
-        name = f"results_{stamp}.json" if old.harness == "lm_eval" else f"{stamp}_results.json"
+        name = result_name(old.harness, stamp)
         if not (folder / name).exists():
             return Run(old.harness, folder / name, stamp, results)
         now += timedelta(seconds=1)

@@ -3,7 +3,7 @@
 How the parts hang together:
 
 * A :class:`Run` is one task of one result file. Its ``key`` names it everywhere else.
-* An :class:`Entrant` is a row: a model, or a model under other settings (another judge, say). Several runs belong to it.
+* An :class:`Entrant` is a row: a model, or a model under other settings (another judge, say). It has several runs.
 * A :class:`Unit` is what is measured as one number: a task (``culturalvqa``), or a group (``care``).
 * A :class:`Cell` is a number with its interval, and how it may be used. ``runs`` and ``where`` tell which samples are
   behind it: ``report.samples.read(run, where)`` for each of its runs.
@@ -40,8 +40,8 @@ Flag = Literal[
 ]
 """What a reader must know of a cell.
 
-The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete`` and ``unjudged`` mean that the cell is neither
-ranked nor tested against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap,
+The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete`` and ``unjudged`` mean that the cell is
+neither ranked nor tested against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap,
 ``from_result_file`` a number that a harness worked out, and ``published`` a paper's own.
 """
 
@@ -158,7 +158,7 @@ class Settings:
     Attributes:
         judges: Who graded; empty where nobody needs to, several where a file mixes them.
         task_version: Version in the task's metadata.
-        prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task's name says all.
+        prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task says all.
         data: Fingerprints of the data, sorted.
         decoding: Generation settings as canonical JSON.
         limit: Limit on the items as the harness was given it; None without one.

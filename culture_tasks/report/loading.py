@@ -1,0 +1,230 @@
+"""From files to runs: result files, their samples, and names for the models."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from culture_tasks.catalog import entries
+from culture_tasks.errors import SettingsError
+from culture_tasks.harness.metric_lists import LEXICAL
+from culture_tasks.report.benchmarks import LAYOUTS, Layout
+from culture_tasks.report.files import find
+from culture_tasks.report.model import Problem, Run, Settings
+from culture_tasks.report.results import TaskResult, read_results
+from culture_tasks.report.samples import Columns, Loaded, SampleReader, lines_of, parse, record_of
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """A run with its numbers.
+
+    Attributes:
+        run: What the report says of it.
+        result: What the result file says of it.
+        columns: Its samples; None where there are none that can be used.
+        lexical: Whether its score is text overlap.
+        order: Sorts runs by age.
+    """
+
+    run: Run
+    result: TaskResult
+    columns: Columns | None
+    lexical: bool
+    order: tuple[str, str]
+
+
+class Loading(NamedTuple):
+    """What was read.
+
+    Attributes:
+        runs: Every run, in the order of the files.
+        problems: What could not be used.
+    """
+
+    runs: list[LoadedRun]
+    problems: list[Problem]
+
+
+class Names:
+    """Names for models: what the user chose, or the harness's, shortened where it is a path."""
+
+    def __init__(self, chosen: Sequence[str] = ()) -> None:
+        """Takes ``PATTERN=NAME`` pairs; the first pattern that fits counts.
+
+        Raises:
+            SettingsError: If one of them has no ``=``, no pattern or no name.
+        """
+        self._pairs: list[tuple[str, str]] = []
+        for text in chosen:
+            pattern, _, name = text.rpartition("=")
+            if not pattern.strip() or not name.strip():
+                raise SettingsError(
+                    f"report: --name {text!r} isn't PATTERN=NAME. Needed is, say, --name '*/Qwen3-VL-8B*=Qwen3-VL 8B'."
+                )
+            self._pairs.append((pattern.strip(), name.strip()))
+
+    def of(self, result: TaskResult) -> str:
+        """Returns the name to show for the model of a result."""
+        method = dict(result.model_args).get("method")
+        for pattern, name in self._pairs:
+            if any(fnmatch.fnmatchcase(text, pattern) for text in (result.model, str(result.path))):
+                return name
+            if method and fnmatch.fnmatchcase(f"{result.model} + {method}", pattern):
+                return name
+        return f"{_short(result.model)} + {method}" if method else _short(result.model)
+
+
+def _short(model: str) -> str:
+    is_path = model.startswith(("/", "./", "../", "~"))
+    return Path(model).name or model if is_path else model
+
+
+def load(named: Sequence[str], names: Names) -> Loading:
+    """Reads every run that paths, folders and patterns name.
+
+    Args:
+        named: Files, folders and patterns.
+        names: Names for models.
+    """
+    found = find(named)
+    loading = Loading([], list(found.problems))
+    reader = SampleReader()
+    for path in found.results:
+        results = read_results(path)
+        if isinstance(results, Problem):
+            loading.problems.append(results)
+            continue
+        for result in results:
+            if path not in found.only or result.task in found.only[path]:
+                _add(loading, result, names, reader)
+    return loading
+
+
+def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReader) -> None:
+    entry = entries().get(result.task)
+    if entry is not None and entry.kind != "task":
+        return  # a group of ours is worked out again from its members
+    layout = LAYOUTS[entry.benchmark] if entry is not None else _sniffed(result.samples_file)
+    loaded = None if layout is None else _samples(result, layout, reader, loading.problems)
+    key = f"r{len(loading.runs) + 1}"
+    run = _run(key, result, names.of(result), layout, loaded)
+    columns = None if loaded is None else loaded.columns
+    lexical = loaded.lexical if loaded else layout is not None and any(LEXICAL in name for name in result.metrics)
+    loading.runs.append(LoadedRun(run, result, columns, lexical, (result.date, result.path.name)))
+
+
+def _sniffed(path: Path) -> Layout | None:
+    """Returns the layout of a task that isn't in the catalog, such as a user's own variant, by its first sample."""
+    try:
+        _, line = next(lines_of(path))
+        sample = parse(line)
+    except (OSError, ValueError, StopIteration):
+        return None
+    for layout in LAYOUTS.values():
+        found = record_of(sample, layout.keys) if isinstance(sample, dict) else None
+        if found is not None and found[1].get("benchmark") == layout.benchmark:
+            return layout
+    return None
+
+
+def _samples(result: TaskResult, layout: Layout, reader: SampleReader, problems: list[Problem]) -> Loaded | None:
+    path = result.samples_file
+    if not path.is_file():
+        problems.append(
+            Problem(str(path), "missing", f"no samples of {result.task}: run it with --log_samples for intervals")
+        )
+        return None
+    try:
+        loaded = reader.read(path, result.task, layout)
+    except OSError as error:
+        problems.append(Problem(str(path), "damaged", f"can't be read ({error.strerror})"))
+        return None
+    problems.extend(loaded.problems)
+    if not loaded.columns.items.size:
+        kind = "damaged" if loaded.problems else "empty"
+        problems.append(Problem(str(path), kind, "no sample in it can be used"))
+        return None
+    return loaded
+
+
+def _run(key: str, result: TaskResult, model: str, layout: Layout | None, loaded: Loaded | None) -> Run:
+    items = 0 if loaded is None else int(loaded.columns.items.size)
+    expected = result.expected
+    problems = [problem.detail for problem in loaded.problems] if loaded else []
+    if loaded and expected and items < expected:
+        problems.append(f"{items} of {expected} samples are there")
+    return Run(
+        key=key,
+        model=model,
+        model_args=", ".join(f"{name}={value}" for name, value in result.model_args),
+        harness=result.harness,
+        task=result.task,
+        benchmark=layout.benchmark if layout else None,
+        settings=_settings(result, loaded),
+        date=result.date,
+        results_file=str(result.path),
+        samples_file=str(result.samples_file) if loaded else None,
+        items=items,
+        scored=0 if loaded is None else int(np.count_nonzero(~np.isnan(loaded.columns.scores))),
+        outcomes=tuple(sorted(loaded.outcomes.items())) if loaded else (),
+        problems=tuple(problems),
+    )
+
+
+def _settings(result: TaskResult, loaded: Loaded | None) -> Settings:
+    templates = loaded.prompts if loaded else ()
+    return Settings(
+        judges=loaded.judges if loaded else (),
+        task_version=result.version,
+        prompt=", ".join(part for part in (*templates, result.prompt) if part),
+        data=loaded.data if loaded else (),
+        decoding=result.decoding,
+        limit=result.limit,
+    )
+
+
+def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, Problem | None]]:
+    """Yields the runs, each with the reason to leave it out where a newer one stands for it.
+
+    A newer one has the same model, arguments, task, harness and settings. A run that was recorded without a judge gives
+    way to its gradings, whoever made them.
+    """
+    by_age = sorted(runs, key=lambda run: run.order, reverse=True)
+    regraded = {run.result.graded_from for run in runs if run.result.graded_from}
+    kept: dict[tuple[object, ...], LoadedRun] = {}
+    reasons: dict[str, Problem] = {}
+    for each in sorted(by_age, key=lambda run: run.result.path in regraded):
+        first = kept.setdefault(_identity(each), each)
+        if first is not each:
+            reasons[each.run.key] = _superseded(each, f"{each.run.task}: {first.run.results_file} is newer")
+        elif each.result.path in regraded and _is_unjudged(each.run):
+            reasons[each.run.key] = _superseded(each, f"{each.run.task}: it was graded later, in another file")
+    for each in runs:
+        yield each, reasons.get(each.run.key)
+
+
+def _superseded(each: LoadedRun, detail: str) -> Problem:
+    return Problem(each.run.results_file, "superseded", detail)
+
+
+def _is_unjudged(run: Run) -> bool:
+    return bool(run.settings.judges) and all(judge.backend == "none" for judge in run.settings.judges)
+
+
+def _identity(each: LoadedRun) -> tuple[object, ...]:
+    run = each.run
+    return (run.model, each.result.model, run.model_args, run.task, run.harness, run.settings)
+
+
+def by_model(runs: Sequence[LoadedRun]) -> Mapping[str, list[LoadedRun]]:
+    """Returns the runs of each model, the models in alphabetical order."""
+    found: dict[str, list[LoadedRun]] = {}
+    for each in sorted(runs, key=lambda each: each.run.model.casefold()):
+        found.setdefault(each.run.model, []).append(each)
+    return found

@@ -1,0 +1,220 @@
+"""Reading result files of both harnesses: what was run, on which settings, and the numbers that the harness found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic_core import from_json
+
+from culture_tasks.report.model import Harness, Problem
+from culture_tasks.result_files import GRADED_FROM, parse_result_name, samples_name
+
+_EXECUTION = frozenset(
+    (
+        *("pretrained", "model", "device", "device_map", "device_map_option", "batch_size", "max_batch_size"),
+        *("num_concurrent", "max_retries", "timeout", "tokenized_requests", "trust_remote_code", "parallelize"),
+        *("tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization", "max_cpu_memory", "offload_folder"),
+        *("attn_implementation", "use_cache", "answers", "state", "seed", "base_url", "api_key"),
+    )
+)
+"""Arguments of a model that say where and how fast it runs, and not which model it is."""
+
+_LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
+_SAMPLING = ("temperature", "top_p", "top_k", "num_beams", "repetition_penalty")
+_NEUTRAL: Mapping[str, object] = {"temperature": 1.0, "top_p": 1.0, "top_k": None, "num_beams": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """One task of one result file, as the harness left it.
+
+    Attributes:
+        harness: Which harness wrote it.
+        path: The result file.
+        task: The task or group.
+        model: The model's name as the harness has it.
+        model_args: Its arguments without those of :data:`_EXECUTION`.
+        date: When, as ISO 8601.
+        version: The task's version.
+        prompt: Shots and system instruction, where there are any.
+        decoding: Generation settings as canonical JSON; empty where nothing is generated.
+        limit: Number of items where not all were asked for; None for all.
+        expected: Number of items that were asked for; None where the file doesn't say.
+        metrics: Numbers by metric name, with any filter but ``none`` after a comma.
+        errors: Standard errors by metric name.
+        higher_is_better: By metric name, without a filter.
+        members: Tasks of a group.
+        samples_file: Where the samples would be.
+        graded_from: Result file that this one is a new grading of.
+    """
+
+    harness: Harness
+    path: Path
+    task: str
+    model: str
+    model_args: tuple[tuple[str, str], ...]
+    date: str
+    version: str
+    prompt: str
+    decoding: str
+    limit: int | None
+    expected: int | None
+    metrics: Mapping[str, float]
+    errors: Mapping[str, float]
+    higher_is_better: Mapping[str, bool]
+    members: tuple[str, ...]
+    samples_file: Path
+    graded_from: Path | None
+
+
+def read_results(path: Path) -> list[TaskResult] | Problem:
+    """Reads a result file, or says why it can't be used."""
+    name = parse_result_name(path)
+    if name is None:
+        return Problem(str(path), "foreign", "not the name of a result file")
+    try:
+        content = path.read_bytes()
+        if not content.strip():
+            return Problem(str(path), "empty", "nothing in it: the run was cut off")
+        data = from_json(content)
+    except (OSError, ValueError) as error:
+        return Problem(str(path), "damaged", f"not readable JSON ({error})")
+    if not isinstance(data, dict) or not isinstance(data.get("results"), dict):
+        return Problem(str(path), "foreign", "it has no 'results', so no harness wrote it")
+    if not data["results"]:
+        return Problem(str(path), "empty", "its 'results' have no task")
+    try:
+        return list(_tasks(path, name.harness, name.stamp, data))
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        return Problem(str(path), "damaged", f"not laid out as a harness does ({type(error).__name__}: {error})")
+
+
+def _tasks(path: Path, harness: Harness, stamp: str, data: dict[str, Any]) -> Iterator[TaskResult]:
+    config = data.get("config") or {}
+    args = _model_args(config.get("model_args"))
+    shared = {
+        "harness": harness,
+        "path": path,
+        "model": str(data.get("model_name") or args.get("pretrained") or config.get("model") or "unknown model"),
+        "model_args": tuple(sorted((key, value) for key, value in args.items() if key not in _EXECUTION)),
+        "date": _date(harness, stamp, data.get("date"), (config.get("resolved_cli_args") or {}).get("timezone")),
+        "graded_from": path.with_name(str(config[GRADED_FROM])) if config.get(GRADED_FROM) else None,
+    }
+    for task, values in data["results"].items():
+        if isinstance(values, dict):
+            yield TaskResult(
+                **shared,
+                task=task,
+                **_settings(task, data, config),
+                **_numbers(values),
+                higher_is_better=_directions(data, task),
+                members=tuple((data.get("group_subtasks") or {}).get(task) or ()),
+                samples_file=path.parent / samples_name(harness, task, stamp),
+            )
+
+
+def _directions(data: Mapping[str, Any], task: str) -> dict[str, bool]:
+    known = (data.get("higher_is_better") or {}).get(task) or {}
+    return {name: better for name, better in known.items() if isinstance(better, bool)}
+
+
+def _model_args(given: Any) -> dict[str, str]:
+    if isinstance(given, dict):
+        return {str(key): str(value) for key, value in given.items()}
+    parts = (part.partition("=") for part in str(given or "").split(","))
+    return {key.strip(): value.strip() for key, _, value in parts if key.strip()}
+
+
+def _date(harness: Harness, stamp: str, date: Any, zone: Any) -> str:
+    """When the run was, in UTC where the file says enough: lmms-eval names its files by the time of a chosen zone."""
+    if isinstance(date, (int, float)) and not isinstance(date, bool):
+        return datetime.fromtimestamp(date, UTC).isoformat(timespec="seconds")
+    if harness == "lm_eval":
+        day, _, time = stamp.partition("T")
+        return f"{day}T{time.replace('-', ':')}"
+    local = datetime.strptime(stamp, "%Y%m%d_%H%M%S")
+    try:
+        return local.replace(tzinfo=ZoneInfo(str(zone))).astimezone(UTC).isoformat()
+    except (ValueError, ZoneInfoNotFoundError):
+        return local.isoformat()
+
+
+def _settings(task: str, data: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    own = (data.get("configs") or {}).get(task) or {}
+    counts = (data.get("n-samples") or {}).get(task) or {}
+    original, effective = counts.get("original"), counts.get("effective")
+    return {
+        "version": _version((data.get("versions") or {}).get(task)),
+        "prompt": _prompt((data.get("n-shot") or {}).get(task), data.get("system_instruction_sha")),
+        "decoding": _decoding(own, config.get("gen_kwargs")),
+        "limit": effective if effective != original else None,
+        "expected": effective,
+    }
+
+
+def _version(value: Any) -> str:
+    try:
+        return f"{float(value):g}"
+    except (TypeError, ValueError):
+        return "" if value in (None, "N/A") else str(value)
+
+
+def _prompt(shots: Any, system: Any) -> str:
+    parts = [f"{shots} shots" if shots else "", f"system instruction {str(system)[:12]}" if system else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def _decoding(config: Mapping[str, Any], override: Any) -> str:
+    """Generation settings in one spelling for both harnesses, as canonical JSON."""
+    if config.get("output_type") not in (None, "generate_until"):
+        return ""
+    given = dict(config.get("generation_kwargs") or {})
+    given.update(override if isinstance(override, dict) else _model_args(override))
+    if not given:
+        return ""
+    found: dict[str, Any] = {"repeats": config.get("repeats") or 1}
+    for name in _LENGTHS:
+        if given.get(name) is not None:
+            found["max_tokens"] = _number(given[name])
+    temperature = _number(given.get("temperature"))
+    if str(given.get("do_sample")).lower() == "false" or temperature == 0:
+        found["greedy"] = True
+        _add(found, given, ("num_beams", "repetition_penalty"))
+    else:
+        _add(found, given, _SAMPLING)
+    return json.dumps(found, sort_keys=True)
+
+
+def _add(found: dict[str, Any], given: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    for name in names:
+        value = _number(given.get(name))
+        if value is not None and value != _NEUTRAL.get(name):
+            found[name] = value
+
+
+def _number(value: Any) -> Any:
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    metrics: dict[str, float] = {}
+    errors: dict[str, float] = {}
+    for key, value in values.items():
+        name, _, which = key.partition(",")
+        if not which or isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        label = name if which == "none" else f"{name},{which}"
+        if "_stderr" not in name:
+            metrics[label] = float(value)
+        elif name.endswith("_stderr"):
+            errors[label.replace("_stderr", "", 1)] = float(value)
+    return {"metrics": metrics, "errors": errors}

@@ -1,0 +1,317 @@
+"""One pass over a sample file: what the numbers need, as columns; texts stay in the file until they are asked for.
+
+A million samples take some forty bytes each. Nothing else of a line is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic_core import from_json
+
+from culture_tasks.harness.judged import RECORD_VERSION
+from culture_tasks.harness.metric_lists import LEXICAL
+from culture_tasks.report.benchmarks import NOTHING_READ, Layout, Record
+from culture_tasks.report.model import Judge, Problem
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+
+class Vocabulary:
+    """Numbers names from 0 on in the order in which they come; shared by files, so that equal names are one number."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+
+    def code(self, name: str) -> int:
+        """Returns the number of a name."""
+        return self.codes.setdefault(name, len(self.codes))
+
+    @property
+    def names(self) -> list[str]:
+        """The names in the order of their numbers."""
+        return list(self.codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column of names.
+
+    Attributes:
+        codes: One number a sample.
+        names: The names that the numbers stand for.
+    """
+
+    codes: Codes
+    names: tuple[str, ...]
+
+    def equals(self, name: str) -> Mask:
+        """Returns which samples have this name."""
+        if name not in self.names:
+            return np.zeros(self.codes.size, dtype=np.bool_)
+        found: Mask = self.codes == self.names.index(name)
+        return found
+
+    def present(self) -> list[str]:
+        """Returns the names that occur, in the order in which they first came."""
+        counts = np.bincount(self.codes, minlength=len(self.names))
+        return [name for name, count in zip(self.names, counts, strict=True) if count]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The samples of one run.
+
+    Attributes:
+        items: The item of each sample, numbered alike in all runs.
+        scores: Its score on the benchmark's scale; NaN without one.
+        scored: Number of its verdicts that were scored.
+        verdicts: Number of its verdicts.
+        clusters: What it shares with others, numbered alike in all runs.
+        offsets: Where its line begins in the file.
+        groups: Its groups, by field.
+        extra: Its second score, or an empty array.
+    """
+
+    items: Codes
+    scores: Floats
+    scored: NDArray[np.int16]
+    verdicts: NDArray[np.int16]
+    clusters: Codes
+    offsets: NDArray[np.int64]
+    groups: Mapping[str, Coded]
+    extra: Floats
+
+    def where(self, pairs: Sequence[tuple[str, str]]) -> Mask:
+        """Returns which samples belong to all of these groups; none where a field isn't there."""
+        mask = np.ones(self.items.size, dtype=np.bool_)
+        for name, value in pairs:
+            mask &= self.groups[name].equals(value) if name in self.groups else False
+        return mask
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A sample file that was read.
+
+    Attributes:
+        columns: Its columns.
+        judges: Who graded.
+        prompts: Prompt templates and their hashes, where the record names them.
+        data: Fingerprints of the data.
+        outcomes: How many verdicts ended how.
+        lexical: Whether the score is text overlap.
+        problems: What was left out.
+    """
+
+    columns: Columns
+    judges: tuple[Judge, ...]
+    prompts: tuple[str, ...]
+    data: tuple[str, ...]
+    outcomes: Mapping[str, int]
+    lexical: bool
+    problems: tuple[Problem, ...]
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines of a file that are not blank, each with its offset."""
+    offset = 0
+    with path.open("rb") as file:
+        for line in file:
+            if not line.isspace():
+                yield offset, line
+            offset += len(line)
+
+
+def parse(line: bytes) -> Any:
+    """Parses a line of JSON; what the fast parser refuses, such as half of a surrogate pair, is tried again."""
+    try:
+        return from_json(line, cache_strings="keys")
+    except ValueError:
+        return json.loads(line)
+
+
+def record_of(sample: Any, keys: Sequence[str]) -> tuple[str, Record] | None:
+    """Returns the name and the content of a sample's record, or None."""
+    for key in keys:
+        record = sample.get(key)
+        if isinstance(record, dict) and "record" in record:
+            return key, record
+    return None
+
+
+class SampleReader:
+    """Reads sample files of one report, with one numbering of items and clusters for all."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, Vocabulary] = {}
+        self._clusters: dict[str, Vocabulary] = {}
+
+    def read(self, path: Path, task: str, layout: Layout) -> Loaded:
+        """Reads the samples of a task; lines that can't be used are counted and left out.
+
+        Raises:
+            OSError: If the file can't be read.
+        """
+        items = self._items.setdefault(task, Vocabulary())
+        clusters = self._clusters.setdefault(layout.benchmark, Vocabulary())
+        return _Pass(layout, items, clusters).over(path)
+
+
+class _Pass:
+    """The one pass over the lines of a file."""
+
+    def __init__(self, layout: Layout, items: Vocabulary, clusters: Vocabulary) -> None:
+        self._layout = layout
+        self._items, self._clusters = items, clusters
+        self._seen: set[int] = set()
+        self._numbers = {name: array(code) for name, code in _TYPES.items()}
+        self._groups = {name: (Vocabulary(), array("i")) for name in layout.groups}
+        self._judges: dict[str, Mapping[str, Any]] = {}
+        self._prompts: dict[str, None] = {}
+        self._data: dict[str, None] = {}
+        self._outcomes: dict[str, int] = {}
+        self._left_out: dict[str, list[int]] = {}
+        self._lexical = False
+
+    def over(self, path: Path) -> Loaded:
+        for number, (offset, line) in enumerate(lines_of(path), start=1):
+            reason = self._take(line, offset)
+            if reason is not None:
+                self._left_out.setdefault(reason, []).append(number)
+        return self._loaded(path)
+
+    def _take(self, line: bytes, offset: int) -> str | None:
+        """Takes a line in, or says why it can't be used."""
+        try:
+            sample = parse(line)
+            found = record_of(sample, self._layout.keys)
+            if found is None:
+                return "foreign"
+            key, record = found
+            if record["record"] != RECORD_VERSION or record.get("benchmark") != self._layout.benchmark:
+                return "unknown_record"
+            groups = [_name(record.get(field)) for field in self._groups]
+            item, cluster = self._layout.item(record), self._layout.cluster(record)
+            score, extra, outcomes = self._measured(record)
+        except (ValueError, RecursionError):
+            return "damaged"
+        except (KeyError, TypeError, AttributeError):
+            return "unknown_record"
+        item_code = self._items.code(item)
+        if item_code in self._seen:
+            return "duplicate"
+        self._seen.add(item_code)
+        self._append(item_code, self._clusters.code(cluster), offset, score, extra, outcomes)
+        for (names, codes), value in zip(self._groups.values(), groups, strict=True):
+            codes.append(names.code(value))
+        self._note(key, record)
+        return None
+
+    def _measured(self, record: Record) -> tuple[float, float, Mapping[str, int]]:
+        score = record.get("score")
+        extra = record.get(self._layout.extra) if self._layout.extra else None
+        outcomes = record.get("outcomes")
+        if outcomes is None:  # no judge: a reply that can't be read is a wrong answer
+            outcomes = {"scored" if record["prediction"] is not None else "unparsable": 1}
+        return _float(score), _float(extra), outcomes
+
+    def _append(
+        self, item: int, cluster: int, offset: int, score: float, extra: float, outcomes: Mapping[str, int]
+    ) -> None:
+        numbers = self._numbers
+        numbers["items"].append(item)
+        numbers["clusters"].append(cluster)
+        numbers["offsets"].append(offset)
+        numbers["scores"].append(score)
+        numbers["extra"].append(extra)
+        verdicts = sum(outcomes.values())
+        numbers["verdicts"].append(verdicts)
+        numbers["scored"].append(outcomes.get("scored", 0) if self._layout.benchmark != "cedar" else verdicts)
+        for outcome, count in outcomes.items():
+            self._outcomes[outcome] = self._outcomes.get(outcome, 0) + count
+
+    def _note(self, key: str, record: Record) -> None:
+        self._lexical |= key.endswith(LEXICAL)
+        judge = record.get("judge")
+        if judge is not None:
+            self._judges.setdefault(repr(judge), judge)
+        if "prompt_sha256" in record:
+            self._prompts[f"{record.get('prompt')} {str(record['prompt_sha256'])[:12]}"] = None
+        for field in self._layout.data:
+            self._data[str(record.get(field))] = None
+
+    def _loaded(self, path: Path) -> Loaded:
+        groups = {
+            name: Coded(np.array(codes, dtype=np.int32), tuple(names.names))
+            for name, (names, codes) in self._groups.items()
+        }
+        numbers = {name: np.array(values, dtype=_DTYPES[name]) for name, values in self._numbers.items()}
+        return Loaded(
+            Columns(**numbers, groups=groups),
+            judges_of(self._judges.values()),
+            tuple(sorted(self._prompts)),
+            tuple(sorted(self._data)),
+            dict(self._outcomes),
+            self._lexical,
+            tuple(_problem(path, reason, lines) for reason, lines in self._left_out.items()),
+        )
+
+
+_TYPES = {
+    "items": "i",
+    "clusters": "i",
+    "offsets": "q",
+    "scores": "d",
+    "extra": "d",
+    "scored": "h",
+    "verdicts": "h",
+}
+_DTYPES = {
+    "items": np.int32,
+    "clusters": np.int32,
+    "offsets": np.int64,
+    "scores": np.float64,
+    "extra": np.float64,
+    "scored": np.int16,
+    "verdicts": np.int16,
+}
+_REASONS = {
+    "damaged": "not JSON; the run may have been cut off",
+    "foreign": "without a record of this benchmark",
+    "unknown_record": f"with a record of another version than {RECORD_VERSION}, or of another benchmark",
+    "duplicate": "with an item that an earlier line has; the first counts",
+}
+
+
+def _problem(path: Path, reason: Any, lines: Sequence[int]) -> Problem:
+    shown = ", ".join(map(str, lines[:3])) + (", …" if len(lines) > 3 else "")
+    return Problem(str(path), reason, f"{len(lines)} lines left out ({shown}): {_REASONS[reason]}", len(lines))
+
+
+def _name(value: Any) -> str:
+    return NOTHING_READ if value is None else value if isinstance(value, str) else str(value)
+
+
+def _float(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def judges_of(identities: Any) -> tuple[Judge, ...]:
+    """Returns the judges of records, each with the prompts of all its rubrics."""
+    prompts: dict[tuple[str, str, str | None, str], set[tuple[str, str, str]]] = {}
+    for each in identities:
+        sampling = json.dumps(each.get("sampling") or {}, sort_keys=True)
+        who = (str(each.get("backend")), str(each.get("model")), each.get("endpoint"), sampling)
+        prompt = (str(each.get("rubric")), str(each.get("prompt")), str(each.get("prompt_sha256")))
+        prompts.setdefault(who, set()).add(prompt)
+    return tuple(Judge(*who, tuple(sorted(found))) for who, found in sorted(prompts.items(), key=repr))
