@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,9 +36,10 @@ def test_the_table_has_every_task_and_its_columns(capsys):
     body = table(capsys)
     assert list(body[0]) == [*HEADER, "data now"]
     text = " ".join(row["task"] for row in body)
-    shown = {name for name in entries() if f"`{name}`" in text}
-    named_by_a_group = {member for name in shown for member in entries()[name].members}
-    assert shown | named_by_a_group == entries().keys()
+    shown = [name for name in entries() if f"`{name}`" in text]
+    left_out = sum(int(number) for number in re.findall(r"… (\d+) more …", text))
+    assert len(shown) + left_out == len(entries())
+    assert {entry.name for entry in entries().values() if entry.benchmark in ("care", "culturalvqa")} <= set(shown)
     assert all(all(row.values()) for row in body)
 
 
