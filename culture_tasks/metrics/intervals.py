@@ -26,7 +26,7 @@ from culture_tasks.metrics.resampling import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from culture_tasks.metrics.means import Clusters, Mean
     from culture_tasks.metrics.resampling import Floats, Numbers
@@ -238,7 +238,7 @@ def _complete(
             f"bootstrap: needs columns of one length and a resample; came {shapes}, resamples={resamples}."
         )
     data = np.stack(arrays)
-    kept: NDArray[np.bool_] = ~np.isnan(data).any(axis=0)
+    kept = np.asarray(~np.isnan(data).any(axis=0))
     return data[:, kept], cluster_numbers(clusters, kept)
 
 

@@ -10,25 +10,29 @@ from importlib import resources
 from typing import cast
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, Emotion, Language, Modality
+from culture_tasks.published import load
 
 LabelCounts = Mapping[Language, Mapping[Emotion, int]]
 
 
-def _read(name: str) -> dict[str, object]:
-    file = resources.files(__package__) / "published" / f"{name}.json"
-    return cast("dict[str, object]", json.loads(file.read_text(encoding="utf-8")))
+_GEPP_TABLES: Mapping[Modality, str] = {"multimodal": "cedar_table_7", "text": "cedar_table_8"}
 
 
 @cache
 def gold_counts(modality: Modality) -> LabelCounts:
     """Returns Table 4: the number of gold labels by language and emotion (400 items a language, or 1,166 for text)."""
-    return cast("dict[Modality, LabelCounts]", _read("gold_counts")["counts"])[modality]
+    file = resources.files(__package__) / "published" / "gold_counts.json"
+    return cast("dict[Modality, LabelCounts]", json.loads(file.read_text(encoding="utf-8"))["counts"])[modality]
 
 
 @cache
 def published_gepp(modality: Modality) -> Mapping[str, Mapping[Emotion, float]]:
     """Returns Table 7 (multimodal) or 8 (text): GEPP by model and emotion, rounded to two digits."""
-    return cast("dict[Modality, Mapping[str, Mapping[Emotion, float]]]", _read("gepp")["gepp"])[modality]
+    gepp: dict[str, dict[Emotion, float]] = {}
+    for cell in load(_GEPP_TABLES[modality]).cells():
+        if cell.number:
+            gepp.setdefault(cell.keys["model"], {})[cast("Emotion", cell.keys["emotion"])] = cell.number.value
+    return gepp
 
 
 @dataclass(frozen=True, slots=True)

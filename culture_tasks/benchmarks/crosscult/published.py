@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from culture_tasks.published import load
+from culture_tasks.published.model import number
+
+if TYPE_CHECKING:
+    from culture_tasks.published import PublishedTable, Row
 
 Score = Literal["rouge_l", "judge_score"]
 
@@ -54,12 +58,15 @@ def overall(columns: Mapping[str, float]) -> float:
 @cache
 def results() -> tuple[Result, ...]:
     """Returns Tables 2 and 3, each row once a score."""
-    file = resources.files(__package__) / "published" / "main_results.json"
-    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    return tuple(_result(row, score) for row in rows for score in ("rouge_l", "judge_score"))
+    tables = (load("crosscult_table_2"), load("crosscult_table_3"))
+    return tuple(_result(table, row, score) for table in tables for row in table.rows for score in get_args(Score))
 
 
-def _result(row: Mapping[str, Any], score: Score) -> Result:
-    columns = dict(row[score])
+def _result(table: PublishedTable, row: Row, score: Score) -> Result:
+    columns = {
+        column.keys["role"]: number(printed).value
+        for column, printed in zip(table.columns, row.cells, strict=True)
+        if column.measure == score and printed
+    }
     printed = columns.pop("overall")
-    return Result(row["table"], row["base_model"], row["method"], score, columns, printed)
+    return Result(table.table, row.keys["model"], row.keys["method"], score, columns, printed)
