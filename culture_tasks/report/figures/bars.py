@@ -1,0 +1,93 @@
+"""Grouped bars, as of scores by country: one row of bars for every six series, on one scale."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culture_tasks.report.figures.names import shown
+from culture_tasks.report.figures.style import (
+    legend_beside,
+    look,
+    new_figure,
+    tilted,
+    value_axis,
+    values_of,
+    whiskers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from culture_tasks.report.figures.charts import Chart, Panel, Series
+
+_IN_ONE_ROW = 6
+_WIDTH = 10.0
+_ROW_HEIGHT = 2.7
+
+
+def draw_bars(chart: Chart) -> Figure:
+    """Draws each panel as rows of at most six series, so that bars stay readable with many models."""
+    rows = [(panel, part) for panel in chart.panels for part in _parts(panel)]
+    figure = new_figure(chart, _WIDTH, 0.9 + _ROW_HEIGHT * len(rows))
+    all_axes = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
+    for axes, (panel, part) in zip(all_axes, rows, strict=True):
+        _draw_row(axes, panel, part, chart)
+    return figure
+
+
+def _parts(panel: Panel) -> Iterator[tuple[Series, ...]]:
+    for start in range(0, len(panel.series), _IN_ONE_ROW):
+        yield panel.series[start : start + _IN_ONE_ROW]
+
+
+def _draw_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Chart) -> None:
+    width = 0.82 / len(part)
+    places = np.arange(len(panel.groups), dtype=np.float64)
+    for number, series in enumerate(part):
+        _draw_series(axes, places + (number - (len(part) - 1) / 2) * width, width, panel, series, number)
+    names = [shown(group, 28) for group in panel.groups]
+    turn = tilted(names)
+    axes.set_xticks(places, names, rotation=turn, ha="right" if turn else "center", rotation_mode="anchor")
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
+    value_axis(axes, panel.scale, chart.value)
+    axes.set_ylim(*_range(panel))
+    legend_beside(axes, chart.series)
+
+
+def _draw_series(axes: Axes, places: np.ndarray, width: float, panel: Panel, series: Series, number: int) -> None:
+    cells = [series.cells.get(group) for group in panel.groups]
+    style = look(number)
+    start = _start(panel)
+    axes.bar(
+        places,
+        values_of(cells) - start,
+        width,
+        bottom=start,
+        color=style.colour,
+        hatch=style.hatch,
+        edgecolor="0.15",
+        linewidth=0.5,
+        yerr=whiskers(cells),
+        error_kw={"elinewidth": 0.9, "capsize": min(3.0, 14 * width), "ecolor": "0.1"},
+        label=shown(series.label, 34),
+    )
+
+
+def _start(panel: Panel) -> float:
+    """Returns where bars begin: at the neutral value of a bias, else at the lowest value that is possible."""
+    scale = panel.scale
+    return scale.neutral if scale.neutral is not None else scale.low if scale.low is not None else 0.0
+
+
+def _range(panel: Panel) -> tuple[float, float]:
+    """Returns the values that an axis shows: the same for all rows of a panel, intervals included."""
+    ends = [end for cell in panel.cells for end in (cell.value, cell.low, cell.high) if end is not None]
+    low, high = min(*ends, _start(panel)), max(*ends, _start(panel))
+    margin = 0.06 * (high - low or 1.0)
+    return low - margin if low < _start(panel) else low, high + margin

@@ -1,0 +1,143 @@
+"""What is drawn, as plain values: panels of series over groups. Drawing and the page's text alternatives read these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from culture_tasks.report.model import Cell, GroupValue, Scale
+
+Kind = Literal["bars", "points", "radar", "heat", "lines"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a legend, or one row of a heat map.
+
+    Attributes:
+        label: Its name.
+        cells: Its numbers, by group.
+    """
+
+    label: str
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes:
+        title: What it shows.
+        groups: Names along the axis, in order.
+        series: What is drawn over them.
+    """
+
+    title: str
+    groups: tuple[str, ...]
+    series: tuple[Series, ...]
+
+    @property
+    def cells(self) -> Iterator[Cell]:
+        """Every number of the panel."""
+        return (cell for series in self.series for cell in series.cells.values())
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of its numbers; a panel has at least one."""
+        return next(self.cells).scale
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One figure.
+
+    Attributes:
+        key: Names it and its files.
+        title: What it shows.
+        source: The paper's figure that it follows; may be empty.
+        kind: How it is drawn.
+        groups: What the groups are, such as ``country``.
+        series: What the series are, such as ``model``.
+        value: What the numbers are, such as ``accuracy``.
+        panels: Its panels, at least one.
+        notes: What stands below it, one line each.
+    """
+
+    key: str
+    title: str
+    source: str
+    kind: Kind
+    groups: str
+    series: str
+    value: str
+    panels: tuple[Panel, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def description(self) -> str:
+        """What a reader who doesn't see the figure is told before its numbers."""
+        count = len(self.panels)
+        panels = f"{count} panels: {_listed([panel.title for panel in self.panels])}" if count > 1 else "One panel"
+        extremes = f" {_extremes(self)}" if self.kind != "radar" else ""
+        return f"{self.title}. {panels}. {self.value} by {self.groups}, one {self.series} a series.{extremes}"
+
+    @property
+    def texts(self) -> Iterator[str]:
+        """Every text that is drawn."""
+        yield from (self.title, self.groups, self.series, self.value, *self.notes)
+        for panel in self.panels:
+            yield from (panel.title, *panel.groups, *(series.label for series in panel.series))
+
+
+def panels(
+    values: Iterable[GroupValue],
+    *,
+    panel: Callable[[GroupValue], str],
+    series: Callable[[GroupValue], str],
+    group: Callable[[GroupValue], str],
+    order: tuple[str, ...] = (),
+) -> tuple[Panel, ...]:
+    """Sorts numbers into panels, series and groups, each in the order in which they first come.
+
+    Args:
+        values: The numbers; those without a value are left out.
+        panel: Title of a number's panel.
+        series: Label of its series.
+        group: Name of its group.
+        order: Groups that come first, in this order.
+    """
+    drawn: dict[str, dict[str, dict[str, Cell]]] = {}
+    for value in values:
+        if value.cell.value is not None:
+            drawn.setdefault(panel(value), {}).setdefault(series(value), {})[group(value)] = value.cell
+    return tuple(
+        Panel(title, _ordered(lines.values(), order), tuple(Series(*line) for line in lines.items()))
+        for title, lines in drawn.items()
+    )
+
+
+def _ordered(lines: Iterable[Mapping[str, Cell]], order: tuple[str, ...]) -> tuple[str, ...]:
+    found = dict.fromkeys(group for line in lines for group in line)
+    return (*(group for group in order if group in found), *(group for group in found if group not in order))
+
+
+def _listed(names: list[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return "; ".join(names[:most]) + more
+
+
+def _extremes(chart: Chart) -> str:
+    found = [
+        (cell.value, f"{series.label}, {group}")
+        for panel in chart.panels
+        for series in panel.series
+        for group, cell in series.cells.items()
+        if cell.value is not None
+    ]
+    low, high = min(found), max(found)
+    digits = chart.panels[0].scale.digits
+    return f"Lowest {low[0]:.{digits}f} ({low[1]}), highest {high[0]:.{digits}f} ({high[1]})."

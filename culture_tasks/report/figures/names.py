@@ -1,0 +1,46 @@
+"""Names from data as text of a picture: one line, no controls, in the direction of its own script."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from culture_tasks.text import storable
+
+_BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_LONGEST = 48
+_LEFT_TO_RIGHT, _ISOLATE, _END_ISOLATE = "\u200e", "\u2068", "\u2069"
+_JOINERS = "\u200c\u200d "
+
+
+def cleaned(text: str) -> str:
+    """Returns a text from data as one line: white space and controls are single spaces, direction marks are dropped.
+
+    A text with right-to-left letters is isolated, so that what is written beside it stays in place.
+    """
+    line = " ".join(_BIDI_CONTROLS.sub("", "".join(map(_blank_control, storable(text)))).split())
+    return f"{_ISOLATE}{line}{_END_ISOLATE}" if right_to_left(line) else line
+
+
+def shown(text: str, longest: int = _LONGEST) -> str:
+    """Returns a text of :func:`cleaned` parts as it is drawn: cut with an ellipsis, and left to right as a whole.
+
+    An empty text is drawn as a dash.
+
+    Args:
+        text: A clean text.
+        longest: Most characters that are kept.
+    """
+    if len(text) > longest:
+        cut = text[: longest - 1].rstrip(_JOINERS)
+        text = cut + "…" + _END_ISOLATE * (cut.count(_ISOLATE) - cut.count(_END_ISOLATE))
+    return _LEFT_TO_RIGHT + text if right_to_left(text) else text or "–"
+
+
+def right_to_left(text: str) -> bool:
+    """Tells whether the text has letters of a script that is written from right to left."""
+    return any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
+
+
+def _blank_control(character: str) -> str:
+    return " " if unicodedata.category(character) in ("Cc", "Zl", "Zp") else character

@@ -1,0 +1,248 @@
+"""Which figures a report has: the papers' pictures, for the user's models."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES
+from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS
+from culture_tasks.report.figures.charts import Chart, panels
+from culture_tasks.report.figures.names import cleaned
+from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from culture_tasks.report.figures.charts import Kind
+    from culture_tasks.report.model import GroupValue, Report
+
+    Name = Callable[["Labels", GroupValue], str]
+
+_CODES = frozenset({"language", "partition", "pair"})
+_ABBREVIATIONS = frozenset({"usa", "us", "uk"})
+_QUADRANTS = {name: f"Q{number}" for number, name in enumerate(QUADRANT_NAMES, start=1)}
+_ORDER = (*EMOTIONS, *_QUADRANTS.values(), *(language.upper() for language in LANGUAGES))
+_PARTITIONS = tuple(partition.upper() for partition in PARTITIONS)
+_STEP = re.compile(r"_(?P<partition>[a-z]{2})_after_(?P<after>\d+)$")
+_MARK = " †"
+
+
+class Labels:
+    """Names of what a figure's numbers belong to."""
+
+    def __init__(self, report: Report, values: Sequence[GroupValue]) -> None:
+        """Looks for rows that can't be compared.
+
+        Args:
+            report: The report.
+            values: The figure's numbers.
+        """
+        self._report = report
+        self._marked = {value.entrant for value in values if not value.cell.comparable}
+
+    def entrant(self, value: GroupValue) -> str:
+        """Returns the name of the number's row, marked where some of the row's numbers can't be compared."""
+        return cleaned(self._report.entrants[value.entrant].label) + (_MARK if value.entrant in self._marked else "")
+
+    def unit(self, value: GroupValue) -> str:
+        """Returns the title of the number's unit."""
+        return cleaned(self._report.units[value.unit].title)
+
+    def unit_and_held(self, value: GroupValue) -> str:
+        """Returns the unit's title, with what else is held fixed."""
+        return " · ".join((self.unit(value), *_held(value).values()))
+
+    def unit_and_dimension(self, value: GroupValue) -> str:
+        """Returns the unit's title, with what the groups are."""
+        return f"{self.unit(value)}, by {value.dimension}"
+
+    def unit_and_group(self, value: GroupValue) -> str:
+        """Returns the unit's title, with the group."""
+        return f"{self.unit(value)} · {self.group(value)}"
+
+    def entrant_and_unit(self, value: GroupValue) -> str:
+        """Returns the names of row and unit."""
+        return f"{self.entrant(value)} · {self.unit(value)}"
+
+    def entrant_and_chain(self, value: GroupValue) -> str:
+        """Returns the row's name, with the chain of insertions that the unit's key names."""
+        chain = _STEP.sub("", value.unit).removeprefix("crosscult_retention").strip("_")
+        return " · ".join(filter(None, (self.entrant(value), chain.replace("_", "→").upper())))
+
+    def partition(self, value: GroupValue) -> str:
+        """Returns the partition that was inserted: what is held fixed, or what the unit's key names."""
+        step = _STEP.search(value.unit)
+        return _held(value).get("partition") or (step["partition"].upper() if step else self.unit(value))
+
+    def language(self, value: GroupValue) -> str:
+        """Returns the language that is held fixed, or the unit's title."""
+        return _held(value).get("language") or self.unit(value)
+
+    def group(self, value: GroupValue) -> str:
+        """Returns the group's name."""
+        return group_name(value.dimension, value.group)
+
+    def prompt(self, value: GroupValue) -> str:
+        """Returns the prompt language of a pair."""
+        return self.group(value).partition("/")[0]
+
+    def data(self, value: GroupValue) -> str:
+        """Returns the data language of a pair."""
+        return self.group(value).partition("/")[2]
+
+    def metric(self, values: Sequence[GroupValue]) -> str:
+        """Returns what the numbers are, with their unit."""
+        first = values[0]
+        name = self._report.units[first.unit].metric if first.statistic == "score" else first.statistic.upper()
+        return f"{cleaned(name)} ({cleaned(first.cell.scale.unit)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How one figure is made of a report's numbers."""
+
+    key: str
+    title: str
+    source: str
+    kind: Kind
+    benchmark: str
+    statistic: str
+    dimensions: tuple[str, ...]
+    groups: str
+    unit: str = ""
+    series: str = "model"
+    panel: Name = Labels.unit_and_held
+    line: Name = Labels.entrant
+    group: Name = Labels.group
+    order: tuple[str, ...] = _ORDER
+
+
+_PLANS = (
+    _Plan(
+        *("culturalvqa_country", "CulturalVQA by country", "CulturalVQA, scores per country", "bars"),
+        *("culturalvqa", "score", ("country",), "country"),
+    ),
+    _Plan(
+        *("culturalvqa_facet", "CulturalVQA by facet", "CulturalVQA, scores per facet", "bars"),
+        *("culturalvqa", "score", ("facet",), "facet"),
+    ),
+    _Plan(
+        *("care_category", "CARE by category", "CARE, Figure 6a", "bars", "care", "score", ("category",), "category")
+    ),
+    _Plan(
+        *("cedar_gepp", "Emotion prediction propensity (GEPP)", "CEDAR, Figure 3", "points"),
+        *("cedar", "gepp", ("emotion",), "emotion"),
+    ),
+    _Plan(
+        *("cedar_lsepp", "Emotion prediction propensity by language (LSEPP)", "CEDAR, Figure 4", "radar"),
+        *("cedar", "lsepp", ("emotion",), "emotion"),
+        series="language",
+        panel=Labels.entrant_and_unit,
+        line=Labels.language,
+    ),
+    _Plan(
+        *("cedar_grqb", "Bias towards Russell's quadrants (GRQB)", "CEDAR, Figure 5", "bars"),
+        *("cedar", "grqb", ("quadrant",), "quadrant"),
+    ),
+    _Plan(
+        *("cedar_lsrqb", "Bias towards Russell's quadrants by language (LSRQB)", "CEDAR, Figure 6", "points"),
+        *("cedar", "lsrqb", ("quadrant",), "language"),
+        panel=Labels.unit_and_group,
+        group=Labels.language,
+    ),
+    _Plan(
+        *("cedar_matrix", "Accuracy by prompt and data language", "CEDAR, Figure 7", "heat"),
+        *("cedar", "score", ("pair",), "data language"),
+        series="prompt language",
+        panel=Labels.entrant_and_unit,
+        line=Labels.prompt,
+        group=Labels.data,
+    ),
+    _Plan(
+        *("crosscult_reliability", "Single-insert reliability", "CrossCult-KIBench, Figure 5", "bars"),
+        *("crosscult", "score", ("topic", "partition"), "topic and partition", "single_reliability"),
+        panel=Labels.unit_and_dimension,
+        order=_PARTITIONS,
+    ),
+    _Plan(
+        *("crosscult_diagnostic", "Scores with nothing inserted", "CrossCult-KIBench, Figure 1b", "bars"),
+        *("crosscult", "score", ("partition",), "partition", "diagnostic"),
+        order=_PARTITIONS,
+    ),
+    _Plan(
+        *("crosscult_retention", "Retention after each insertion", "CrossCult-KIBench, Figures 6, 11-13", "lines"),
+        *("crosscult", "score", ("after",), "insertions so far", "retention"),
+        series="inserted partition",
+        panel=Labels.entrant_and_chain,
+        line=Labels.partition,
+    ),
+)
+
+
+def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
+    """Returns every figure that the report has numbers for.
+
+    Args:
+        report: The report.
+        published: Whether rows from papers are drawn beside the user's.
+    """
+    drawn = [
+        value
+        for value in report.groups
+        if value.cell.value is not None and (published or not report.entrants[value.entrant].published)
+    ]
+    return tuple(_chart(report, plan, picked) for plan in _PLANS if (picked := _picked(report, plan, drawn)))
+
+
+def group_name(dimension: str, group: str) -> str:
+    """Returns a group as it is written in a figure: codes in capitals, words with a capital, quadrants as Q1 to Q4."""
+    words = cleaned(group.replace("_", " "))
+    if dimension in _CODES or words in _ABBREVIATIONS:
+        return words.upper()
+    if dimension == "quadrant":
+        return _QUADRANTS.get(words, words)
+    return words if dimension == "emotion" or not words.islower() else words.title()
+
+
+def _picked(report: Report, plan: _Plan, values: Sequence[GroupValue]) -> list[GroupValue]:
+    return [
+        value
+        for value in values
+        if value.statistic == plan.statistic
+        and value.dimension in plan.dimensions
+        and report.units[value.unit].benchmark == plan.benchmark
+        and plan.unit in value.unit
+    ]
+
+
+def _chart(report: Report, plan: _Plan, values: Sequence[GroupValue]) -> Chart:
+    labels = Labels(report, values)
+    made = panels(
+        values,
+        panel=lambda value: plan.panel(labels, value),
+        series=lambda value: plan.line(labels, value),
+        group=lambda value: plan.group(labels, value),
+        order=plan.order,
+    )
+    names = (plan.key, plan.title, plan.source, plan.kind, plan.groups, plan.series, labels.metric(values))
+    return Chart(*names, made, _notes(report, plan.kind, values))
+
+
+def _notes(report: Report, kind: Kind, values: Sequence[GroupValue]) -> tuple[str, ...]:
+    flags = {flag for value in values for flag in value.cell.flags}
+    reasons = "; ".join(text for flag, text in FLAG_TEXT.items() if flag in flags & NOT_COMPARABLE)
+    lexical = (FLAG_TEXT["lexical_judge"],) if "lexical_judge" in flags else ()
+    marked = (f"† in part not comparable: {reasons}",) if reasons else ()
+    known = kind in ("bars", "points", "lines") and any(value.cell.low is not None for value in values)
+    intervals = ("Error bars: 95 % intervals",) if known else ()
+    hidden = ("Rows from papers are not drawn",) if any(row.published for row in report.entrants.values()) else ()
+    return (*intervals, *marked, *lexical, *hidden)
+
+
+def _held(value: GroupValue) -> dict[str, str]:
+    """Returns what is held fixed beside the group, by field, as it is written in a figure."""
+    return {
+        field: group_name(field, text) for field, text in value.cell.where if field not in (value.dimension, "quadrant")
+    }

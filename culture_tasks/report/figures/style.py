@@ -1,0 +1,139 @@
+"""How figures look: colours of Okabe and Ito, each with a marker, a hatch and dashes, so that grey tells them apart."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from culture_tasks.report.figures.fonts import choose, warn_of_gaps
+from culture_tasks.report.figures.names import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from culture_tasks.report.figures.charts import Chart
+    from culture_tasks.report.model import Cell, Scale
+
+Dashes = tuple[float, tuple[float, ...]]
+
+
+class Look(NamedTuple):
+    """What tells a series from the others."""
+
+    colour: str
+    marker: str
+    hatch: str
+    dashes: Dashes
+
+
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4D4D4D")
+_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*", "p")
+_HATCHES = ("", "//", "..", r"\\", "xx", "--", "++")
+_DASHES: tuple[Dashes, ...] = (
+    *((0, ()), (0, (5, 2)), (0, (1, 1)), (0, (6, 2, 1, 2))),
+    *((0, (3, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (2, 3))),
+)
+
+
+def look(place: int) -> Look:
+    """Returns the look of a series by its place; the first 77 differ in colour or marker."""
+    return Look(
+        _COLOURS[place % len(_COLOURS)],
+        _MARKERS[place % len(_MARKERS)],
+        _HATCHES[place % len(_HATCHES)],
+        _DASHES[place % len(_DASHES)],
+    )
+
+
+@contextmanager
+def styled(charts: Iterable[Chart]) -> Iterator[None]:
+    """Sets matplotlib up for these figures while they are drawn and saved: fonts for their names, no formulas.
+
+    Warns once of characters that no installed font has.
+    """
+    import matplotlib as mpl
+
+    names = [shown(text) for chart in charts for text in chart.texts]
+    fonts = choose(names)
+    warn_of_gaps(names, fonts)
+    settings = {
+        "text.parse_math": False,
+        "font.family": list(fonts.families),
+        "font.size": 9,
+        "hatch.linewidth": 0.6,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "culture-tasks",
+    }
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        yield
+
+
+def new_figure(chart: Chart, width: float, height: float) -> Figure:
+    """Returns an empty figure with the chart's title and notes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(shown(chart.title, 120), fontsize=11, fontweight="bold")
+    if chart.notes:
+        figure.supxlabel("\n".join(shown(note, 160) for note in chart.notes), fontsize=7, color="0.25")
+    return figure
+
+
+def values_of(cells: Sequence[Cell | None]) -> NDArray[np.float64]:
+    """Returns the cells' values, NaN where there is none."""
+    return np.array([np.nan if cell is None or cell.value is None else cell.value for cell in cells], dtype=np.float64)
+
+
+def whiskers(cells: Sequence[Cell | None]) -> NDArray[np.float64]:
+    """Returns how far the intervals reach below and above the values: two rows, NaN without an interval."""
+    lengths = [
+        (np.nan, np.nan)
+        if cell is None or cell.value is None or cell.low is None or cell.high is None
+        else (max(0.0, cell.value - cell.low), max(0.0, cell.high - cell.value))
+        for cell in cells
+    ]
+    return np.array(lengths, dtype=np.float64).reshape(-1, 2).T
+
+
+def value_axis(axes: Axes, scale: Scale, label: str) -> None:
+    """Labels the axis of values, and draws the value that means "no bias"."""
+    axes.set_ylabel(shown(label))
+    axes.grid(axis="y", color="0.88", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    if scale.neutral is not None:
+        axes.axhline(scale.neutral, color="0.25", linewidth=0.9, zorder=1.5)
+
+
+def legend_beside(axes: Axes, title: str) -> None:
+    """Puts a legend at the right of the axes."""
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(
+        handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, title=title, borderaxespad=0
+    )
+
+
+def legend_for_all(figure: Figure, handles: Mapping[str, object], title: str) -> None:
+    """Puts one legend for all axes at the right of the figure."""
+    names = [shown(label, 34) for label in handles]
+    figure.legend(list(handles.values()), names, loc="outside right upper", frameon=False, title=shown(title))
+
+
+def all_labels(chart: Chart) -> list[str]:
+    """Returns the labels of all series, each once: a series looks the same in every panel."""
+    return list(dict.fromkeys(series.label for panel in chart.panels for series in panel.series))
+
+
+def tilted(names: Sequence[str]) -> float:
+    """Returns by how many degrees the names of an axis are turned."""
+    return 35.0 if sum(map(len, names)) > 70 else 0.0

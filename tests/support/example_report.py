@@ -1,0 +1,308 @@
+"""A made-up report with every kind of figure, cell and text, for tests of the page and the figures."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES
+from culture_tasks.report.model import (
+    Cell,
+    Column,
+    Comparison,
+    Entrant,
+    Fairness,
+    Flag,
+    GroupValue,
+    Problem,
+    Report,
+    Row,
+    Run,
+    Sample,
+    Scale,
+    Settings,
+    Table,
+    Unit,
+)
+
+MODELS = ("Qwen3-VL-8B", "نموذج العربية ٣ (base)", "हिन्दी क्षत्रिय मॉडल", "中文模型 日本語モデル")
+COUNTRIES = (
+    *("brazil", "canada", "china", "ethiopia", "germany", "india"),
+    *("iran", "nigeria", "rwanda", "turkey", "usa"),
+)
+FACETS = ("clothing", "drinks", "food", "rituals", "traditions")
+CATEGORIES = ("entities", "opinion", "norms", "commonsense", "literacy")
+TOPICS = ("social", "religious", "ethical")
+PARTITIONS = ("en", "zh", "ar")
+
+PERCENT = Scale("percent", 0, 100, digits=1)
+RATING = Scale("rating", 1, 10)
+RATIO = Scale("ratio", 0, None, None, neutral=1.0)
+BIAS = Scale("percent", None, None, None, neutral=0.0, digits=1)
+
+_QUESTIONS = {
+    "ar": "ما هي الملابس التقليدية التي يرتديها الرجل في هذه الصورة؟",
+    "zh": "图中的人正在庆祝哪个传统节日?",
+    "ja": "この写真の着物はどんな場面で着ますか。",
+    "hi": "इस चित्र में कौन सा त्योहार मनाया जा रहा है?",
+    "en": "Which festival is shown in the picture?",
+}
+_ANSWERS = {
+    "ar": "ثوب أبيض (dishdasha) مع عقال.",
+    "zh": "端午节",
+    "ja": "成人式です。",
+    "hi": "यह दिवाली है।",
+    "en": "Carnival",
+}
+
+
+class MemoryStore:
+    """Samples held in memory."""
+
+    def __init__(self, samples: Mapping[str, Sequence[Sample]]) -> None:
+        self._samples = samples
+
+    def count(self, run: str, where: Sequence[tuple[str, str]] = ()) -> int:
+        return sum(1 for _ in self.read(run, where))
+
+    def read(self, run: str, where: Sequence[tuple[str, str]] = (), limit: int | None = None) -> Iterator[Sample]:
+        chosen = (s for s in self._samples.get(run, ()) if all(s.groups.get(key) == value for key, value in where))
+        yield from itertools.islice(chosen, limit)
+
+
+def share(*parts: object) -> float:
+    """A number from 0 to 1 that depends on the parts alone."""
+    return int.from_bytes(hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).digest()[:4], "big") / 2**32
+
+
+def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, published: bool = True) -> Report:
+    """A report over all four benchmarks and a foreign task.
+
+    Args:
+        models: Names of the models.
+        per_group: Samples of each model in each group.
+        published: Whether there is a paper's row too.
+    """
+    entrants = {f"m{number}": Entrant(f"m{number}", name) for number, name in enumerate(models)}
+    if published:
+        entrants["paper"] = Entrant("paper", "GPT-4V", published=True, source="CulturalVQA, Table 2, judge GPT-4, 2024")
+    runs = {
+        f"{key}.{task}": _run(f"{key}.{task}", entrant, task) for key, entrant in entrants.items() for task in TASKS
+    }
+    runs = {key: run for key, run in runs.items() if not key.startswith("paper")}
+    groups = tuple(_groups(entrants))
+    units = {key: _unit(key, entrants, groups) for key in TASKS}
+    return Report(
+        created="2026-01-02T03:04:05+00:00",
+        version="0.1.0",
+        options={"--published": "yes"},
+        entrants=entrants,
+        runs=runs,
+        units=units,
+        tables=(_summary(entrants, units), *_tables(entrants, groups)),
+        groups=groups,
+        fairness=tuple(_fairness(entrants)),
+        comparisons=tuple(_comparisons(entrants)),
+        problems=(Problem("runs/broken.json", "damaged", "line 3 isn't JSON", 1),),
+        samples=MemoryStore({key: _samples(run, per_group) for key, run in runs.items()}),
+        notes=("One model was run twice; the newer run counts.",),
+    )
+
+
+TASKS: Mapping[str, tuple[str, str, Scale, str]] = {
+    "culturalvqa": ("CulturalVQA", "culturalvqa", PERCENT, "lave"),
+    "care_ar": ("CARE Arabic", "care", RATING, "care_rating"),
+    "care_zh": ("CARE Chinese", "care", RATING, "care_rating"),
+    "cedar_text": ("CEDAR text-only", "cedar", PERCENT, "acc"),
+    "cedar_multimodal": ("CEDAR multimodal", "cedar", PERCENT, "acc"),
+    "crosscult_single_reliability": ("Reliability", "crosscult", PERCENT, "judge_score"),
+    "crosscult_diagnostic": ("Diagnostic", "crosscult", PERCENT, "judge_score"),
+    "crosscult_retention_en_zh_ar": ("Retention", "crosscult", PERCENT, "judge_score"),
+    "arab_culture": ("arab_culture", "", PERCENT, "acc"),
+}
+
+
+def _run(key: str, entrant: Entrant, task: str) -> Run:
+    settings = Settings(task_version="1", decoding='{"temperature": 0}')
+    benchmark = TASKS[task][1] or None
+    return Run(
+        key,
+        entrant.model,
+        "",
+        "lmms_eval",
+        task,
+        benchmark,
+        settings,
+        "2026-01-01T00:00:00",
+        "r.json",
+        "s.jsonl",
+        50,
+        48,
+        (("scored", 48), ("refused", 2)),
+    )
+
+
+def _cell(entrant: Entrant, task: str, scale: Scale, where: tuple[tuple[str, str], ...], *parts: str) -> Cell:
+    low, high = scale.low or 0.0, scale.high or 2.0
+    if scale is BIAS:
+        low, high = -20.0, 20.0
+    value = low + (high - low) * (0.15 + 0.7 * share(entrant.key, task, *parts))
+    width = (high - low) * 0.05
+    flags: tuple[Flag, ...] = ()
+    if entrant.published:
+        flags = ("published",)
+    elif share(entrant.key, task) < 0.2:
+        flags = ("low_coverage",)
+    runs = () if entrant.published else (f"{entrant.key}.{task}",)
+    return Cell(value, scale, value - width, value + width, 50, 0.96, flags, runs, where, 1 if not flags else None)
+
+
+def _unit(key: str, entrants: Mapping[str, Entrant], groups: Sequence[GroupValue]) -> Unit:
+    title, benchmark, scale, metric = TASKS[key]
+    cells = {name: _cell(entrant, key, scale, (), "all") for name, entrant in entrants.items()}
+    return Unit(key, title, benchmark or None, metric, scale, "made up", True, cells)
+
+
+def _dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, str], ...]]]:
+    for country in COUNTRIES:
+        yield "culturalvqa", "score", "country", country, PERCENT, (("country", country),)
+    for facet in FACETS:
+        yield "culturalvqa", "score", "facet", facet, PERCENT, (("facet", facet),)
+    for task, category in itertools.product(("care_ar", "care_zh"), CATEGORIES):
+        yield task, "score", "category", category, RATING, (("category", category),)
+    yield from _cedar_dimensions()
+    for topic in TOPICS:
+        yield "crosscult_single_reliability", "score", "topic", topic, PERCENT, (("topic", topic),)
+    for partition in PARTITIONS:
+        where = (("partition", partition),)
+        yield "crosscult_single_reliability", "score", "partition", partition, PERCENT, where
+        yield "crosscult_diagnostic", "score", "partition", partition, PERCENT, where
+    for place, partition in enumerate(PARTITIONS, start=1):
+        for after in range(place, 4):
+            where = (("partition", partition), ("after", str(after)))
+            yield "crosscult_retention_en_zh_ar", "score", "after", str(after), PERCENT, where
+
+
+def _cedar_dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, str], ...]]]:
+    for task in ("cedar_text", "cedar_multimodal"):
+        for emotion in EMOTIONS:
+            yield task, "gepp", "emotion", emotion, RATIO, ()
+        for quadrant in QUADRANT_NAMES:
+            yield task, "grqb", "quadrant", quadrant, BIAS, ()
+        for language in LANGUAGES:
+            where = (("language", language),)
+            for emotion in EMOTIONS:
+                yield task, "lsepp", "emotion", emotion, RATIO, where
+            for quadrant in QUADRANT_NAMES:
+                yield task, "lsrqb", "quadrant", quadrant, BIAS, where
+        for prompt, data in itertools.product(LANGUAGES, repeat=2):
+            yield task, "score", "pair", f"{prompt}/{data}", PERCENT, (("pair", f"{prompt}/{data}"),)
+
+
+def _groups(entrants: Mapping[str, Entrant]) -> Iterator[GroupValue]:
+    for entrant in entrants.values():
+        for task, statistic, dimension, group, scale, where in _dimensions():
+            cell = _cell(entrant, task, scale, where, statistic, dimension, group, str(where))
+            yield GroupValue(task, entrant.key, statistic, dimension, group, cell)
+
+
+def _summary(entrants: Mapping[str, Entrant], units: Mapping[str, Unit]) -> Table:
+    columns = tuple(Column(key, unit.title, unit.scale) for key, unit in units.items())
+    rows = tuple(
+        Row((e.label, e.source), tuple(unit.cells[key] for unit in units.values()), key, e.published)
+        for key, e in entrants.items()
+    )
+    return Table("summary", "All benchmarks", ("model", "source"), columns, rows, notes=("Scores on each own scale.",))
+
+
+def _tables(entrants: Mapping[str, Entrant], groups: Sequence[GroupValue]) -> Iterator[Table]:
+    plans = (
+        ("culturalvqa_country", "CulturalVQA by country", "culturalvqa", "country", ("culturalvqa",)),
+        ("care", "CARE, culture by category", "care", "category", ("care_ar", "care_zh")),
+        ("cedar_gepp", "GEPP", "cedar", "emotion", ("cedar_text", "cedar_multimodal")),
+    )
+    for key, title, benchmark, dimension, tasks in plans:
+        chosen = [
+            g for g in groups if g.unit in tasks and g.dimension == dimension and g.statistic in ("score", "gepp")
+        ]
+        names = list(dict.fromkeys((g.unit, g.group, g.cell.scale) for g in chosen))
+        columns = tuple(Column(f"{u}.{n}", n, scale, TASKS[u][0]) for u, n, scale in names)
+        found = {(g.entrant, g.unit, g.group): g.cell for g in chosen}
+        rows = tuple(
+            Row((e.label,), tuple(found.get((k, u, n)) for u, n, _ in names), k, e.published)
+            for k, e in entrants.items()
+        )
+        yield Table(key, title, ("model",), columns, rows, "its paper's table", benchmark, ("Made-up numbers.",))
+
+
+def _fairness(entrants: Mapping[str, Entrant]) -> Iterator[Fairness]:
+    for key in entrants:
+        yield Fairness("culturalvqa", key, "country", "canada", 81.0, "ethiopia", 43.0, 38.0, 120.5, 11, PERCENT)
+
+
+def _comparisons(entrants: Mapping[str, Entrant]) -> Iterator[Comparison]:
+    for first, second in itertools.combinations([e for e in entrants.values() if not e.published], 2):
+        yield Comparison(
+            *("culturalvqa", first.key, second.key, 1.5, -0.4, 3.4, 0.12, 0.36),
+            *("paired bootstrap", 2378, 1200, "not distinguishable", 9000),
+        )
+
+
+def _samples(run: Run, per_group: int) -> list[Sample]:
+    fields = {"culturalvqa": ("country", COUNTRIES), "care": ("category", CATEGORIES), "cedar": ("language", LANGUAGES)}
+    field, names = fields.get(run.benchmark or "", ("partition", PARTITIONS))
+    return [_sample(run, field, name, number) for number in range(per_group) for name in names]
+
+
+def _sample(run: Run, field: str, name: str, number: int) -> Sample:
+    languages = list(_QUESTIONS)
+    language = name if name in _QUESTIONS else languages[number % len(languages)]
+    outcome = "refused" if share(run.key, name, number) < 0.1 else "scored"
+    sample = Sample(
+        run=run.key,
+        item=f"{name}-{number}",
+        question=f"{_QUESTIONS[language]} ({number})",
+        references=(_ANSWERS[language], "another answer"),
+        response=f"{_ANSWERS[language]} {'It is a long story. ' * (1 + number % 5)}",
+        outcome=outcome,
+        score=round(100 * share(run.key, number)) if outcome == "scored" else None,
+        rationale="The answer names the same festival as the reference.",
+        groups={field: name, "language": language},
+        image=f"{name}_{number}",
+    )
+    return sample
+
+
+def with_hostile_texts(report: Report, hostile: str) -> Report:
+    """The report with this text in every field that comes from models, data or file names."""
+    entrants = {key: replace(e, model=hostile + e.key, variation=hostile) for key, e in report.entrants.items()}
+    units = {key: replace(u, title=hostile + key, about=hostile, metric=hostile) for key, u in report.units.items()}
+    samples = {key: [_hostile(s, hostile) for s in report.samples.read(key, (), 2)] for key in report.runs}
+    tables = tuple(_hostile_table(table, hostile) for table in report.tables)
+    return replace(
+        report,
+        entrants=entrants,
+        units=units,
+        runs={key: replace(run, model=hostile, task=hostile, problems=(hostile,)) for key, run in report.runs.items()},
+        tables=tables,
+        groups=tuple(replace(g, group=hostile + g.group) if g.dimension == "country" else g for g in report.groups),
+        fairness=tuple(replace(f, best=hostile, worst=hostile) for f in report.fairness),
+        comparisons=tuple(replace(c, verdict=hostile, test=hostile) for c in report.comparisons),
+        problems=(Problem(hostile, "damaged", hostile),),
+        notes=(hostile,),
+        samples=MemoryStore(samples),
+    )
+
+
+def _hostile_table(table: Table, text: str) -> Table:
+    columns = tuple(replace(column, label=text + column.label, over=text) for column in table.columns)
+    rows = tuple(replace(row, labels=tuple(text for _ in row.labels)) for row in table.rows)
+    return replace(table, title=text, columns=columns, rows=rows, notes=(text,), reproduces=text)
+
+
+def _hostile(sample: Sample, text: str) -> Sample:
+    changed = {field: text for field in ("item", "question", "response", "outcome", "rationale", "image")}
+    groups = {name: text for name in sample.groups} | {text: text}
+    return replace(sample, references=(text, text), groups=groups, **changed)
