@@ -91,14 +91,22 @@ class ChatEcho(_Echo):
         return Shown(task, doc_id, text, tuple(images), tuple(messages), generation)
 
 
+class EmotionalChat(ChatEcho):
+    """Feels the same about everything."""
+
+    def generate_until(self, requests: list[Instance]) -> list[str]:
+        return ["**Happiness**" for _ in super().generate_until(requests)]
+
+
 def register() -> None:
-    """Makes the doubles known to this process as ``echo_simple`` and ``echo_chat``."""
+    """Makes the doubles known to this process as ``echo_simple``, ``echo_chat`` and ``emotional_chat``."""
     from lmms_eval.models import MODEL_REGISTRY_V2, ModelManifest
 
     here = "support.lmms_models"
     manifests = (
         ModelManifest(model_id="echo_simple", simple_class_path=f"{here}.SimpleEcho"),
         ModelManifest(model_id="echo_chat", chat_class_path=f"{here}.ChatEcho"),
+        ModelManifest(model_id="emotional_chat", chat_class_path=f"{here}.EmotionalChat"),
     )
     for manifest in manifests:
         MODEL_REGISTRY_V2.register_manifest(manifest, overwrite=True)

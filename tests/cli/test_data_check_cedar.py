@@ -1,0 +1,137 @@
+"""``culture-tasks data check cedar``."""
+
+from __future__ import annotations
+
+import pytest
+from support.cedar_data import row, rows, write_folder
+
+from culture_tasks.benchmarks.cedar.checking import check
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES
+from culture_tasks.benchmarks.cedar.published import gold_counts
+from culture_tasks.cli.main import main
+from culture_tasks.errors import DataUnavailableError
+
+
+def lines(report):
+    return {line.name: line.found for line in report.lines}
+
+
+def table_4():
+    """Rows with exactly the labels of Table 4."""
+    return {
+        language: [
+            row(number, language, emotion)
+            for number, emotion in enumerate(
+                emotion for emotion, count in gold_counts("text")[language].items() for _ in range(count)
+            )
+        ]
+        for language in LANGUAGES
+    }
+
+
+def test_the_toy_data_are_usable_and_differ_from_table_4(fixture_data, capsys):
+    assert main(["data", "check", "cedar", "--data", str(fixture_data)]) == 0
+    said = capsys.readouterr().out
+    assert "text: arabic items" in said
+    assert "paper: 1166   DIFFERS" in said
+    assert "multimodal: chinese items" in said
+    assert "problem" not in said
+
+
+def test_real_excerpts_are_usable(shared_data, capsys):
+    assert main(["data", "check", "cedar", "--data", str(shared_data)]) == 0
+    assert "multimodal: swahili items" in capsys.readouterr().out
+
+
+def test_complete_data_are_as_in_table_4_and_one_other_label_is_seen(tmp_path):
+    content = table_4()
+    report = check(write_folder(tmp_path, content))
+    assert report.usable
+    assert [line.name for line in report.lines if line.differs] == ["multimodal: files"]
+    moved = next(number for number, one in enumerate(content["hi"]) if one["english_ver_answer"] == "fear")
+    content["hi"][moved] = row(moved, "hi", "pain")
+    report = check(write_folder(tmp_path, content))
+    differing = {line.name: (line.found, line.paper) for line in report.lines if line.differs}
+    del differing["multimodal: files"]
+    assert differing == {"text: hindi fear": ("101", "102"), "text: hindi pain": ("13", "12")}
+
+
+def test_more_of_a_label_than_the_paper_has_is_seen_in_partial_data_too(tmp_path):
+    content = {language: [row(number, language, "disgust") for number in range(12)] for language in LANGUAGES}
+    found = check(write_folder(tmp_path, content))
+    differing = [line.name for line in found.lines if line.differs and "disgust" in line.name]
+    assert differing == ["text: japanese disgust", "text: chinese disgust"]  # 11 and 9 in Table 4
+
+
+def test_all_problems_are_found_at_once(tmp_path, capsys):
+    content = rows()
+    content["ar"][0]["english_ver_answer"] = "angst"
+    content["es"][1]["minority"] = "boredom"
+    content["hi"][0]["question"] = ""
+    content["ja"][1]["id"] = 1
+    folder = write_folder(tmp_path, content, images=True)
+    images = folder / "cedar" / "images"
+    (images / "1.png").write_bytes(b"no image")
+    (images / "3.png").unlink()
+    (folder / "cedar" / "multilingual" / "swahili_inq_sample.json").write_text("[")
+    report = check(folder)
+    assert not report.usable
+    said = "\n".join(report.problems)
+    for part in (
+        "arabic_inq_sample.json, row 1, field 'english_ver_answer': cedar: 'angst'",
+        "spanish_inq_sample.json, row 2, field 'minority': cedar: 'boredom'",
+        "hindi_inq_sample.json, row 1, field 'question'",
+        "japanese_inq_sample.json, row 2, field 'id': '1' stands in",
+        "swahili_inq_sample.json, line 1",
+        "row 1, field 'image': broken image",
+        "row 3, field 'image': no file '3.png'",
+    ):
+        assert said.count(part) == 1, part
+    assert len(report.problems) == 7
+    assert lines(report)["multimodal: images missing or broken"] == "2"
+    assert main(["data", "check", "cedar", "--data", str(folder)]) == 1
+    assert "problem: " in capsys.readouterr().out
+
+
+def test_a_wrong_column_is_said_once(tmp_path):
+    content = rows()
+    for one in content["en"]:
+        one["naration"] = one.pop("narrative")
+    report = check(write_folder(tmp_path, content))
+    assert len([problem for problem in report.problems if "no column 'narrative'" in problem]) == 1
+
+
+def test_answers_that_do_not_fit_and_uneven_ids_are_counted_and_no_problem(tmp_path):
+    content = rows()
+    content["en"][0]["answer"] = "awe"
+    content["sw"][1]["answer"] = "neno"
+    report = check(write_folder(tmp_path, content))
+    assert report.usable
+    found = lines(report)
+    different = found["text: answers that are another label than english_ver_answer"]
+    assert different.startswith("1 (first: ")
+    assert different.endswith("english_nq.json, row 1)")
+    assert "swahili_nq.json, row 2" in found["text: answers that are none of the paper's words"]
+    assert found["text: ids that not every language has"] == "1 (first: '3' in zh)"
+
+
+def test_a_language_without_a_file_is_a_problem(tmp_path):
+    content = rows()
+    del content["sw"]
+    report = check(write_folder(tmp_path, content))
+    (problem,) = report.problems
+    assert "holds no multilingual/swahili_nq" in problem
+    assert lines(report)["multimodal: files"] == "0"
+
+
+def test_two_files_that_both_fit_are_a_problem(tmp_path):
+    folder = write_folder(tmp_path)
+    (folder / "cedar" / "text" / "english_nq_2.json").write_text("[]")
+    assert any("both fit" in problem for problem in check(folder).problems)
+
+
+def test_no_data_at_all_is_an_error(tmp_path, capsys):
+    with pytest.raises(DataUnavailableError):
+        check(None)
+    assert main(["data", "check", "cedar", "--data", str(tmp_path)]) == 1
+    assert "cedar" in capsys.readouterr().err

@@ -1,0 +1,242 @@
+"""CEDAR in real runs of both harnesses, with models whose metrics are worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from support.cedar_data import gold, rows, said, write_folder
+
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
+from culture_tasks.benchmarks.cedar.records import columns, language_metrics, pooled_metrics
+
+pytestmark = pytest.mark.slow
+
+KINDS = ["lm_eval", "chat", "simple"]
+# Of 15 replies 8 are right: ar 1 of 2, en 2 of 2, es 2 of 2, hi 1 of 2, ja 0 of 2, sw 0 of 2, zh 2 of 3; hi 1 and sw 2
+# are unparsed. Gold: happiness 7, sadness 6, embarrassment 1, fear 1. Predicted: happiness 6 (ar 2, en, es, hi, zh),
+# sadness 3 (en, es, zh), anger 2 (ja), surprise 1 (zh).
+POOLED = {
+    "acc": 100 * 8 / 15,
+    "acc_stderr": 100 * 2 / 15,  # sqrt(8/15 · 7/15 / 14) = sqrt(4 / 225)
+    "acc_ar": 50.0,
+    "acc_ar_stderr": 50.0,  # sqrt(1/2 · 1/2 / 1)
+    "acc_en": 100.0,
+    "acc_en_stderr": 0.0,
+    "acc_es": 100.0,
+    "acc_hi": 50.0,
+    "acc_ja": 0.0,
+    "acc_sw": 0.0,
+    "acc_zh": 200 / 3,
+    "acc_zh_stderr": 100 / 3,  # sqrt(2/3 · 1/3 / 2)
+    "acc_avg": 1100 / 21,  # (50 + 100 + 100 + 50 + 0 + 0 + 200/3) / 7
+    "acc_avg_stderr": math.sqrt(2 * 50**2 + (100 / 3) ** 2) / 7,
+    "unparsed": 20.0,
+    "unparsed_stderr": 100 * math.sqrt(0.2 * 0.8 / 14),
+    "gepp_happiness": 6 / 7,
+    "gepp_sadness": 1 / 2,
+    "gepp_embarrassment": 0.0,
+    "gepp_fear": 0.0,
+    "gepp_anger": math.nan,
+    "gepp_surprise": math.nan,
+    "grqb_q1": 0.0,  # 6 happiness + 1 surprise - 7
+    "grqb_q2": 100 / 15,  # 2 anger - 1 fear
+    "grqb_q3": -400 / 15,  # 3 sadness - 6 sadness - 1 embarrassment
+    "grqb_q4": 0.0,
+}
+# The mean is 1100/21; the squares of the deviations, times 441: ar and hi 50² each, en and es 1000² each, ja and sw
+# 1100² each, zh 300². Their sum over 441 and 6.
+POOLED["acc_var"] = (2 * 50**2 + 2 * 1000**2 + 2 * 1100**2 + 300**2) / 441 / 6
+
+# Of ar, en, es and hi alone: 6 of 8 right, 1 unparsed. Gold: happiness 4, sadness 4. Predicted: happiness 5, sadness 2.
+OF_FOUR = {
+    "acc": 75.0,
+    "acc_stderr": 100 * math.sqrt(0.75 * 0.25 / 7),
+    "acc_avg": 75.0,
+    "acc_avg_stderr": math.sqrt(2 * 50**2) / 4,
+    "acc_var": 2500 / 3,  # four deviations of 25, over 3
+    "acc_ar": 50.0,
+    "acc_ja": math.nan,
+    "acc_sw": math.nan,
+    "acc_zh": math.nan,
+    "acc_zh_stderr": math.nan,
+    "unparsed": 12.5,
+    "gepp_happiness": 1.25,
+    "gepp_sadness": 0.5,
+    "gepp_fear": math.nan,
+    "grqb_q1": 12.5,
+    "grqb_q2": 0.0,
+    "grqb_q3": -25.0,
+    "grqb_q4": 0.0,
+}
+# zh alone: gold happiness, sadness, fear; predicted happiness, sadness, surprise.
+OF_CHINESE = {
+    "acc": 200 / 3,
+    "acc_stderr": 100 / 3,
+    "unparsed": 0.0,
+    "lsepp_happiness": 1.0,
+    "lsepp_fear": 0.0,
+    "lsepp_surprise": math.nan,
+    "lsrqb_q1": 100 / 3,
+    "lsrqb_q2": -100 / 3,
+    "lsrqb_q3": 0.0,
+}
+
+
+def run(kind, script, tasks, **options):
+    """Runs tasks; returns the model and the results."""
+    import support.scripted_models as models
+
+    if kind == "lm_eval":
+        from lm_eval import simple_evaluate
+        from lm_eval.tasks import TaskManager
+
+        from culture_tasks.catalog import task_folder
+
+        model = models.ScriptedLM(script)
+        options["task_manager"] = TaskManager(include_path=str(task_folder("lm_eval")), include_defaults=False)
+    else:
+        import lmms_eval.models  # noqa: F401 - loads the plug-in
+        from lmms_eval.evaluator import simple_evaluate
+
+        model = {"chat": models.ScriptedChat, "simple": models.ScriptedSimple}[kind](script)
+    return model, simple_evaluate(model=model, tasks=tasks, log_samples=True, bootstrap_iters=0, **options)
+
+
+def reported(results, task):
+    """Returns a task's metrics, lmms-eval's own columns aside."""
+    found = {name.removesuffix(",none"): value for name, value in results["results"][task].items() if "," in name}
+    found = {name.replace("_stderr,none", "_stderr"): value for name, value in found.items()}
+    return {name: value for name, value in found.items() if not name.endswith(("_clt", "_clustered", "_stderr_stderr"))}
+
+
+def logged(results, task):
+    return [sample["acc"] for sample in results["samples"][task]]
+
+
+def agrees(found, expected):
+    wrong = {name: (found.get(name), value) for name, value in expected.items() if not _same(found.get(name), value)}
+    assert wrong == {}
+
+
+def _same(found, expected):
+    if not isinstance(found, (int, float)):
+        return False
+    return math.isclose(found, expected, abs_tol=1e-9) or (math.isnan(found) and math.isnan(expected))
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    folder = write_folder(write_folder(tmp_path), images=True)
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_metric_is_the_one_worked_out_by_hand(kind, data):
+    _, results = run(kind, said, ["cedar_text", "cedar_text_zh"])
+    found = reported(results, "cedar_text")
+    agrees(found, POOLED)
+    assert [name for name, value in found.items() if value == "N/A"] == ["acc_var_stderr"]
+    for name in ("gepp_happiness_stderr", "gepp_sadness_stderr", "grqb_q1_stderr", "grqb_q3_stderr"):
+        assert found[name] > 0
+    assert not {name for name in found if name.startswith("top2")}  # the data have no minority labels
+    of_chinese = reported(results, "cedar_text_zh")
+    agrees(of_chinese, OF_CHINESE)
+    assert "N/A" not in of_chinese.values()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_logged_samples_alone_give_every_metric(kind, data):
+    _, results = run(kind, said, ["cedar_multimodal", "cedar_multimodal_zh"])
+    again = pooled_metrics(columns(logged(results, "cedar_multimodal")))
+    assert {f"gepp_{emotion}" for emotion in EMOTIONS} < set(again)
+    agrees(again, POOLED)
+    agrees(reported(results, "cedar_multimodal"), again)
+    of_chinese = language_metrics(columns(logged(results, "cedar_multimodal_zh")))
+    agrees(of_chinese, OF_CHINESE)
+    agrees(reported(results, "cedar_multimodal_zh"), of_chinese)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_languages_that_a_model_does_not_support_stay_out_of_the_pooled_metrics(kind, data, monkeypatch):
+    monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", "en, es,hi,ar")
+    model, results = run(kind, said, ["cedar_text", "cedar_text_zh"])
+    found = reported(results, "cedar_text")
+    agrees(found, OF_FOUR)
+    agrees(reported(results, "cedar_text_zh"), OF_CHINESE)
+    records = logged(results, "cedar_text")
+    assert len(model.seen) == len(records) + 3 == 15 + 3  # all are asked and logged
+    agrees(pooled_metrics(columns(records)), OF_FOUR)
+    everything = language_metrics(columns(records))
+    assert math.isclose(everything["acc"], POOLED["acc"])
+    assert {record["language"] for record in records if "score" not in record} == {"ja", "sw", "zh"}
+    if kind != "lm_eval":
+        spread = math.sqrt(8 / 7 * 0.75 * 0.25 / 8)  # over the eight records with a score
+        assert math.isclose(results["results"]["cedar_text"]["acc_stderr_clt,none"], 100 * spread)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_minority_labels_give_the_top_2_score(kind, tmp_path, monkeypatch):
+    content = rows()
+    content["en"][0]["minority"] = "contentment"
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(write_folder(tmp_path, content)))
+    _, results = run(kind, lambda doc: ("contentment", "anger")[int(doc["id"]) - 1], ["cedar_text_en"])
+    # contentment is in the first gold set: F1 1. anger for sadness: F1 0 of both. Mean of the three.
+    found = reported(results, "cedar_text_en")
+    agrees(found, {"acc": 0.0, "top2_macro_f1": 1 / 3})
+    agrees(language_metrics(columns(logged(results, "cedar_text_en"))), {"top2_macro_f1": 1 / 3})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_limit_takes_languages_in_turns(kind, data):
+    _, results = run(kind, gold, ["cedar_text"], limit=8)
+    records = logged(results, "cedar_text")
+    assert [(record["language"], record["id"]) for record in records] == [
+        *((one, "1") for one in LANGUAGES),
+        ("ar", "2"),
+    ]
+    agrees(reported(results, "cedar_text"), {"acc": 100.0, "acc_avg": 100.0, "acc_var": 0.0, "unparsed": 0.0})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_images_reach_the_model_and_prompts_are_in_the_asked_language(kind, data):
+    model, results = run(kind, gold, ["cedar_multimodal_prompt_sw_data_zh"])
+    (first, *_) = logged(results, "cedar_multimodal_prompt_sw_data_zh")
+    assert (first["language"], first["prompt_language"], first["prediction"]) == ("zh", "sw", "happiness")
+    agrees(reported(results, "cedar_multimodal_prompt_sw_data_zh"), {"acc": 100.0, "lsrqb_q1": 0.0})
+    if kind == "lm_eval":
+        texts, images = [args[0] for args in model.seen], [args[2]["visual"] for args in model.seen]
+        assert all(text.startswith("<image>\n") for text in texts)
+    else:
+        texts, images = [shown.text for shown in model.seen], [shown.images for shown in model.seen]
+    assert all("Soma picha na swali" in text and "Q zh" in text for text in texts)
+    assert [image.getpixel((0, 0)) for (image,) in images] == [(20 * number, 99, 7) for number in range(3)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("source", ["fixture_data", "shared_data"])
+def test_the_group_runs_on_the_toy_data_and_on_real_excerpts(kind, source, request, monkeypatch):
+    folder = request.getfixturevalue(source)
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(folder))
+    tasks = ["cedar"] if (folder / "cedar" / "text").is_dir() else ["cedar_multimodal"]
+    _, results = run(kind, gold, tasks)
+    found = reported(results, "cedar_multimodal")
+    agrees(found, {"acc": 100.0, "acc_avg": 100.0, "unparsed": 0.0, "grqb_q1": 0.0, "grqb_q4": 0.0})
+    agrees(found, pooled_metrics(columns(logged(results, "cedar_multimodal"))))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_name_runs_the_matrix(kind, data):
+    _, results = run(kind, gold, ["cedar_text_matrix"], limit=1)
+    pairs = {f"cedar_text_prompt_{prompt}_data_{language}" for prompt in LANGUAGES for language in LANGUAGES}
+    assert {name for name in results["results"] if "prompt" in name} == pairs
+    for name in pairs:
+        agrees(reported(results, name), {"acc": 100.0})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_that_says_nothing_useful(kind, data):
+    _, results = run(kind, lambda doc: "<think>happiness, I guess", ["cedar_text"])
+    found = reported(results, "cedar_text")
+    agrees(found, {"acc": 0.0, "unparsed": 100.0, "gepp_happiness": 0.0, "grqb_q1": -700 / 15, "acc_var": 0.0})

@@ -1,0 +1,66 @@
+"""Test doubles that answer by the document, for both harnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lm_eval.api.model import LM
+from support.lmms_models import ChatEcho, SimpleEcho
+
+Script = Callable[[Mapping[str, Any]], str]
+
+
+class _Scripted:
+    """Says what the script says to a document, and keeps what it was shown."""
+
+    script: Script
+
+    def generate_until(self, requests: list[Any]) -> list[str]:
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: Any) -> str:
+        shown = self._shown(request)  # type: ignore[attr-defined]
+        self.seen.append(shown)  # type: ignore[attr-defined]
+        return self.script(self.task_dict[shown.task][request.args[-1]][shown.doc_id])  # type: ignore[attr-defined]
+
+
+class ScriptedChat(_Scripted, ChatEcho):
+    """For lmms-eval, of the chat type."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__()
+        self.script = script
+
+
+class ScriptedSimple(_Scripted, SimpleEcho):
+    """For lmms-eval, of the simple type."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__()
+        self.script = script
+
+
+class ScriptedLM(LM):
+    """For lm-eval, with and without images.
+
+    Attributes:
+        seen: The requests' arguments.
+    """
+
+    MULTIMODAL = True
+
+    def __init__(self, script: Script) -> None:
+        super().__init__()
+        self.script = script
+        self.seen: list[tuple[Any, ...]] = []
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+        self.seen += [request.args for request in requests]
+        return [self.script(request.doc) for request in requests]
+
+    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        raise NotImplementedError
+
+    def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
+        raise NotImplementedError
