@@ -58,6 +58,11 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
         raise DataError(f"CULTURE_TASKS_DATA={data_folder}: no such folder. Name an existing one, or unset it.")
     folder = data_folder / source.folder
     if not folder.is_dir():
+        if data_folder.name == source.folder:
+            raise DataError(
+                f"CULTURE_TASKS_DATA={data_folder}: names the folder of one benchmark. Name the folder that holds it, "
+                f"{data_folder.parent}."
+            )
         return None
     files = {path.relative_to(folder).as_posix().lower(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     if found := _first(files, source.stems):
@@ -80,8 +85,10 @@ def addition(source: Source, data_folder: Path | None) -> Path | None:
 
 
 def _first(files: Mapping[str, Path], stems: Sequence[str]) -> Path | None:
-    patterns = (f"{stem}{suffix}".lower() for stem in stems for suffix in SUFFIXES)
-    found = (sorted(fnmatch.filter(files, pattern)) for pattern in patterns)
+    found = (
+        [name for suffix in SUFFIXES for name in sorted(fnmatch.filter(files, f"{stem}{suffix}".lower()))]
+        for stem in stems
+    )
     names = next((names for names in found if names), [])
     if len(names) > 1:
         raise DataError(

@@ -64,11 +64,23 @@ def test_the_file_may_have_any_of_the_names_in_any_case(tmp_path, name):
     assert local_file(SOURCE, tmp_path) == path
 
 
-def test_the_first_name_and_the_first_ending_go_before_the_others(tmp_path):
-    names = ["data/other.json", "test.parquet", "test.csv", "test.jsonl", "test.json"]
-    for name in names:
+def test_the_first_name_goes_before_the_others(tmp_path):
+    for name in ("data/other.json", "test.parquet"):
         best = put(tmp_path, name)
         assert local_file(SOURCE, tmp_path) == best
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    put(tmp_path, "test.json")
+    put(tmp_path, "test.csv")
+    with pytest.raises(DataError, match=r"test\.json and test\.csv both fit. Keep one"):
+        local_file(SOURCE, tmp_path)
+
+
+def test_the_folder_of_one_benchmark_is_not_taken_for_the_data_folder(tmp_path):
+    folder = put(tmp_path, "test.json").parent
+    with pytest.raises(DataError, match="Name the folder that holds it"):
+        local_file(SOURCE, folder)
 
 
 def test_a_data_folder_that_is_missing_is_refused(tmp_path):

@@ -18,6 +18,7 @@ _NUMBERS: Mapping[str, str] = {
         ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     )
 } | {"none": "0"}
+_LISTED = frozenset(';/[]"{}()=+\\_-><@`?!')
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d)")
 _STRAY_PERIOD = re.compile(r"\.(?!\d)")
 
@@ -31,12 +32,16 @@ def normalised(answer: str) -> str:
 
 
 class _Marks(dict[int, int | str | None]):
-    """A translation table, filled as characters come: punctuation and symbols to spaces, apostrophes to nothing."""
+    """A translation table, filled as characters come: punctuation to spaces, apostrophes to nothing.
+
+    Punctuation is what the VQA evaluation lists, which leaves ``%``, ``$``, ``#`` and their like in place, and what
+    Unicode calls so outside of ASCII. Commas and periods are told from those in numbers before and after.
+    """
 
     def __missing__(self, code: int) -> int | str | None:
         mark = chr(code)
-        kept: int | str | None = " " if unicodedata.category(mark)[0] in "PS" else code
-        self[code] = None if mark in "'’" else code if mark in ".:," else kept
+        listed = mark in _LISTED if code < 128 else unicodedata.category(mark).startswith("P")
+        self[code] = None if mark in "'’" else " " if listed else code
         return self[code]
 
 

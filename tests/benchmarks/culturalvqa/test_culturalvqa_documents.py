@@ -326,6 +326,7 @@ def test_the_fingerprint_does_not_depend_on_the_format_or_the_variant(folder, tm
         writer.writeheader()
         writer.writerows(rows)
     assert load("vlm", tmp_path).documents[0]["data"] == wanted
+    (tmp_path / "culturalvqa" / "test.csv").unlink()
     rows[0]["all_answers"] = ["other"]
     assert load("vlm", folder(*rows)).documents[0]["data"] != wanted
 
