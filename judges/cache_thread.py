@@ -39,13 +39,13 @@ class CacheThread:
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
-        self._queue: SimpleQueue[Row | _Call | None] = SimpleQueue()
+        self._queue: SimpleQueue[Sequence[Row] | _Call | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="culture-tasks-cache", daemon=True)
         self._thread.start()
 
-    def put(self, row: Row) -> None:
-        """Stores a completion soon."""
-        self._queue.put(row)
+    def put(self, rows: Sequence[Row]) -> None:
+        """Stores completions soon."""
+        self._queue.put(rows)
 
     def get_many(self, keys: Sequence[bytes]) -> Future[dict[bytes, Completion]]:
         """Reads the completions of these keys, as far as they are there."""
@@ -78,8 +78,8 @@ class CacheThread:
         """Takes all that waits, and does it in order; False at the end."""
         rows: list[Row] = []
         task = self._queue.get()
-        while isinstance(task, Row):
-            rows.append(task)
+        while not (task is None or isinstance(task, _Call)):
+            rows += task
             try:
                 task = self._queue.get_nowait() if len(rows) < _MOST_ROWS_A_COMMIT else _NOTHING
             except Empty:

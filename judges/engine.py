@@ -80,6 +80,7 @@ class Engine:
         self._room = asyncio.Event()
         self._workers: set[asyncio.Task[None]] = set()
         self._followers: dict[bytes, list[Job]] = {}
+        self._arrived: list[Row] = []
 
     def put(self, job: Job) -> bool:
         """Takes a job, from any thread.
@@ -103,6 +104,7 @@ class Engine:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._hand_over()
         with self._lock:
             unfinished = list(self._unfinished)
             self._unfinished.clear()
@@ -134,6 +136,7 @@ class Engine:
         self._start_workers()
 
     async def _look_up(self, keys: list[bytes]) -> dict[bytes, Completion]:
+        self._hand_over()
         try:
             return await asyncio.wrap_future(self._cache.get_many(keys))
         except Exception:
@@ -197,5 +200,16 @@ class Engine:
         result, attempts = await self._asker.ask(job.request)
         if not isinstance(result, Completion):
             return Answer(result.as_failure(), attempts)
-        self._cache.put(job.row(result))
+        self._keep(job.row(result))
         return Answer(result, attempts)
+
+    def _keep(self, row: Row) -> None:
+        """Has a completion stored with those that arrived in the same turn of the loop: waking a thread costs more."""
+        self._arrived.append(row)
+        if len(self._arrived) == 1:
+            asyncio.get_running_loop().call_soon(self._hand_over)
+
+    def _hand_over(self) -> None:
+        if self._arrived:
+            self._cache.put(self._arrived)
+            self._arrived = []

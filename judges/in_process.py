@@ -169,7 +169,7 @@ class _Round:
         key = job.request.key
         if key in self._open and job in self._open[key]:
             completion = Completion(storable(text), sampling=job.request.sampling)
-            self._cache.put(job.row(completion))
+            self._cache.put([job.row(completion)])
             self._settle(key, Answer(completion, attempts=1))
 
     def fail(self, jobs: Sequence[VerdictJob], reason: str) -> None:

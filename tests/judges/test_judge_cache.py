@@ -75,7 +75,7 @@ def test_keys_cover_all_that_changes_the_answer():
 def test_commits_go_in_order_and_can_be_read_at_once(file):
     thread = CacheThread(file)
     for number in range(300):
-        thread.put(row(number))
+        thread.put([row(number)])
     keys = [row(number).request.key for number in range(300)]
     assert len(thread.call(lambda cache: cache.get_many(keys)).result()) == 300
     thread.close()
@@ -85,7 +85,7 @@ def test_errors_in_the_thread_belong_to_the_caller(file):
     thread = CacheThread(file)
     with pytest.raises(ZeroDivisionError):
         thread.call(lambda cache: 1 // 0).result()
-    thread.put(row(1))
+    thread.put([row(1)])
     thread.close()
     assert cache_files.stats(file)[0].completions == 1
 
@@ -94,9 +94,9 @@ def test_a_row_that_can_not_be_stored_ends_nothing(file, caplog):
     thread = CacheThread(file)
     unstorable = row(1)
     unstorable.request.sample = 2**70
-    thread.put(unstorable)
+    thread.put([unstorable])
     thread.flush()
-    thread.put(row(2))
+    thread.put([row(2)])
     thread.close()
     assert "1 completions are not kept" in caplog.text
     assert cache_files.stats(file)[0].completions == 1
