@@ -155,7 +155,7 @@ def paired_permutation(
     if by_t.n == 0:
         return by_t._replace(method="sign flips")
     least = abs(sums.sum()) * (1.0 - 1e-9)
-    if 2.0**sums.size <= resamples:
+    if sums.size <= math.log2(resamples):
         p = float(np.mean(np.abs(all_sign_flips(sums)) >= least))
         return by_t._replace(p=p, method="all sign flips")
     totals = random_sign_flips(sums, resamples, np.random.default_rng(seed))

@@ -17,10 +17,16 @@ from culture_tasks.metrics.resampling import cluster_numbers, cluster_sums
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from culture_tasks.metrics.resampling import Floats
+    from culture_tasks.metrics.resampling import Floats, Numbers
 
 Clusters: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
 """What each item belongs to, such as its image, its scenario or its source question."""
+
+_TINY = 1e-12
+"""A standard error below this part of the largest score is what rounding leaves of none."""
+
+_HUGE = 1e300
+"""A sum of squares above this is on the way to infinity."""
 
 
 class Mean(NamedTuple):
@@ -66,15 +72,22 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     scores, numbers = scores[kept], cluster_numbers(clusters, kept)
     if scores.size == 0:
         return Mean(math.nan, math.nan, 0, 0, "no item has a score")
-    middle = _steady_mean(scores)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _clustered(scores, numbers)
+
+
+def _clustered(scores: Floats, numbers: Numbers) -> Mean:
+    middle, n = _steady_mean(scores), scores.size
     residuals = cluster_sums((scores - middle)[:, None], numbers)[:, 0]
     many = residuals.size
+    if not float(residuals @ residuals) < _HUGE:
+        return Mean(math.nan, math.nan, n, many, "the scores are too large to be computed with")
     if many < 2:
-        return Mean(middle, math.nan, scores.size, many, "one cluster: its spread can't be known")
-    error = math.sqrt(many / (many - 1) * float(residuals @ residuals)) / scores.size
-    if error <= 1e-12 * float(np.abs(scores).max()):
-        return Mean(middle, 0.0, scores.size, many, _why_no_spread(scores))
-    return Mean(middle, error, scores.size, many)
+        return Mean(middle, math.nan, n, many, "one cluster: its spread can't be known")
+    error = math.sqrt(many / (many - 1) * float(residuals @ residuals)) / n
+    if error <= _TINY * float(np.abs(scores).max()):
+        return Mean(middle, 0.0, n, many, _why_no_spread(scores))
+    return Mean(middle, error, n, many)
 
 
 def _steady_mean(scores: Floats) -> float:
