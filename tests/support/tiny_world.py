@@ -23,9 +23,9 @@ def _words(text: str) -> list[str]:
 
 
 NAMES = {
-    "en": ("hat", "cup", "gate", "fish", "drum", "lamp", "coin", "kite", "ring", "boat", "bell", "rope"),
-    "zh": ("帽", "杯", "门", "鱼", "鼓", "灯", "币", "筝", "环", "船", "铃", "绳"),
-    "ar": ("قبعة", "كوب", "باب", "سمك", "طبل", "مصباح", "عملة", "طائرة", "خاتم", "قارب", "جرس", "حبل"),
+    "en": ("felt hat", "tea cup", "iron gate", "river fish", "skin drum", "oil lamp", "copper coin", "paper kite"),
+    "zh": ("毡帽", "茶杯", "铁门", "鲤鱼", "皮鼓", "油灯", "铜币", "风筝"),
+    "ar": ("قبعة صوف", "كوب شاي", "باب حديد", "سمك نهر", "طبل جلد", "مصباح زيت", "عملة نحاس", "طائرة ورق"),
 }
 QUESTIONS = {
     "en": ("Is this {} fine here ?", "Would people like this {} ?"),
@@ -83,7 +83,7 @@ def joined(language: str, words: list[str]) -> str:
 
 
 def write_release(folder: Path, scenarios: range, numbers: range, *, tests: tuple[int, ...] = ()) -> Path:
-    """Writes raw cases as a user's data folder; ``tests`` are scenarios for the two tests in turn, others for training."""
+    """Writes raw cases as a user's data folder; ``tests`` are scenarios for the two tests in turn."""
     place = folder / "crosscult"
     (place / "images").mkdir(parents=True)
     rows = []
@@ -127,13 +127,5 @@ def _draw(pen: ImageDraw.ImageDraw, shape: int, box: tuple[int, int, int, int], 
         pen.rectangle((left, height - 6, right, height + 6), fill=colour)
     elif shape == 6:
         pen.ellipse(box, outline=colour, width=7)
-    elif shape == 7:
-        pen.rectangle(box, outline=colour, width=7)
-    elif shape == 8:
-        pen.line([(left, top), (right, bottom)], fill=colour, width=9)
-    elif shape == 9:
-        pen.line([(right, top), (left, bottom)], fill=colour, width=9)
-    elif shape == 10:
-        pen.polygon([(left, top), (right, top), (middle, bottom)], fill=colour)
     else:
-        pen.pieslice(box, 0, 180, fill=colour)
+        pen.rectangle(box, outline=colour, width=7)

@@ -46,7 +46,7 @@ class TransformerEncoder(SentenceEncoder):
         from transformers import AutoModel, AutoTokenizer
 
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(name)
+            self._tokenizer = AutoTokenizer.from_pretrained(name, padding_side="right")
             self._model = AutoModel.from_pretrained(name).to(device).eval()
         except (OSError, ValueError) as error:
             raise SettingsError(

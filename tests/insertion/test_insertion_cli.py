@@ -1,0 +1,92 @@
+"""The command ``culture-tasks insertion``, from the folder of data to the state."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.tiny_families import family
+from support.tiny_world import write_release
+
+from culture_tasks.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    made = family("internvl")
+    made.model.save_pretrained(folder)
+    made.processor.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def world(tmp_path):
+    return write_release(tmp_path / "world", range(2), range(3))
+
+
+@pytest.fixture
+def fit(checkpoint, world, tmp_path, capsys):
+    def run(*more, method="mcki", option="route_dim=8"):
+        options = ["--pretrained", str(checkpoint), "--data", str(world), "--out", str(tmp_path / "state")]
+        status = main(["insertion", "fit", "--method", method, *options, "--device", "cpu", "--set", option, *more])
+        return status, capsys.readouterr()
+
+    return run
+
+
+def test_fits_and_is_done_the_second_time(fit, tmp_path, capsys):
+    status, said = fit()
+    assert status == 0
+    assert "mcki on 12 cases" in said.out
+    before = (tmp_path / "state" / "state.json").read_bytes()
+    status, said = fit()
+    assert (status, said.out.strip()) == (0, f"{tmp_path / 'state'}: is fitted already")
+    assert (tmp_path / "state" / "state.json").read_bytes() == before
+    assert main(["insertion", "show", str(tmp_path / "state")]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["data"]["count"] == 12
+    assert shown["tensors"]["fusion.weight"] == [8, 16]
+    assert set(shown["report"]) == {"requests", "loss", "threshold", "training_accuracy"}
+
+
+def test_another_fit_into_the_same_folder_is_refused(fit):
+    assert fit()[0] == 0
+    status, said = fit("--limit", "4")
+    assert status == 1
+    assert "holds the state of another fit (data differ)" in said.err
+    assert fit("--limit", "4", "--overwrite")[0] == 0
+
+
+def test_ike_is_fitted_too(fit):
+    status, said = fit(method="ike", option="encoder=lexical")
+    assert status == 0
+    assert '"demonstrations"' in said.out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "mkci"}, "Did you mean 'mcki'"),
+        ({"method": "base"}, "Known are none"),
+        ({"option": "route_dims=8"}, "Did you mean 'route_dim'"),
+        ({"option": "route_dim"}, "Needed is OPTION=VALUE"),
+    ],
+)
+def test_mistakes_are_explained(fit, change, message):
+    status, said = fit(**change)
+    assert status == 1
+    assert message in said.err
+
+
+def test_a_broken_image_is_found_before_the_model_is_loaded(fit, world, tmp_path):
+    (world / "crosscult" / "images" / "1-2.png").write_bytes(b"no picture")
+    status, said = fit("--pretrained", str(tmp_path / "nothing"))
+    assert status == 1
+    assert "broken image" in said.err
+
+
+def test_a_model_that_is_not_there_is_explained(fit, tmp_path):
+    status, said = fit("--pretrained", str(tmp_path / "nothing"))
+    assert status == 1
+    assert "can't be loaded as a model of images and text" in said.err

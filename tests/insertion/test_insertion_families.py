@@ -1,0 +1,173 @@
+"""The adapter and MCKI over tiny models of several families: nothing may depend on the family's name."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from support.tiny_families import FAMILIES, family
+from support.tiny_world import Instance
+
+from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.insertion.adapter import MultimodalModel
+from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.methods.mcki import MckiMethod
+from culture_tasks.insertion.queries import Insertion, Query, text_part
+
+DECODING = Decoding(max_new_tokens=12)
+
+
+@pytest.fixture(params=sorted(FAMILIES))
+def model(request):
+    made = family(request.param)
+    return MultimodalModel(made.model, made.processor, request.param)
+
+
+def ask(scenario=0, number=0, language="en", system="请用一句话简单回答。"):
+    instance = Instance(scenario, number)
+    return Query.about(instance.image(), instance.question(language), system)
+
+
+def queries():
+    return [
+        ask(scenario, number, language) for scenario, number, language in [(0, 0, "en"), (1, 1, "zh"), (2, 2, "ar")]
+    ]
+
+
+def with_threshold(model, threshold):
+    method = MckiMethod(model)
+    method._threshold = threshold
+    return method
+
+
+def test_not_activated_answers_are_the_plain_models_token_by_token(model):
+    method = with_threshold(model, 2.0)
+    method.insert(Insertion(ask(), "never"))
+    for query in queries():
+        answer = method.generate(query, DECODING)
+        assert answer.tokens == model.generate(query, DECODING).tokens
+        assert answer.activated is None
+
+
+def test_a_request_not_activated_has_one_prefill(model):
+    method = with_threshold(model, 2.0)
+    method.insert(Insertion(ask(), "never"))
+    lengths = []
+
+    def note(_module, _positional, named):
+        ids = named.get("input_ids")
+        lengths.append(named["inputs_embeds"].shape[1] if ids is None else ids.shape[1])
+
+    handle = model.model.base_model.register_forward_pre_hook(note, with_kwargs=True)
+    answer = method.generate(queries()[0], DECODING)
+    handle.remove()
+    assert sum(length > 1 for length in lengths) == 1
+    assert len(lengths) == len(answer.tokens)
+
+
+def test_activated_answers_are_those_to_the_augmented_request(model):
+    method = with_threshold(model, -1.0)
+    inserted = Insertion(ask(1, 5, "zh"), "never good")
+    method.insert(inserted)
+    query = queries()[0]
+    answer = method.generate(query, DECODING)
+    augmented = query.preceded_by(method._wrapped(inserted))
+    assert len(augmented.images()) == 2
+    assert answer.tokens == model.generate(augmented, DECODING).tokens
+    assert answer.activated == 0
+
+
+def test_the_inserted_request_itself_scores_one(model):
+    method = with_threshold(model, 0.999)
+    method.insert(Insertion(ask(), "never"))
+    assert method.generate(ask(), DECODING).similarity == pytest.approx(1.0, abs=1e-5)
+
+
+def test_after_reset_nothing_activates(model):
+    method = with_threshold(model, -1.0)
+    method.insert(Insertion(ask(), "never"))
+    method.reset()
+    assert method.generate(ask(), DECODING) == model.generate(ask(), DECODING)
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ar"])
+def test_question_and_image_tokens_are_found(model, language):
+    query = ask(3, 1, language)
+    inputs, prompt = model._encoded(query.messages(), with_spans=True)
+    question, visual = model._masks(inputs, prompt, query.question)
+    tokenizer = model.processor.tokenizer
+    assert tokenizer.decode(inputs["input_ids"][0][question]).strip() == query.question
+    shown = set(tokenizer.convert_ids_to_tokens(inputs["input_ids"][0][visual].tolist()))
+    assert len(shown) == 1
+    assert shown <= set(tokenizer.all_special_tokens)
+    assert not (question & visual).any()
+
+
+def test_features_are_means_of_the_last_layer(model):
+    query = ask(1, 2, "ar")
+    features = model.features(query)
+    inputs, prompt = model._encoded(query.messages(), with_spans=True)
+    question, visual = model._masks(inputs, prompt, query.question)
+    with torch.no_grad():
+        last = model.model(**inputs, output_hidden_states=True).hidden_states[-1][0].float()
+    assert torch.allclose(features.question, last[question].mean(0), atol=1e-4)
+    assert torch.allclose(features.visual, last[visual].mean(0), atol=1e-4)
+    assert features.question.shape == (model.hidden_size,)
+
+
+def test_features_tell_images_and_questions_apart(model):
+    same_image = Query.about(Instance(0, 0).image(), "Would people like this hat ?")
+    other_image = Query.about(Instance(5, 0).image(), "Is this hat fine here ?")
+    features = model.features(Query.about(Instance(0, 0).image(), "Is this hat fine here ?"))
+    assert not torch.allclose(features.question, model.features(same_image).question)
+    assert not torch.allclose(features.visual, model.features(other_image).visual)
+
+
+def test_a_request_without_image_has_no_features(model):
+    query = Query("Why ?", lambda: [{"role": "user", "content": [text_part("Why ?")]}])
+    assert model.generate(query, DECODING).tokens
+    with pytest.raises(DataError, match="has no image"):
+        model.features(query)
+
+
+def test_a_question_before_the_image_is_found():
+    made = family("internvl")
+    model = MultimodalModel(made.model, made.processor)
+    image = {"type": "image", "image": Instance(0, 0).image()}
+    query = Query("Is it fine ?", lambda: [{"role": "user", "content": [text_part("Is it fine ?"), image]}])
+    inputs, prompt = model._encoded(query.messages(), with_spans=True)
+    question, _ = model._masks(inputs, prompt, query.question)
+    assert model.processor.tokenizer.decode(inputs["input_ids"][0][question]).strip() == "Is it fine ?"
+
+
+def test_a_question_that_the_prompt_lacks_is_refused():
+    made = family("llava")
+    model = MultimodalModel(made.model, made.processor)
+    messages = ask().messages()
+    with pytest.raises(DataError, match="doesn't stand in the prompt"):
+        model.features(Query("another question", lambda: messages))
+
+
+def test_sampling_settings_reach_the_model():
+    made = family("internvl")
+    model = MultimodalModel(made.model, made.processor)
+    torch.manual_seed(0)
+    answers = {model.generate(ask(), Decoding(8, temperature=5.0)).tokens for _ in range(4)}
+    assert len(answers) > 1
+
+
+def test_identity_tells_weights_apart():
+    made = family("internvl")
+    model = MultimodalModel(made.model, made.processor)
+    again = MultimodalModel(made.model, made.processor)
+    assert model.identity.weights == again.identity.weights
+    weight = next(made.model.parameters()).data.view(-1)
+    weight[0] += 1.0
+    other = MultimodalModel(made.model, made.processor).identity
+    weight[0] -= 1.0
+    assert other.weights != model.identity.weights
+    assert other.run != model.identity.run
+
+
+def test_a_model_that_is_not_there_is_a_clear_error(tmp_path):
+    with pytest.raises(SettingsError, match="can't be loaded as a model of images and text"):
+        MultimodalModel.load(str(tmp_path / "nothing"))

@@ -1,0 +1,230 @@
+"""The model ``knowledge_insertion`` in lmms-eval, on CrossCult's own tasks and on an ordinary one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.in_process import run_lmms_eval
+from support.tiny_families import family
+from support.tiny_world import write_release
+
+from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.insertion.adapter import MultimodalModel
+from culture_tasks.insertion.registry import method_class, method_config
+from culture_tasks.insertion.state import StateError
+from culture_tasks.insertion.store import Store
+from culture_tasks.insertion.training_data import load_training_data
+
+pytestmark = pytest.mark.slow
+
+SINGLE = [
+    "crosscult_single_reliability",
+    "crosscult_single_generality",
+    "crosscult_single_cross_language_locality",
+    "crosscult_single_cross_scenario_locality",
+]
+CHAINS = ["crosscult_retention_en_zh_ar_en_after_1", "crosscult_retention_en_zh_ar_ar_after_3"]
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    made = family("internvl")
+    made.model.generation_config.max_length = None
+    made.model.save_pretrained(folder)
+    made.processor.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Two scenarios for training, two for each test."""
+    return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, world):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+
+
+@pytest.fixture
+def arguments(checkpoint, tmp_path):
+    return {"pretrained": str(checkpoint), "device": "cpu", "answers": str(tmp_path / "answers.sqlite3")}
+
+
+@pytest.fixture(scope="module")
+def make_state(checkpoint, world, tmp_path_factory):
+    def make(folder=None, name="mcki", threshold=None, **options):
+        folder = folder or tmp_path_factory.mktemp("state")
+        model = MultimodalModel.load(str(checkpoint))
+        chosen = {"route_dim": 16, **options} if name == "mcki" else {"encoder": "lexical", "demonstrations": 2}
+        method = method_class(name)(model, method_config(name, chosen))
+        method.fit(load_training_data(world), Store(None))
+        if threshold is not None:
+            method._threshold = threshold
+        method.save(folder)
+        return folder
+
+    return make
+
+
+def run(tasks, arguments, **options):
+    text = ",".join(f"{name}={value}" for name, value in arguments.items())
+    return run_lmms_eval("knowledge_insertion", tasks, model_args=text, bootstrap_iters=0, **options)
+
+
+def responses(results, task):
+    return [sample["resps"][0][0] for sample in results["samples"][task]]
+
+
+def overlap(results, task):
+    return results["results"][task]["rouge_l,none"]
+
+
+def test_the_plain_model_gives_the_base_row(arguments):
+    results = run(SINGLE, arguments)
+    for task in SINGLE[2:]:
+        assert overlap(results, task) == 100.0
+        assert all(after == base for after, base in responses(results, task))
+    assert all(isinstance(text, str) for text in responses(results, SINGLE[0]))
+    assert len(responses(results, SINGLE[0])) == 8  # two scenarios, two raw cases, two targets
+
+
+def test_mcki_that_never_activates_is_the_plain_model(arguments, make_state):
+    plain = run([*SINGLE, *CHAINS], arguments)
+    never = run([*SINGLE, *CHAINS], {**arguments, "method": "mcki", "state": str(make_state(threshold=2.0))})
+    for task in (*SINGLE, *CHAINS):
+        assert responses(never, task) == responses(plain, task)
+
+
+@pytest.mark.parametrize("name", ["mcki", "ike"])
+def test_a_method_that_acts_changes_answers_and_locality_sees_it(arguments, make_state, name):
+    state = make_state(name=name, threshold=-1.0 if name == "mcki" else None)
+    results = run([*SINGLE, *CHAINS], {**arguments, "method": name, "state": str(state)})
+    pairs = responses(results, SINGLE[3])
+    assert any(after != base for after, base in pairs)
+    assert overlap(results, SINGLE[3]) < 100.0
+    assert [base for _, base in pairs] == [base for _, base in responses(run(SINGLE[3:], arguments), SINGLE[3])]
+
+
+def test_each_insertion_is_done_once_a_case(arguments, make_state, monkeypatch):
+    inserted = []
+    method = method_class("mcki")
+    insert = method.insert
+    monkeypatch.setattr(method, "insert", lambda self, sample: (inserted.append(sample.key), insert(self, sample)))
+    run([*SINGLE, *CHAINS], {**arguments, "method": "mcki", "state": str(make_state())})
+    # 8 single-insert cases with one insertion, 4 chains whose step 1 is gone on with to step 3.
+    assert len(inserted) == 8 + 4 * 3
+
+
+def test_a_second_run_generates_nothing(arguments, make_state, monkeypatch):
+    chosen = {**arguments, "method": "mcki", "state": str(make_state())}
+    first = run(SINGLE, chosen)
+    monkeypatch.setattr(MultimodalModel, "_answer", None)
+    second = run(SINGLE, chosen)
+    assert [responses(second, task) for task in SINGLE] == [responses(first, task) for task in SINGLE]
+
+
+def test_a_retrained_state_hits_no_stale_response(arguments, make_state, tmp_path):
+    state, cache = tmp_path / "state", str(tmp_path / "cache")
+    chosen = {**arguments, "method": "mcki", "state": str(state)}
+    make_state(state, threshold=2.0)
+    before = run(SINGLE[:1], chosen, use_cache=cache)
+    assert responses(run(SINGLE[:1], chosen, use_cache=cache), SINGLE[0]) == responses(before, SINGLE[0])
+    make_state(state, threshold=-1.0)
+    after = run(SINGLE[:1], chosen, use_cache=cache)
+    fresh = run(SINGLE[:1], {**chosen, "answers": "off"})
+    assert responses(after, SINGLE[0]) == responses(fresh, SINGLE[0]) != responses(before, SINGLE[0])
+
+
+def test_the_response_cache_is_used(arguments, make_state, tmp_path, monkeypatch):
+    chosen = {**arguments, "answers": "off", "method": "mcki", "state": str(make_state())}
+    first = run(SINGLE[:1], chosen, use_cache=str(tmp_path / "cache"))
+    monkeypatch.setattr(MultimodalModel, "_answer", None)
+    assert responses(run(SINGLE[:1], chosen, use_cache=str(tmp_path / "cache")), SINGLE[0]) == responses(
+        first, SINGLE[0]
+    )
+
+
+def test_ordinary_tasks_run_as_the_plain_model(arguments, make_state):
+    state = make_state(threshold=-1.0)
+    task = ["crosscult_diagnostic"]
+    plain, edited = (
+        run(task, arguments),
+        run(task, {**arguments, "method": "mcki", "state": str(state), "answers": "off"}),
+    )
+    assert responses(edited, task[0]) == responses(plain, task[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "mkci"}, "Did you mean 'mcki'"),
+        ({"method": "mcki"}, "needs state=DIR"),
+        ({"state": "somewhere"}, "takes no state"),
+        ({"metod": "mcki"}, "Did you mean 'method'"),
+        ({"pretrained": ""}, r"Add pretrained="),
+        ({"batch_size": "4"}, "one request at a time"),
+    ],
+)
+def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, message, monkeypatch):
+    from culture_tasks.insertion.lmms_eval_model import KnowledgeInsertion
+
+    monkeypatch.setattr(MultimodalModel, "load", None)
+    with pytest.raises(SettingsError, match=message):
+        KnowledgeInsertion(**{**arguments, **change})
+
+
+def test_a_state_trained_on_the_test_scenarios_is_refused(
+    arguments, checkpoint, world, tmp_path, monkeypatch, make_state
+):
+    other = write_release(tmp_path / "other", range(6), range(2), tests=(0, 1, 4, 5))
+    state = make_state()
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(other))
+    with pytest.raises(StateError, match="fitted on data with fingerprint"):
+        run(SINGLE[:1], {**arguments, "method": "mcki", "state": str(state)})
+
+
+def test_a_broken_image_stops_the_run_before_inference(arguments, tmp_path, monkeypatch):
+    broken = write_release(tmp_path / "broken", range(6), range(2), tests=(2, 3, 4, 5))
+    (broken / "crosscult" / "images" / "2-0.png").write_bytes(b"no picture")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(broken))
+    monkeypatch.setattr(MultimodalModel, "_answer", None)
+    with pytest.raises(CultureTasksError, match="broken image"):
+        run(SINGLE[:1], arguments)
+
+
+def test_two_ranks_answer_as_one_does(arguments, make_state, tmp_path):
+    state = make_state(threshold=-1.0)
+    chosen = {**arguments, "method": "mcki", "state": str(state), "answers": "off"}
+    alone = run(SINGLE[2:3], chosen)
+    text = ",".join(f"{name}={value}" for name, value in chosen.items())
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc_per_node",
+        "2",
+        "-m",
+        "lmms_eval",
+    ]
+    options = ["--model", "knowledge_insertion", "--model_args", text, "--tasks", SINGLE[2], "--log_samples"]
+    subprocess.run(
+        [*command, *options, "--output_path", str(tmp_path / "out")],
+        env={**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    import json
+
+    logged = next((tmp_path / "out").rglob(f"*samples_{SINGLE[2]}.jsonl")).read_text(encoding="utf-8")
+    rows = sorted((json.loads(line) for line in logged.splitlines()), key=lambda row: row["doc_id"])
+    assert [row["resps"][0][0] for row in rows] == responses(alone, SINGLE[2])

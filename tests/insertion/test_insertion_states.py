@@ -1,0 +1,309 @@
+"""Fitting, saving, loading, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+import torch
+from support.tiny_families import family
+from support.tiny_world import Instance, write_release
+
+from culture_tasks.benchmarks.crosscult.prompts import system_prompt
+from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.insertion import state
+from culture_tasks.insertion.adapter import MultimodalModel
+from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.methods.ike import demonstrations
+from culture_tasks.insertion.queries import Insertion, Query
+from culture_tasks.insertion.registry import FILES, method_class, method_config, method_names, methods
+from culture_tasks.insertion.store import Store
+from culture_tasks.insertion.training_data import load_training_data
+
+OPTIONS = {"mcki": {"route_dim": 16}, "ike": {"encoder": "lexical", "demonstrations": 3}}
+CASES = 6
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return load_training_data(write_release(tmp_path_factory.mktemp("world"), range(2), range(4)), limit=CASES)
+
+
+@pytest.fixture(scope="module")
+def model():
+    made = family("internvl")
+    return MultimodalModel(made.model, made.processor, "tiny internvl")
+
+
+@pytest.fixture(params=sorted(OPTIONS))
+def fitted(request, model, data):
+    method = method_class(request.param)(model, method_config(request.param, OPTIONS[request.param]))
+    method.fit(data, Store(None))
+    return method
+
+
+def ask(scenario=0, number=0, language="en"):
+    instance = Instance(scenario, number)
+    return Query.about(instance.image(), instance.question(language), system_prompt(language))
+
+
+class CountingFeatures:
+    """Counts how often features are computed, and stops after some."""
+
+    def __init__(self, monkeypatch, model, stop_after=10**9):
+        self.count = 0
+        compute = model.features
+
+        def features(query):
+            if self.count == stop_after:
+                raise KeyboardInterrupt
+            self.count += 1
+            return compute(query)
+
+        monkeypatch.setattr(model, "features", features)
+
+
+class TestTrainingData:
+    def test_a_case_has_its_items(self, data):
+        case = data.cases[0]
+        assert len(data.cases) == CASES == data.facts.count
+        assert [item.kind for item in case.locality] == ["cross_language_locality", "cross_scenario_locality"]
+        assert len(case.generality) == 1
+        assert case.insertion.query.images()[0].size == (56, 56)
+
+    def test_what_is_the_same_request_is_the_same_object(self, data):
+        asked = [query for case in data.cases for query in case.queries()]
+        assert len({id(query) for query in asked}) == len({query.key for query in asked}) < len(asked)
+
+    def test_locality_items_keep_the_datas_own_answer(self, data):
+        for case in data.cases:
+            for item in case.locality:
+                assert item.answer
+
+    def test_queries_are_phrased_as_the_tasks_phrase_them(self, data):
+        from culture_tasks.harness.lmms_eval.crosscult import messages
+
+        case = data.cases[0]
+        asked = case.insertion.query
+        language = "zh" if any("一" <= letter <= "鿿" for letter in asked.question) else "ar"
+        doc = {"image": asked.images()[0], "question": asked.question, "language": language}
+        assert Query(asked.question, lambda: messages(doc)).key == asked.key
+
+    def test_facts_name_the_data(self, data):
+        assert data.facts.raw
+        assert data.facts.scenarios == ("scenario 0", "scenario 1")
+
+
+class TestFitting:
+    def test_features_are_computed_once_a_request(self, model, data, monkeypatch):
+        counting = CountingFeatures(monkeypatch, model)
+        method_class("mcki")(model, method_config("mcki", OPTIONS["mcki"])).fit(data, Store(None))
+        assert counting.count == len({query.key for case in data.cases for query in case.queries()})
+
+    def test_a_killed_fit_goes_on_and_ends_alike(self, model, data, monkeypatch, tmp_path):
+        config = method_config("mcki", OPTIONS["mcki"])
+        whole = method_class("mcki")(model, config)
+        whole.fit(data, Store(None))
+        killed = method_class("mcki")(model, config)
+        with monkeypatch.context() as patch:
+            CountingFeatures(patch, model, stop_after=4)
+            with pytest.raises(KeyboardInterrupt):
+                killed.fit(data, Store(tmp_path / "features"))
+        counting = CountingFeatures(monkeypatch, model)
+        again = method_class("mcki")(model, config)
+        again.fit(data, Store(tmp_path / "features"))
+        assert counting.count == whole.report["requests"] - 4
+        assert again.fingerprint == whole.fingerprint
+
+    def test_training_lowers_the_loss_and_moves_the_threshold(self, model, data):
+        once, often = (
+            method_class("mcki")(model, method_config("mcki", {**OPTIONS["mcki"], "epochs": epochs}))
+            for epochs in (1, 8)
+        )
+        for method in (once, often):
+            method.fit(data, Store(None))
+        assert often.report["loss"] < once.report["loss"]
+        assert -1.0 <= often.threshold <= 1.0
+
+    def test_the_plain_model_has_nothing_to_fit(self, model, data):
+        with pytest.raises(CultureTasksError, match="nothing to fit"):
+            method_class("base")(model).fit(data, Store(None))
+
+    def test_what_was_not_fitted_cannot_be_saved(self, model, tmp_path):
+        with pytest.raises(CultureTasksError, match="was not fitted"):
+            method_class("mcki")(model).save(tmp_path)
+
+
+class TestSavingAndLoading:
+    def test_a_loaded_method_answers_alike(self, fitted, model, tmp_path):
+        fitted.save(tmp_path)
+        loaded = method_class(fitted.name)(model)
+        loaded.load(tmp_path)
+        assert loaded.fingerprint == fitted.fingerprint
+        assert loaded.config == fitted.config
+        for method in (fitted, loaded):
+            method.insert(Insertion(ask(), "never"))
+        assert loaded.generate(ask(1, 1), Decoding(6)) == fitted.generate(ask(1, 1), Decoding(6))
+        fitted.reset()
+
+    def test_only_json_and_safetensors_are_written(self, fitted, tmp_path):
+        fitted.save(tmp_path)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["state.json", "state.safetensors"]
+        for path in tmp_path.iterdir():
+            with pytest.raises((pickle.UnpicklingError, ValueError, KeyError, EOFError, IndexError)):
+                pickle.loads(path.read_bytes())
+
+    def test_another_model_is_refused(self, fitted, tmp_path):
+        fitted.save(tmp_path)
+        made = family("llava")
+        other = method_class(fitted.name)(MultimodalModel(made.model, made.processor, "tiny llava"))
+        with pytest.raises(state.StateError, match=r"fitted with 'tiny internvl'.*the model is 'tiny llava'"):
+            other.load(tmp_path)
+
+    def test_another_method_is_refused(self, fitted, model, tmp_path):
+        fitted.save(tmp_path)
+        other = "ike" if fitted.name == "mcki" else "mcki"
+        with pytest.raises(state.StateError, match=f"holds a state of '{fitted.name}', not of '{other}'"):
+            method_class(other)(model).load(tmp_path)
+
+    def test_a_mixture_of_two_states_is_refused(self, fitted, model, tmp_path):
+        fitted.save(tmp_path)
+        path = tmp_path / "state.safetensors"
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(state.StateError, match="is not the one"):
+            method_class(fitted.name)(model).load(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [({"format": 99}, "format 99"), ({"method": 7}, "not a state's description"), ({"more": 1}, "not a state's")],
+    )
+    def test_a_strange_description_is_refused(self, fitted, model, tmp_path, change, message):
+        fitted.save(tmp_path)
+        path = tmp_path / "state.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+        with pytest.raises(state.StateError, match=message):
+            method_class(fitted.name)(model).load(tmp_path)
+
+    def test_an_empty_folder_is_refused(self, model, tmp_path):
+        with pytest.raises(state.StateError, match=r"holds no state\.json"):
+            method_class("mcki")(model).load(tmp_path)
+
+    def test_a_retrained_state_has_another_fingerprint(self, model, data):
+        fingerprints = set()
+        for seed in (0, 1):
+            method = method_class("mcki")(model, method_config("mcki", {**OPTIONS["mcki"], "seed": seed}))
+            method.fit(data, Store(None))
+            fingerprints.add(method.fingerprint)
+        assert len(fingerprints) == 2
+
+    def test_other_data_and_trained_scenarios_are_refused(self, fitted, tmp_path):
+        description = fitted.save(tmp_path)
+        state.check_data(tmp_path, description.data, description.data.raw, frozenset(["scenario 9"]))
+        with pytest.raises(state.StateError, match="fitted on data with fingerprint"):
+            state.check_data(tmp_path, description.data, "another", frozenset())
+        with pytest.raises(state.StateError, match="1 evaluated scenarios were trained on, such as 'scenario 1'"):
+            state.check_data(tmp_path, description.data, "", frozenset(["scenario 1", "scenario 9"]))
+
+
+class TestRegistry:
+    def test_every_method_keeps_the_rules(self):
+        assert {"base", "ike", "mcki"} <= set(method_names())
+        for name in method_names():
+            assert method_class(name).name == name
+
+    def test_every_method_has_the_same_files(self):
+        from importlib import resources
+
+        for name in method_names():
+            folder = resources.files(methods) / name
+            assert all((folder / f"{file}.py").is_file() for file in FILES)
+
+    def test_an_unknown_method_names_the_nearest(self):
+        with pytest.raises(SettingsError, match=r"unknown method 'mkci'\. Did you mean 'mcki'"):
+            method_class("mkci")
+
+    def test_an_unknown_option_names_the_nearest(self):
+        with pytest.raises(SettingsError, match="Did you mean 'route_dim'"):
+            method_config("mcki", {"route_dims": 3})
+
+    def test_a_value_out_of_range_is_refused(self):
+        with pytest.raises(SettingsError, match="option epochs='0' of mcki"):
+            method_config("mcki", {"epochs": "0"})
+
+
+class TestIke:
+    def test_demonstrations_are_of_three_kinds(self, data):
+        case = data.cases[0]
+        fact = f"{case.insertion.query.question} {case.insertion.answer}"
+        texts = list(demonstrations.of_case(case))
+        assert len(texts) == 4
+        assert texts[0] == f"New Fact: {fact}\nPrompt: {fact}\n\n"
+        assert all(text.startswith(f"New Fact: {fact}\nPrompt: ") for text in texts)
+        assert texts[1].endswith(f"{case.generality[0].query.question} {case.generality[0].answer}\n\n")
+
+    def test_shows_the_nearest_last_then_all_insertions(self, model, data):
+        method = method_class("ike")(model, method_config("ike", OPTIONS["ike"]))
+        method.fit(data, Store(None))
+        inserted = [data.cases[0].insertion, data.cases[2].insertion]
+        for sample in inserted:
+            method.insert(sample)
+        shown = method.retrieved()
+        assert len(shown) == 3
+        assert set(shown[-2:]) == {demonstrations.copied(sample) for sample in inserted}
+        context = demonstrations.prompt(shown, inserted)
+        facts = [context.rindex(f"New Fact: {demonstrations.fact(sample)}\n") for sample in inserted]
+        assert facts == sorted(facts)
+        assert context.endswith("Prompt: ")
+
+    def test_without_insertions_it_is_the_plain_model(self, model, data):
+        method = method_class("ike")(model, method_config("ike", OPTIONS["ike"]))
+        method.fit(data, Store(None))
+        assert method.generate(ask(), Decoding(6)) == model.generate(ask(), Decoding(6))
+
+    def test_says_that_words_are_counted(self, model, data, caplog):
+        method_class("ike")(model, method_config("ike", OPTIONS["ike"])).fit(data, Store(None))
+        assert "counts words instead of the paper's sentence embeddings" in caplog.text
+
+    def test_an_encoder_that_is_not_there_names_the_ways_out(self, model, data, tmp_path):
+        method = method_class("ike")(model, method_config("ike", {"encoder": str(tmp_path / "nothing")}))
+        with pytest.raises(SettingsError, match="encoder=DIR, or choose encoder=lexical"):
+            method.fit(data, Store(None))
+
+    def test_means_of_a_transformer_are_normalised_and_ignore_padding(self, model, data, tmp_path):
+        encoder = method_config("ike", {"encoder": str(_tiny_bert(tmp_path)), "demonstrations": 2})
+        method = method_class("ike")(model, encoder)
+        method.fit(data, Store(None))
+        alone, beside = method._encode(["hat"])[0], method._encode(["hat", "is this hat fine here"])[0]
+        assert torch.allclose(alone, beside, atol=1e-5)
+        assert float(alone.norm()) == pytest.approx(1.0, abs=1e-5)
+        assert method.parameter_count() > 0
+
+    def test_a_state_with_another_encoder_is_refused(self, model, data, tmp_path):
+        method = method_class("ike")(model, method_config("ike", {"encoder": str(_tiny_bert(tmp_path / "bert"))}))
+        method.fit(data, Store(None))
+        method.save(tmp_path / "state")
+        _tiny_bert(tmp_path / "bert", seed=1)
+        with pytest.raises(state.StateError, match="is not the encoder"):
+            method_class("ike")(model).load(tmp_path / "state")
+
+
+def _tiny_bert(folder, seed=0):
+    from tiny_models import make_tokenizer
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(seed)
+    tokenizer = make_tokenizer()
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        initializer_range=0.5,
+    )
+    BertModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
