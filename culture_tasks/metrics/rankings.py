@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -43,6 +43,8 @@ class Spread(NamedTuple):
         mean: Mean of the groups' scores (macro average).
         groups: Number of groups with a score.
         missing: Number of groups without.
+        by_chance: The variance to be expected if the groups were truly alike, from their standard errors alone; NaN
+            where these are not all known.
     """
 
     best: float
@@ -54,16 +56,25 @@ class Spread(NamedTuple):
     mean: float
     groups: int
     missing: int
+    by_chance: float = math.nan
 
 
-def spread(values_by_group: Mapping[str, float], *, ddof: int = 0, higher_is_better: bool = True) -> Spread:
+def spread(
+    values_by_group: Mapping[str, float],
+    *,
+    errors_by_group: Mapping[str, float] | None = None,
+    ddof: int = 0,
+    higher_is_better: bool = True,
+) -> Spread:
     """Spread of one model's scores over groups, such as countries, languages or cultures.
 
     Formula: gap = abs(best - worst); variance = sum of (score - mean)^2 / (groups - ddof). Groups differ by chance too,
-    so that a spread over small groups is never 0: put an interval beside it.
+    so that gap and variance are hardly ever 0 where the groups are truly alike: by_chance = (groups - 1) /
+    (groups - ddof) * mean of squared standard errors is the variance that this alone leads to expect.
 
     Args:
         values_by_group: Each group's score; NaN where there is none.
+        errors_by_group: Standard error of each group's score, where known.
         ddof: 0 for the variance of these very groups, 1 to estimate that of a population of groups they stand for.
         higher_is_better: Whether the highest score is the best.
 
@@ -73,7 +84,7 @@ def spread(values_by_group: Mapping[str, float], *, ddof: int = 0, higher_is_bet
     Raises:
         ValueError: If a score is infinite or ``ddof`` is neither 0 nor 1.
 
-    Source: CEDAR, section 4, reports the variance over languages; Sagawa et al. (2020) the worst group.
+    Source: CEDAR, Table 1, reports the variance over languages; Sagawa et al. (2020) the worst group.
     """
     if ddof not in (0, 1) or any(math.isinf(value) for value in values_by_group.values()):
         raise ValueError(f"spread: needs finite scores, NaN where there is none, and ddof 0 or 1; came ddof={ddof}.")
@@ -83,11 +94,20 @@ def spread(values_by_group: Mapping[str, float], *, ddof: int = 0, higher_is_bet
         return Spread(math.nan, None, math.nan, None, math.nan, math.nan, math.nan, 0, missing)
     highest, lowest = max(scored, key=scored.__getitem__), min(scored, key=scored.__getitem__)
     best, worst = (highest, lowest) if higher_is_better else (lowest, highest)
+    gap, mean, variance = scored[highest] - scored[lowest], *_mean_and_variance(scored, ddof)
+    by_chance = _variance_by_chance([(errors_by_group or {}).get(group, math.nan) for group in scored], ddof)
+    return Spread(scored[best], best, scored[worst], worst, gap, variance, mean, len(scored), missing, by_chance)
+
+
+def _mean_and_variance(scored: Mapping[str, float], ddof: int) -> tuple[float, float]:
     values = np.array(list(scored.values()))
-    variance = float(values.var(ddof=ddof)) if values.size > ddof else math.nan
-    gap = scored[highest] - scored[lowest]
-    mean = float(values.mean())
-    return Spread(scored[best], best, scored[worst], worst, gap, variance, mean, values.size, missing)
+    return float(values.mean()), float(values.var(ddof=ddof)) if values.size > ddof else math.nan
+
+
+def _variance_by_chance(errors: Sequence[float], ddof: int) -> float:
+    if len(errors) <= ddof:
+        return math.nan
+    return float(np.square(errors).mean() * (len(errors) - 1) / (len(errors) - ddof))
 
 
 def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: bool = True) -> list[MeanRank]:

@@ -24,6 +24,9 @@ _BATCH_CELLS = 4_000_000
 _MOST_BLOCKS = 200
 """Most jackknife values: enough for a skewness."""
 
+_FEW_KINDS = 4
+"""Clusters are drawn by their kind where each kind has at least this many members on average."""
+
 
 def cluster_numbers(clusters: Sequence[Hashable] | NDArray[np.generic] | None, kept: NDArray[np.bool_]) -> Numbers:
     """Numbers the clusters of the kept items from 0 on without gaps.
@@ -83,6 +86,9 @@ def cluster_picks(many: int, resamples: int, rng: np.random.Generator) -> Iterat
 def resampled_sums(sums: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     """Draws whole clusters with replacement, as many as there are, and adds up each resample.
 
+    Clusters with equal sums are drawn together: how often each kind comes is multinomial. Scores on a scale of few
+    values therefore cost next to nothing.
+
     Args:
         sums: One row a cluster, one column a quantity, not empty.
         resamples: How many resamples to draw.
@@ -91,12 +97,27 @@ def resampled_sums(sums: Floats, resamples: int, rng: np.random.Generator) -> Fl
     Returns:
         One row a resample, one column a quantity.
     """
-    many, drawn = sums.shape[0], []
+    kinds, counts = np.unique(sums, axis=0, return_counts=True)
+    few = kinds.shape[0] * _FEW_KINDS <= sums.shape[0]
+    draws = _kinds_drawn(counts, resamples, rng) if few else _clusters_drawn(sums.shape[0], resamples, rng)
+    drawn_from = kinds if few else np.repeat(kinds, counts, axis=0)  # in sorted order: that of the items is no matter
+    drawn = [times @ drawn_from for times in draws]
+    return np.concatenate(drawn) if drawn else np.empty((0, sums.shape[1]))
+
+
+def _kinds_drawn(counts: Numbers, resamples: int, rng: np.random.Generator) -> Iterator[Numbers]:
+    """How often each resample has each kind of cluster, in batches."""
+    many, batch = int(counts.sum()), max(1, _BATCH_CELLS // counts.size)
+    for start in range(0, resamples, batch):
+        yield rng.multinomial(many, counts / many, size=min(batch, resamples - start))
+
+
+def _clusters_drawn(many: int, resamples: int, rng: np.random.Generator) -> Iterator[Numbers]:
+    """How often each resample has each cluster, in batches."""
     for picks in cluster_picks(many, resamples, rng):
         rows = picks.shape[0]
         flat = (picks + many * np.arange(rows)[:, None]).ravel()
-        drawn.append(np.bincount(flat, minlength=rows * many).reshape(rows, many) @ sums)
-    return np.concatenate(drawn) if drawn else np.empty((0, sums.shape[1]))
+        yield np.bincount(flat, minlength=rows * many).reshape(rows, many)
 
 
 def resampled_rows(numbers: Numbers, resamples: int, rng: np.random.Generator) -> Iterator[Numbers]:
