@@ -147,7 +147,7 @@ class MultimodalModel:
     @property
     def hidden_size(self) -> int:
         """Width of the last layer's hidden states."""
-        return int(self.model.get_output_embeddings().weight.shape[-1])
+        return int(self.model.config.get_text_config().hidden_size)
 
     def generate(self, query: Query, decoding: Decoding) -> Answer:
         """Answers a request."""

@@ -14,7 +14,7 @@ from culture_tasks.insertion.store import Store
 from culture_tasks.insertion.training_data import load_training_data
 from culture_tasks.metrics.rouge import rouge_l
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SCENARIOS = 5
 DECODING = Decoding(max_new_tokens=8)
@@ -55,9 +55,7 @@ def methods(student, training):
 @pytest.fixture(scope="module")
 def scores(methods, held_out):
     """Mean ROUGE-L of each method, in percent."""
-    found = {name: _scores(method, held_out) for name, method in methods.items()}
-    print(found, methods["mcki"].report)
-    return found
+    return {name: _scores(method, held_out) for name, method in methods.items()}
 
 
 def _scores(method, cases):
@@ -97,6 +95,4 @@ def test_mcki_keeps_other_scenarios_better_than_ike(scores):
 
 
 def test_the_router_is_right_about_held_out_cases(methods, held_out):
-    accuracy = methods["mcki"].routing_accuracy(held_out, Store(None))
-    print(accuracy)
-    assert accuracy >= 0.85
+    assert methods["mcki"].routing_accuracy(held_out, Store(None)) >= 0.85
