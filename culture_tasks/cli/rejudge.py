@@ -63,7 +63,8 @@ def _run(options: argparse.Namespace) -> int:
 def _progress(documents: Sequence[Any]) -> Iterable[Any]:
     from tqdm import tqdm
 
-    return tqdm(documents, desc="verdicts", file=sys.stderr, mininterval=1.0, disable=None)
+    waited_for: Iterable[Any] = tqdm(documents, desc="verdicts", file=sys.stderr, mininterval=1.0, disable=None)
+    return waited_for
 
 
 def _print(run: Any, tasks: Sequence[Any]) -> None:

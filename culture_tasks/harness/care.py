@@ -45,7 +45,6 @@ def _subject(doc: CareDoc) -> Subject:
         rubric=rubric_for(category_of(doc["category"])),
         score=float,
         about={
-            name: doc[name]  # type: ignore[literal-required]
-            for name in ("id", "language", "prompt_language", "category", "scope", "culture", "data")
+            name: doc[name] for name in ("id", "language", "prompt_language", "category", "scope", "culture", "data")
         },
     )

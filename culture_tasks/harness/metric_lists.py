@@ -16,11 +16,13 @@ from typing import Any, Literal, NamedTuple
 
 from culture_tasks.harness import aggregation
 from culture_tasks.harness.judged import JudgedDocument
+from culture_tasks.judges.verdicts import Outcome
 
 Metric = dict[str, Any]
 
 LEXICAL = "_lexical"
-_COUNTED = ("unparsable", "refused", "failed")
+_UNJUDGED: Outcome = "unjudged"
+_COUNTED: tuple[Outcome, ...] = ("unparsable", "refused", "failed")
 
 
 def judged_metrics(name: str, groups: Iterable[str]) -> list[Metric]:
@@ -38,7 +40,7 @@ def judged_metrics(name: str, groups: Iterable[str]) -> list[Metric]:
         _metric(f"{name}_coverage_stderr", aggregation.coverage_stderr, "lower"),
         *(
             _metric(f"{name}_{outcome}", partial(aggregation.outcome_count, outcome=outcome), "lower")
-            for outcome in (*_COUNTED, "unjudged")
+            for outcome in (*_COUNTED, _UNJUDGED)
         ),
     ]
 
@@ -73,7 +75,7 @@ class _Names(NamedTuple):
 @cache
 def _names(name: str, backend: str, groups: tuple[str, ...]) -> _Names:
     base = f"{name}{LEXICAL}" if backend == "lexical" else name
-    outcomes = (*_COUNTED, "unjudged") if backend == "none" else _COUNTED
+    outcomes = (*_COUNTED, _UNJUDGED) if backend == "none" else _COUNTED
     return _Names(
         base,
         {group: (f"{base}_{group}", f"{base}_{group}_stderr") for group in groups},
