@@ -126,7 +126,7 @@ def _explain(tally: _Tally) -> None:
         return
     session.said_why_nan = True
     _log.warning(
-        "judged scores are NaN: of the first, %d of %d verdicts were scored, and CULTURE_JUDGE_MIN_COVERAGE asks for %g. "
+        "judged scores are NaN: of the first, %d of %d verdicts were scored; CULTURE_JUDGE_MIN_COVERAGE asks for %g. "
         "Run again, which asks only for what is missing, or grade the logged samples with `culture-tasks rejudge`.",
         tally.scored,
         tally.asked,

@@ -66,7 +66,7 @@ class PendingRecord(dict[str, Any]):
     def __eq__(self, other: object) -> bool:
         return self.complete() == other
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return repr(self.complete())
