@@ -96,10 +96,10 @@ def _validated(records: list[Mapping[str, Any]]) -> list[_Logged]:
         return _LOGGED.validate_python(records)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        number, *field = problem["loc"]
+        number, field = (*problem["loc"], "acc")[:2]
         raise DataError(
-            f"cedar: record {number}, field {'.'.join(map(str, field)) or 'acc'!r}: {problem['msg']}, found "
-            f"{problem['input']!r:.80}. Needed are the 'acc' records of CEDAR's logged samples."
+            f"cedar: record {number}, field {field!r}: {problem['msg']}, found {problem['input']!r:.80}. "
+            "Needed are the 'acc' records of CEDAR's logged samples."
         ) from None
 
 
