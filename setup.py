@@ -19,7 +19,17 @@ setup(
     packages=_packages(),
     package_dir=_ROOTS,
     package_data={
-        "culture_tasks": ["py.typed", "**/*.json", "**/*.jsonl", "**/*.txt", "**/*.png", "**/*.md"],
+        "culture_tasks": [
+            "py.typed",
+            "**/*.json",
+            "**/*.jsonl",
+            "**/*.txt",
+            "**/*.png",
+            "**/*.md",
+            "**/*.html",
+            "**/*.css",
+            "**/*.js",
+        ],
         "culture_tasks.judges": ["prompts/*.txt"],
         # Templates carry no ".yaml" suffix so that the harnesses don't index them: name them, or they stay behind.
         "culture_tasks.task_yamls": ["**/*.yaml", "**/_*_template_yaml", "**/*.jsonl"],

@@ -1,0 +1,80 @@
+"""Thumbnails of the images that samples name, from a folder of the user's."""
+
+from __future__ import annotations
+
+import base64
+import io
+import logging
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_logger = logging.getLogger(__name__)
+
+_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
+_SIDE = 280
+_MOST_PIXELS = 60_000_000
+_QUALITY = 70
+
+
+class Thumbnails:
+    """Finds images by id, and makes small copies of them.
+
+    An id is a path below the folder, a file name, or a file name without its suffix. Only files that lie in the folder
+    are ever opened, whatever an id says.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        """Lists the folder's images.
+
+        Args:
+            folder: Where images are looked for, at any depth; None for no images at all.
+        """
+        self._files = {} if folder is None else _by_id(folder)
+        self._made: dict[Path, str | None] = {}
+
+    def address(self, image: str | None) -> str | None:
+        """Returns a ``data:`` address of a small JPEG, or None where there is no such image or it can't be read."""
+        path = self._files.get(image) if image else None
+        if path is None:
+            return None
+        if path not in self._made:
+            self._made[path] = _address(path)
+        return self._made[path]
+
+
+def _address(path: Path) -> str | None:
+    try:
+        return f"data:image/jpeg;base64,{base64.b64encode(_thumbnail(path)).decode('ascii')}"
+    except (OSError, ValueError, SyntaxError, Warning) as error:
+        _logger.warning("html: no thumbnail of %s: %s", path, error)
+        return None
+
+
+def _by_id(folder: Path) -> Mapping[str, Path]:
+    """Returns the folder's images by each of their ids; where two claim one, the first in the order of paths has it."""
+    found: dict[str, Path] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() in _SUFFIXES and path.is_file():
+            for name in (path.relative_to(folder).as_posix(), path.name, path.stem):
+                found.setdefault(name, path)
+    return found
+
+
+def _thumbnail(path: Path) -> bytes:
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        with Image.open(path) as image:
+            if image.width * image.height > _MOST_PIXELS:
+                raise ValueError(f"{image.width} x {image.height} pixels are too many")
+            image.draft("RGB", (_SIDE, _SIDE))
+            small = image.convert("RGB")
+    small.thumbnail((_SIDE, _SIDE))
+    buffer = io.BytesIO()
+    small.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
+    return buffer.getvalue()
