@@ -1,0 +1,280 @@
+"""Paired tests against scipy, statsmodels, a brute-force permutation and simulated data with known truth."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
+
+from culture_tasks.metrics.comparison import (
+    EXACT_BELOW,
+    Difference,
+    mcnemar,
+    paired_bootstrap,
+    paired_difference,
+    paired_permutation,
+)
+
+score = st.integers(0, 10).map(float) | st.just(math.nan)
+pairs = st.lists(st.tuples(score, score, st.integers(0, 5)), max_size=14)
+outcome = st.sampled_from([0.0, 1.0, math.nan])
+TESTS = (paired_difference, paired_permutation, paired_bootstrap)
+
+
+def columns(items):
+    return [item[0] for item in items], [item[1] for item in items], [item[2] for item in items]
+
+
+def brute_force_p(a, b, clusters):
+    """Swaps the two models' scores in every subset of the clusters, and counts the differences as large as the real."""
+    names = sorted(set(clusters))
+    real, found = abs(sum(a) - sum(b)), []
+    for swapped in itertools.product([False, True], repeat=len(names)):
+        swap = dict(zip(names, swapped, strict=True))
+        signs = [-1 if swap[cluster] else 1 for cluster in clusters]
+        found.append(abs(sum(sign * (x - y) for sign, x, y in zip(signs, a, b, strict=True))))
+    return np.mean([difference >= real - 1e-9 for difference in found])
+
+
+def two_models(rng, clusters, size, apart=0.0):
+    """Two models' scores that share each cluster's difficulty, and each model's own luck with it."""
+    owners = np.repeat(np.arange(clusters), size)
+    difficulty = rng.normal(size=clusters)[owners]
+    a, b = (difficulty + rng.normal(size=clusters)[owners] + rng.normal(size=owners.size) for _ in range(2))
+    return a + apart, b, owners
+
+
+def rejections(test, times=400):
+    """Share of p values of at most 5 %. With 400 true nulls its standard error is 1.1 %."""
+    return np.mean([test().p <= 0.05 for _ in range(times)])
+
+
+def test_paired_difference_by_hand():
+    # Differences 1, 2, 3, -, 2: mean 2, s^2 = (1 + 0 + 1 + 0) / 3 = 2/3, se = sqrt(2/3 / 4) = 0.408248
+    # t = 2 / 0.408248 = 4.898979 with 3 degrees of freedom: p = 0.016277; t(3) = 3.182446: reach 1.299228
+    result = paired_difference([2, 4, 6, 1, 3], [1, 2, 3, math.nan, 1])
+    assert result[:5] == pytest.approx((2.0, 0.700772, 3.299228, 0.016277, 4), abs=1e-5)
+    assert result.method == "paired t"
+    assert result.sd == pytest.approx(math.sqrt(2 / 3))
+
+
+def test_paired_difference_against_scipy():
+    a, b, _ = two_models(np.random.default_rng(1), 40, 1, 0.5)
+    reference = stats.ttest_rel(a, b)
+    ours = paired_difference(a, b)
+    assert ours.p == pytest.approx(reference.pvalue)
+    assert (ours.low, ours.high) == pytest.approx(tuple(reference.confidence_interval()))
+
+
+def test_clustered_difference_against_statsmodels():
+    a, b, owners = two_models(np.random.default_rng(2), 15, 4, 0.3)
+    fitted = OLS(a - b, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": owners}, use_t=True)
+    ours = paired_difference(a, b, [f"scenario {owner}" for owner in owners])
+    assert ours.p == pytest.approx(fitted.pvalues[0])
+    assert (ours.low, ours.high) == pytest.approx(tuple(fitted.conf_int()[0]))
+    assert (ours.method, ours.clusters) == ("clustered paired t", 15)
+
+
+@given(pairs)
+def test_all_sign_flips_against_brute_force(items):
+    a, b, owners = columns([item for item in items if not math.isnan(item[0] + item[1])])
+    ours = paired_permutation(a, b, owners)
+    if not a:
+        assert math.isnan(ours.p)
+        return
+    assert ours.method == "all sign flips"
+    assert ours.p == pytest.approx(brute_force_p(a, b, owners))
+
+
+def test_drawn_sign_flips_near_all_of_them():
+    rng = np.random.default_rng(3)
+    for a in (rng.normal(0.6, 1.0, size=15), rng.integers(-2, 4, size=15)):
+        exact = paired_permutation(a, np.zeros(15), resamples=2**15).p
+        drawn = paired_permutation(a, np.zeros(15), resamples=2000)
+        assert drawn.method == "sign flips"
+        assert drawn.p == pytest.approx(exact, abs=4 * math.sqrt(exact / 2000))
+
+
+def test_drawn_sign_flips_against_scipy():
+    a, b, _ = two_models(np.random.default_rng(4), 60, 1, 0.3)
+    reference = stats.permutation_test(
+        (a, b), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=9999, rng=np.random.default_rng(0)
+    )
+    assert paired_permutation(a, b).p == pytest.approx(reference.pvalue, abs=0.02)
+
+
+def test_many_clusters_are_no_trouble():
+    result = paired_permutation(np.arange(3000.0), np.arange(3000.0)[::-1] + 5, resamples=200)
+    assert 0.0 < result.p <= 1.0
+
+
+def test_bootstrap_interval_near_t():
+    a, b, owners = two_models(np.random.default_rng(5), 200, 2, 0.2)
+    by_t, drawn = paired_difference(a, b, owners), paired_bootstrap(a, b, owners)
+    assert (drawn.low, drawn.high) == pytest.approx((by_t.low, by_t.high), abs=0.02)
+    assert drawn.p == pytest.approx(by_t.p, abs=0.02)
+    assert (drawn.method, drawn.difference) == ("bootstrap", by_t.difference)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_bootstrap_interval_and_p_agree(confidence):
+    rng = np.random.default_rng(6)
+    for apart in (0.0, 0.2, 0.3, 0.4):
+        result = paired_bootstrap(*two_models(rng, 40, 2, apart), resamples=2000, confidence=confidence)
+        if abs(result.p - (1 - confidence)) > 0.005:
+            assert (result.low <= 0 <= result.high) == (result.p > 1 - confidence)
+
+
+def test_mcnemar_by_hand():
+    # Discordant: 1 for the first, 6 for the second. Exact: 2 * (1 + 7) / 2^7 = 0.125
+    # Agresti and Min: n* = 22, (1.5 - 6.5) / 22 = -0.227273; se = sqrt(8 - 25 / 22) / 22 = 0.119084
+    # reach 1.959964 * 0.119084 = 0.233401
+    a, b = [1] * 1 + [0] * 6 + [1] * 9 + [0] * 4, [0] * 1 + [1] * 6 + [1] * 9 + [0] * 4
+    result = mcnemar(a, b)
+    assert result[:4] == pytest.approx((-0.25, -0.460674, 0.006128, 0.125), abs=1e-5)
+    assert (result.n, result.method) == (20, "McNemar exact")
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 10))
+def test_mcnemar_against_statsmodels(ours, theirs, both):
+    a, b = [1] * ours + [0] * theirs + [1] * both, [0] * ours + [1] * theirs + [1] * both
+    result = mcnemar(a, b)
+    if not a:
+        assert math.isnan(result.p)
+        return
+    exact = statsmodels_mcnemar([[both, ours], [theirs, 0]], exact=True).pvalue
+    if ours + theirs < EXACT_BELOW:
+        assert result.p == pytest.approx(min(1.0, exact))
+    else:
+        # Mid-p takes away the probability of the observed count: half of it at either end
+        mid = exact - stats.binom.pmf(min(ours, theirs), ours + theirs, 0.5)
+        assert result.p == pytest.approx(mid if ours != theirs else 1.0, abs=1e-9)
+        assert result.method == "McNemar mid-p"
+    assert -1.0 <= result.low <= result.difference <= result.high <= 1.0
+
+
+def test_mcnemar_is_the_permutation_test_of_right_and_wrong():
+    a, b = [1] * 9 + [0] * 3 + [1], [0] * 9 + [1] * 3 + [1]
+    assert mcnemar(a, b).p == pytest.approx(paired_permutation(a, b).p)
+
+
+def test_mcnemar_sd_is_that_of_the_differences():
+    a, b = [True, False, True, True, math.nan], [False, False, True, False, True]
+    assert mcnemar(a, b).sd == pytest.approx(np.std([1, 0, 0, 1], ddof=1))
+
+
+@given(pairs)
+def test_exchanged_models_exchange_the_sign(items):
+    a, b, owners = columns(items)
+    for test in TESTS:
+        there, back = test(a, b, owners), test(b, a, owners)
+        assert there.difference == pytest.approx(-back.difference, nan_ok=True)
+        if test is not paired_bootstrap:  # which draws others
+            assert there[1:4] == pytest.approx((-back.high, -back.low, back.p), nan_ok=True)
+
+
+@given(st.lists(st.tuples(outcome, outcome), max_size=12), st.randoms(use_true_random=False))
+def test_mcnemar_exchanged_and_reordered(items, random):
+    a, b = [first for first, _ in items], [second for _, second in items]
+    there, back = mcnemar(a, b), mcnemar(b, a)
+    assert there[:4] == pytest.approx((-back.difference, -back.high, -back.low, back.p), nan_ok=True)
+    mixed = random.sample(items, len(items))
+    assert there[:4] == pytest.approx(mcnemar([x for x, _ in mixed], [y for _, y in mixed])[:4], nan_ok=True)
+
+
+@given(pairs, st.randoms(use_true_random=False))
+def test_order_of_items_is_no_matter(items, random):
+    a, b, owners = columns(items)
+    mixed = columns(random.sample(items, len(items)))
+    for test in TESTS:
+        first, second = test(a, b, owners), test(*mixed)
+        assert first[:5] == pytest.approx(second[:5], nan_ok=True)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_nothing_in_common(test):
+    for a, b in (([], []), ([1.0, math.nan], [math.nan, 2.0])):
+        result = test(a, b)
+        assert (result.n, result.reason) == (0, "no item has a difference")
+        assert all(math.isnan(number) for number in result[:4])
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_equal_models(test):
+    result = test([1.0, 5.0, 9.0], [1.0, 5.0, 9.0])
+    assert (result.difference, result.p, result.n, result.reason) == (0.0, 1.0, 3, "every difference is 0")
+    assert math.isnan(result.low)
+    agreed = mcnemar([1, 0, 1], [1, 0, 1])
+    assert (agreed.difference, agreed.p) == (0.0, 1.0)
+    assert agreed.low < 0.0 < agreed.high
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_constant_difference_has_the_p_of_flipped_signs(test):
+    result = test([2.0, 6.0, 4.0, 3.0], [1.0, 5.0, 3.0, 2.0])
+    assert result.p == 2 / 2**4  # all pluses and all minuses of four signs
+    assert (result.difference, result.reason) == (1.0, "every difference is 1")
+    assert math.isnan(result.low)
+
+
+def test_one_cluster():
+    result = paired_difference([1.0, 2.0], [0.0, 0.0], ["a", "a"])
+    assert (result.difference, result.reason) == (1.5, "one cluster: its spread can't be known")
+    assert math.isnan(result.p)
+    assert paired_permutation([1.0, 2.0], [0.0, 0.0], ["a", "a"]).p == 1.0
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ValueError, match="one length"):
+        paired_difference([1.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="infinite"):
+        paired_permutation([math.inf], [1.0])
+    with pytest.raises(ValueError, match="resamples=0"):
+        paired_bootstrap([1.0], [1.0], resamples=0)
+    with pytest.raises(ValueError, match="another number"):
+        mcnemar([0.5], [1.0])
+    with pytest.raises(ValueError, match="another number"):
+        mcnemar([math.nan], [2.0])
+    with pytest.raises(ValueError, match="confidence=2"):
+        mcnemar([1.0], [1.0], confidence=2)
+
+
+def test_a_difference_can_be_written_short():
+    assert Difference(1.0, 0.5, 1.5, 0.01, 10, "paired t").reason is None
+
+
+def test_tests_reject_a_true_null_at_their_rate():
+    rng = np.random.default_rng(20)
+    assert rejections(lambda: paired_difference(*two_models(rng, 30, 1)[:2])) == pytest.approx(0.05, abs=0.035)
+    assert rejections(lambda: paired_difference(*two_models(rng, 30, 4))) == pytest.approx(0.05, abs=0.035)
+    permuted = rejections(lambda: paired_permutation(*two_models(rng, 30, 4), resamples=500))
+    assert permuted == pytest.approx(0.05, abs=0.035)
+    drawn = rejections(lambda: paired_bootstrap(*two_models(rng, 60, 4), resamples=500))
+    assert drawn == pytest.approx(0.05, abs=0.035)
+
+
+def test_clusters_left_out_reject_a_true_null_too_often():
+    rng = np.random.default_rng(21)
+    assert rejections(lambda: paired_difference(*two_models(rng, 30, 4)[:2])) > 0.12
+
+
+def test_mcnemar_rejects_a_true_null_at_its_rate():
+    rng = np.random.default_rng(22)
+
+    def drawn(n, discordant):
+        kind = rng.choice(4, size=n, p=[discordant / 2, discordant / 2, 0.4, 0.6 - discordant])
+        return mcnemar(np.isin(kind, (0, 2)), np.isin(kind, (1, 2)))
+
+    assert rejections(lambda: drawn(100, 0.1)) < 0.05
+    assert rejections(lambda: drawn(300, 0.3)) == pytest.approx(0.05, abs=0.035)
+
+
+def test_intervals_of_a_difference_cover_it():
+    rng = np.random.default_rng(23)
+    found = [paired_difference(*two_models(rng, 30, 4, 0.7)) for _ in range(400)]
+    assert np.mean([result.low <= 0.7 <= result.high for result in found]) == pytest.approx(0.95, abs=0.035)

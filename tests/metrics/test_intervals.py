@@ -1,0 +1,318 @@
+"""Intervals against scipy, statsmodels and hand-worked values, and against simulated data with known truth."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.proportion import proportion_confint
+
+from culture_tasks.metrics.intervals import (
+    Interval,
+    bootstrap_interval,
+    bootstrap_of_sums,
+    mean_interval,
+    proportion_interval,
+    share_interval,
+)
+from culture_tasks.metrics.means import mean_and_error
+from culture_tasks.metrics.resampling import cluster_numbers, resampled_rows, rows_without_blocks
+
+scores = st.floats(-100, 100) | st.just(math.nan)
+
+
+def ends(interval):
+    return interval.low, interval.high
+
+
+def clustered(rng, clusters, size, shared):
+    """Normal scores with mean 0 and variance 1, of which a part is shared within a cluster."""
+    owners = np.repeat(np.arange(clusters), size)
+    return math.sqrt(shared) * rng.normal(size=clusters)[owners] + math.sqrt(1 - shared) * rng.normal(
+        size=owners.size
+    ), owners
+
+
+def coverage(draw, truth, times=400):
+    """Share of intervals that hold the truth. With 400 of 95 % its standard error is 1.1 %."""
+    intervals = [draw() for _ in range(times)]
+    return np.mean([interval.low <= truth <= interval.high for interval in intervals])
+
+
+def test_mean_by_hand():
+    # mean (2 + 4 + 6 + 8) / 4 = 5; s^2 = (9 + 1 + 1 + 9) / 3 = 20/3; se = sqrt(20/3 / 4) = 1.29099; t(3) = 3.18245
+    # reach = 3.18245 * 1.29099 = 4.10852
+    interval = mean_interval([2, 4, math.nan, 6, 8])
+    assert interval == pytest.approx((5.0, 0.89148, 9.10852, 4, 4, None), abs=1e-5)
+
+
+def test_clustered_mean_by_hand():
+    # Clusters x: 1, 2; y: 4; z: 5, 8. Mean 20 / 5 = 4. Sums of residuals: x -3 - 2 = -5, y 0, z 1 + 4 = 5.
+    # se^2 = 3/2 * (25 + 0 + 25) / 25 = 3; se = 1.73205; t(2) = 4.30265; reach = 7.45241
+    interval = mean_interval([1, 2, 4, 5, 8], ["x", "x", "y", "z", "z"])
+    assert interval == pytest.approx((4.0, -3.45241, 11.45241, 5, 3, None), abs=1e-5)
+
+
+def test_mean_against_scipy():
+    values = np.random.default_rng(1).exponential(size=37)
+    reference = stats.ttest_1samp(values, 0.0).confidence_interval(0.9)
+    assert ends(mean_interval(values, confidence=0.9)) == pytest.approx(tuple(reference))
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_clustered_mean_against_statsmodels(confidence):
+    rng = np.random.default_rng(2)
+    owners = rng.integers(12, size=60)
+    values = rng.normal(size=60) + owners
+    fitted = OLS(values, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": owners}, use_t=True)
+    interval = mean_interval(values, [f"image {owner}" for owner in owners], confidence)
+    assert ends(interval) == pytest.approx(tuple(fitted.conf_int(alpha=1 - confidence)[0]))
+    assert interval.clusters == np.unique(owners).size
+
+
+def test_one_item_a_cluster_is_no_cluster():
+    values = np.random.default_rng(3).normal(size=9)
+    assert ends(mean_interval(values, list("abcdefghi"))) == pytest.approx(ends(mean_interval(values)))
+
+
+@pytest.mark.parametrize(
+    ("values", "clusters", "value", "n", "reason"),
+    [
+        ([], None, math.nan, 0, "no item has a score"),
+        ([math.nan, math.nan], ["a", "b"], math.nan, 0, "no item has a score"),
+        ([7.0], None, 7.0, 1, "one cluster: its spread can't be known"),
+        ([1.0, 2.0], ["a", "a"], 1.5, 2, "one cluster: its spread can't be known"),
+        ([0.1, 0.1, 0.1], None, 0.1, 3, "every score is 0.1"),
+        ([0.0, 0.0], None, 0.0, 2, "every score is 0"),
+        ([1.0, 3.0, 3.0, 1.0], list("aabb"), 2.0, 4, "every cluster has the same mean"),
+        ([1e308, -1e308, 1e308], None, math.nan, 3, "the scores are too large to be computed with"),
+    ],
+)
+def test_nothing_to_go_by_has_a_reason(values, clusters, value, n, reason):
+    interval = mean_interval(values, clusters)
+    assert interval[:3] == pytest.approx((value, math.nan, math.nan), nan_ok=True)
+    assert (interval.n, interval.reason) == (n, reason)
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ValueError, match="finite"):
+        mean_interval([1.0, math.inf])
+    with pytest.raises(ValueError, match="finite"):
+        mean_interval([[1.0]])
+    with pytest.raises(ValueError, match="2 for 1 items"):
+        mean_interval([1.0], ["a", "b"])
+    with pytest.raises(ValueError, match=r"confidence=1\.0"):
+        mean_interval([1.0], confidence=1.0)
+    with pytest.raises(ValueError, match="3 successes of 2"):
+        proportion_interval(3, 2)
+    with pytest.raises(ValueError, match="another number"):
+        share_interval([0.5])
+    with pytest.raises(ValueError, match=r"came \(2,\), \(1,\)"):
+        bootstrap_interval(np.sum, [[1, 2], [1]])
+    with pytest.raises(ValueError, match="resamples=0"):
+        bootstrap_of_sums(np.sum, [[1, 2]], resamples=0)
+
+
+@given(st.lists(st.tuples(scores, st.integers(0, 4)), max_size=12), st.randoms(use_true_random=False))
+def test_mean_interval_holds_its_mean_in_any_order(items, random):
+    shuffled = random.sample(items, len(items))
+    first, second = (mean_interval([score for score, _ in some], [c for _, c in some]) for some in (items, shuffled))
+    assert first[:3] == pytest.approx(second[:3], nan_ok=True, abs=1e-7)
+    assert math.isnan(first.low) or first.low <= first.value <= first.high
+    assert not any(math.isinf(number) for number in first[:3])
+    assert (first.reason is None) == (not math.isnan(first.low))
+
+
+def test_wilson_by_hand():
+    # p = 8/10, z = 1.959964, z^2 = 3.841459. Middle (0.8 + 3.841459 / 20) / 1.3841459 = 0.992073 / 1.384146 = 0.716740
+    # reach = 1.959964 * sqrt(0.16 / 10 + 3.841459 / 400) / 1.384146 = 1.959964 * 0.160011 / 1.384146 = 0.226577
+    assert proportion_interval(8, 10) == pytest.approx((0.8, 0.490163, 0.943317, 10, 10, None), abs=2e-6)
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.01, 0.99))
+def test_wilson_against_statsmodels(counts, confidence):
+    interval = proportion_interval(*counts, confidence)
+    assert ends(interval) == pytest.approx(proportion_confint(*counts, alpha=1 - confidence, method="wilson"), abs=1e-9)
+    assert 0.0 <= interval.low <= interval.value <= interval.high <= 1.0
+
+
+def test_wilson_at_the_extremes():
+    assert ends(proportion_interval(0, 20)) == pytest.approx((0.0, 3.841459 / 23.841459))  # z^2 / (n + z^2)
+    assert ends(proportion_interval(20, 20)) == pytest.approx((1 - 3.841459 / 23.841459, 1.0))
+    nothing = proportion_interval(0, 0)
+    assert math.isnan(nothing.value)
+    assert nothing.reason == "no item has a score"
+
+
+def test_share_without_clusters_is_wilson():
+    assert share_interval([True, False, True, math.nan]) == proportion_interval(2, 3)
+
+
+def test_share_with_clusters_is_wilson_of_fewer_items():
+    # Clusters of 4 that are all right or all wrong: sums of residuals +-2, se^2 = 20/19 * 20 * 4 / 80^2 = 1/76, and
+    # 0.25 / 79 without clusters: a design effect of 79 / 19 and 80 * 19 / 79 = 19.2405 items. With t(19) = 2.093024:
+    # low = (0.5 + q/2 - sqrt(q (0.25 + q/4))) / (1 + q) for q = 2.093024^2 / 19.2405 = 0.227684, which is 0.284684
+    owners = np.repeat(np.arange(20), 4)
+    interval = share_interval((owners % 2).astype(float), owners)
+    assert ends(interval) == pytest.approx((0.284684, 0.715316), abs=1e-5)
+
+
+def test_share_with_clusters_at_the_extremes():
+    right = share_interval([1, 1, 1, 1], list("aabb"))
+    assert right.value == right.high == 1.0
+    # q = t(1)^2 / 2 clusters = 12.706205^2 / 2 = 80.723824; low = 1 / (1 + q) = 0.012236
+    assert right.low == pytest.approx(0.012236, abs=1e-6)
+    assert share_interval([1, 0], list("aa")).reason == "one cluster: its spread can't be known"
+    assert share_interval([], []).reason == "no item has a score"
+    # Clusters less alike than chance don't make the interval narrower than items would
+    balanced = share_interval([1, 0, 1, 0], list("aabb"))
+    assert balanced.high - balanced.low > np.ptp(ends(proportion_interval(2, 4)))
+
+
+def test_mean_interval_covers():
+    rng = np.random.default_rng(10)
+    assert coverage(lambda: mean_interval(rng.normal(size=15)), 0.0) == pytest.approx(0.95, abs=0.035)
+    assert coverage(lambda: mean_interval(rng.exponential(size=150)), 1.0) == pytest.approx(0.95, abs=0.035)
+
+
+def test_clustered_mean_interval_covers_and_needs_its_clusters():
+    rng = np.random.default_rng(11)
+    assert coverage(lambda: mean_interval(*clustered(rng, 30, 5, 0.5)), 0.0) == pytest.approx(0.95, abs=0.035)
+    assert coverage(lambda: mean_interval(clustered(rng, 30, 5, 0.5)[0]), 0.0) < 0.85
+
+
+def test_share_intervals_cover():
+    rng = np.random.default_rng(12)
+
+    def alone():
+        return proportion_interval(int(rng.binomial(100, 0.9)), 100)
+
+    def shared():
+        owners = np.repeat(np.arange(50), 4)
+        return share_interval((rng.random(200) < rng.beta(1.6, 0.4, size=50)[owners]).astype(float), owners)
+
+    assert coverage(alone, 0.9) == pytest.approx(0.95, abs=0.035)
+    assert coverage(shared, 0.8) == pytest.approx(0.95, abs=0.035)
+
+
+def ratio(sums):
+    return sums[:, 1] / sums[:, 0]
+
+
+def test_bootstrap_covers_a_ratio():
+    rng = np.random.default_rng(13)
+
+    def drawn():
+        below = rng.exponential(size=(40, 1)) + rng.exponential(size=(40, 2))
+        above = 2 * below + rng.normal(size=(40, 1))
+        return bootstrap_of_sums(ratio, [below.ravel(), above.ravel()], np.repeat(np.arange(40), 2), resamples=400)
+
+    assert coverage(drawn, 2.0) == pytest.approx(0.95, abs=0.04)
+
+
+def test_both_bootstraps_agree_on_any_statistic_of_sums():
+    rng = np.random.default_rng(14)
+    below, noise = rng.exponential(size=150), rng.normal(size=150)
+    owners = rng.integers(40, size=150)
+    above = below + noise
+    by_sums = bootstrap_of_sums(ratio, [below, above], owners, resamples=4000)
+    by_items = bootstrap_interval(lambda x, y: y.sum() / x.sum(), [below, above], owners, resamples=4000, seed=5)
+    assert by_sums.value == pytest.approx(by_items.value)
+    assert ends(by_sums) == pytest.approx(ends(by_items), abs=0.03 * (by_sums.high - by_sums.low) * 2)
+
+
+def test_bca_against_scipy():
+    values = np.random.default_rng(15).exponential(size=60)
+    reference = stats.bootstrap(
+        (values,), np.var, n_resamples=20_000, method="BCa", rng=np.random.default_rng(1)
+    ).confidence_interval
+    ours = bootstrap_interval(lambda x: float(np.var(x)), [values], resamples=20_000)
+    assert ends(ours) == pytest.approx(tuple(reference), rel=0.03)
+
+
+def test_bootstrap_is_reproducible_and_leaves_out_incomplete_items():
+    values, other = [1.0, 5.0, math.nan, 2.0, 8.0], [1.0, 2.0, 3.0, 4.0, math.nan]
+    first = bootstrap_of_sums(ratio, [values, other], list("abcde"), seed=3)
+    assert first == bootstrap_of_sums(ratio, [[1.0, 5.0, 2.0], [1.0, 2.0, 4.0]], list("abd"), seed=3)
+    assert first.n == 3
+
+
+def test_bootstrap_does_not_mind_the_order_of_items():
+    rng = np.random.default_rng(16)
+    values, order = rng.integers(1, 100, size=30).astype(float), rng.permutation(30)
+    owners = np.arange(30) // 2
+    straight = bootstrap_of_sums(ratio, [values, values**2], owners)
+    assert straight == pytest.approx(bootstrap_of_sums(ratio, [values[order], values[order] ** 2], owners[order]))
+
+
+@pytest.mark.parametrize(
+    ("columns", "clusters", "reason"),
+    [
+        ([[], []], None, "no item is complete"),
+        ([[math.nan, 1.0], [1.0, math.nan]], None, "no item is complete"),
+        ([[1.0, 2.0], [3.0, 4.0]], ["a", "a"], "one cluster: its spread can't be known"),
+        ([[2.0, 2.0], [3.0, 3.0]], None, "the same in every resample"),
+        ([[0.0, 0.0], [3.0, 3.0]], None, "undefined"),
+    ],
+)
+def test_bootstrap_without_anything_to_go_by_has_a_reason(columns, clusters, reason):
+    def careful(sums):
+        with np.errstate(all="ignore"):
+            return ratio(sums)
+
+    interval = bootstrap_of_sums(careful, columns, clusters, resamples=50)
+    assert interval.reason == reason
+    assert math.isnan(interval.low)
+    by_items = bootstrap_interval(
+        lambda x, y: float(careful(np.array([[x.sum(), y.sum()]]))[0]), columns, clusters, resamples=50
+    )
+    assert by_items.reason == reason
+
+
+def test_bootstrap_of_what_is_rarely_defined():
+    def careful(sums):
+        with np.errstate(all="ignore"):
+            return np.where(sums[:, 0] > 0, ratio(sums), np.nan)
+
+    interval = bootstrap_of_sums(careful, [[1.0, 0.0, 0.0], [1.0, 2.0, 3.0]], resamples=200)
+    assert interval.value == 6.0
+    assert interval.reason.startswith("defined in 1")
+    assert "of 200 resamples only" in interval.reason
+
+
+def test_an_interval_can_be_written_short():
+    assert Interval(1.0, 0.5, 1.5, 10, 10).reason is None
+
+
+def test_cluster_names_of_any_kind():
+    kept = np.array([True, False, True, True])
+    for clusters in (["b", "x", "a", "b"], [(1, "b"), None, (0,), (1, "b")], np.array([7, 9, 3, 7])):
+        numbers = cluster_numbers(clusters, kept)
+        assert numbers[0] == numbers[2] != numbers[1]
+        assert set(numbers) == {0, 1}
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=20))
+def test_resampled_rows_are_whole_clusters(owners):
+    numbers = cluster_numbers(owners, np.ones(len(owners), dtype=bool))
+    sizes = np.bincount(numbers)
+    for rows in resampled_rows(numbers, 3, np.random.default_rng(0)):
+        times = np.bincount(numbers[rows], minlength=sizes.size) / sizes
+        assert times.sum() == sizes.size
+        assert (times == times.astype(int)).all()
+    left = list(rows_without_blocks(numbers, np.random.default_rng(0)))
+    assert sum(len(owners) - rows.size for rows in left) == len(owners)
+
+
+def test_a_large_jackknife_goes_in_blocks():
+    left = list(rows_without_blocks(np.arange(1000), np.random.default_rng(0)))
+    assert [rows.size for rows in left] == [995] * 200
+
+
+def test_no_warning_comes_from_extremes():
+    assert mean_and_error([1e-320, 0.0]).error >= 0.0
+    assert mean_and_error([5e307, 5e307]).reason.startswith("every score is")

@@ -1,0 +1,95 @@
+"""Mean ranks and spread over groups."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from culture_tasks.metrics.comparison import mean_rank, spread
+
+NAN = math.nan
+
+
+def test_spread_by_hand():
+    # mean (70 + 50 + 60) / 3 = 60; variance (100 + 100 + 0) / 3 = 66.67, or / 2 = 100
+    values = {"zh": 70.0, "ar": 50.0, "sw": NAN, "ja": 60.0}
+    assert spread(values)[:7] == pytest.approx((70.0, "zh", 50.0, "ar", 20.0, 200 / 3, 60.0))
+    assert (spread(values).groups, spread(values).missing) == (3, 1)
+    assert spread(values, ddof=1).variance == pytest.approx(100.0)
+    assert math.isnan(spread(values).by_chance)
+
+
+def test_spread_where_low_is_good():
+    found = spread({"a": 1.0, "b": 3.0}, higher_is_better=False)
+    assert (found.best_group, found.worst_group, found.gap) == ("a", "b", 2.0)
+
+
+def test_spread_at_the_extremes():
+    nothing = spread({"a": NAN})
+    assert (nothing.best_group, nothing.groups, nothing.missing) == (None, 0, 1)
+    assert math.isnan(nothing.gap)
+    assert spread({}).groups == 0
+    alone = spread({"a": 3.0})
+    assert (alone.gap, alone.variance, alone.best_group, alone.worst_group) == (0.0, 0.0, "a", "a")
+    assert math.isnan(spread({"a": 3.0}, ddof=1).variance)
+    equal = spread({"a": 3.0, "b": 3.0})
+    assert (equal.best_group, equal.worst_group, equal.gap, equal.variance) == ("a", "a", 0.0, 0.0)
+    for bad in ({"values_by_group": {"a": math.inf}}, {"values_by_group": {}, "ddof": 2}):
+        with pytest.raises(ValueError, match="finite scores"):
+            spread(**bad)
+
+
+def test_variance_by_chance_by_hand():
+    # Squared errors 1, 4, 4 with mean 3: over n - 1 that is 3, over n it is 3 * 2 / 3 = 2
+    values, errors = {"a": 1.0, "b": 2.0, "c": 3.0, "d": NAN}, {"a": 1.0, "b": 2.0, "c": 2.0}
+    assert spread(values, errors_by_group=errors, ddof=1).by_chance == pytest.approx(3.0)
+    assert spread(values, errors_by_group=errors).by_chance == pytest.approx(2.0)
+    assert math.isnan(spread(values, errors_by_group={"a": 1.0}).by_chance)
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_variance_by_chance_is_what_groups_that_are_alike_have(ddof):
+    rng = np.random.default_rng(1)
+    errors = {"a": 0.5, "b": 1.0, "c": 2.0, "d": 0.1}
+    drawn = [spread({group: rng.normal(0, e) for group, e in errors.items()}, ddof=ddof).variance for _ in range(4000)]
+    expected = spread(dict.fromkeys(errors, 0.0), errors_by_group=errors, ddof=ddof).by_chance
+    assert np.mean(drawn) == pytest.approx(expected, rel=0.1)
+
+
+@given(st.dictionaries(st.sampled_from("abcdefg"), st.floats(-100, 100), min_size=1))
+def test_spread_of_negated_scores(values):
+    there = spread(values)
+    back = spread({group: -value for group, value in values.items()}, higher_is_better=False)
+    assert (there.best, there.worst, there.gap) == (-back.best, -back.worst, back.gap)
+    assert there.variance == pytest.approx(back.variance)
+    assert 0.0 <= there.variance <= there.gap**2 / 4 + 1e-9  # no variance is larger (Popoviciu)
+
+
+def test_mean_rank_by_hand():
+    # Column 1: ranks 2, 1, 3. Column 2: ranks 1.5, 1.5, 3. Column 3 lacks a model and doesn't count.
+    table = [[5.0, 7.0, NAN], [6.0, 7.0, 1.0], [1.0, 2.0, 9.0]]
+    assert [rank.rank for rank in mean_rank(table)] == [1.75, 1.25, 3.0]
+    assert mean_rank(table)[0] == (1.75, 2, 2, 3)
+    assert mean_rank(table)[1].scored == 3
+    # Counted too, column 3 has ranks -, 2, 1: means 3.5 / 2, 4.5 / 3 and 7 / 3
+    assert [rank.rank for rank in mean_rank(table, shared_only=False)] == pytest.approx([1.75, 1.5, 7 / 3])
+    assert [rank.rank for rank in mean_rank(table, higher_is_better=False)] == [2.25, 2.75, 1.0]
+
+
+def test_mean_rank_at_the_extremes():
+    assert mean_rank(np.empty((0, 0))) == []
+    assert [rank.columns for rank in mean_rank(np.empty((2, 0)))] == [0, 0]
+    assert math.isnan(mean_rank(np.empty((1, 0)))[0].rank)
+    assert all(math.isnan(rank.rank) for rank in mean_rank([[1.0, NAN], [NAN, 1.0]]))
+    assert mean_rank([[5.0]])[0].rank == 1.0
+    for bad in ([1.0], [[math.inf]]):
+        with pytest.raises(ValueError, match="models by benchmarks"):
+            mean_rank(bad)
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 1000))
+def test_mean_ranks_add_up(models, columns, seed):
+    table = np.random.default_rng(seed).integers(0, 5, size=(models, columns))
+    assert sum(rank.rank for rank in mean_rank(table)) == pytest.approx(models * (models + 1) / 2)

@@ -1,0 +1,99 @@
+"""Families of tests, numbers of items and verdicts."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import TTestPower
+
+from culture_tasks.metrics.comparison import holm, items_needed, paired_difference, verdict
+
+p_values = st.lists(st.floats(0, 1), max_size=12)
+
+
+def test_holm_by_hand():
+    # Ascending 0.01, 0.03, 0.04 of three tests: 3 * 0.01 = 0.03; 2 * 0.03 = 0.06; max(0.06, 1 * 0.04) = 0.06
+    assert holm([0.01, 0.04, math.nan, 0.03]) == pytest.approx([0.03, 0.06, math.nan, 0.06], nan_ok=True)
+
+
+def test_holm_at_the_extremes():
+    assert holm([]).size == 0
+    assert holm([0.2]) == pytest.approx([0.2])
+    assert np.isnan(holm([math.nan, math.nan])).all()
+    assert holm([0.9, 0.9, 0.0]) == pytest.approx([1.0, 1.0, 0.0])
+    for bad in ([1.5], [-0.1], [[0.5]]):
+        with pytest.raises(ValueError, match="from 0 to 1"):
+            holm(bad)
+
+
+@given(p_values)
+def test_holm_against_statsmodels(values):
+    if values:
+        assert holm(values) == pytest.approx(multipletests(values, method="holm")[1])
+
+
+@given(p_values, st.randoms(use_true_random=False))
+def test_holm_keeps_the_order_and_never_lowers(values, random):
+    adjusted = holm(values)
+    order = np.argsort(values, kind="stable")
+    assert (adjusted >= np.asarray(values)).all()
+    assert (np.diff(adjusted[order]) >= 0).all()
+    shuffled = random.sample(range(len(values)), len(values))
+    assert holm([values[place] for place in shuffled]) == pytest.approx(adjusted[shuffled])
+
+
+def test_items_needed_by_hand():
+    # ((1.959964 + 0.841621) * 2 / 0.5)^2 + 1.959964^2 / 2 = 125.582 + 1.921 = 127.503
+    assert items_needed(0.5, 2.0) == items_needed(-0.5, 2.0) == 128.0
+
+
+@given(st.floats(0.05, 1.5), st.floats(0.5, 0.99), st.sampled_from([0.05, 0.01, 0.05 / 28]))
+def test_items_needed_against_statsmodels(difference, power, alpha):
+    ours = items_needed(difference, 1.0, power, alpha)
+    if ours > 5:
+        reference = TTestPower().solve_power(difference, alpha=alpha, power=power)
+        assert ours == pytest.approx(reference, abs=2.5)
+
+
+def test_items_needed_at_the_extremes():
+    for nothing in ((0.0, 1.0), (math.nan, 1.0), (1.0, math.nan), (1e-300, 1.0)):
+        assert math.isnan(items_needed(*nothing))
+    assert items_needed(1.0, 0.0) == 2.0
+    assert items_needed(1e300, 1.0) == 2.0
+    for bad in ({"power": 1.0}, {"alpha": 0.0}, {"alpha": 0.9}, {"sd_of_differences": -1.0}):
+        with pytest.raises(ValueError, match="needed are 0 < alpha < power < 1"):
+            items_needed(**{"difference": 1.0, "sd_of_differences": 1.0} | bad)
+
+
+def test_items_needed_finds_the_difference_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    n = int(items_needed(0.4, 1.0, power=0.8))
+    found = [paired_difference(rng.normal(0.4, 1.0, size=n), np.zeros(n)).p <= 0.05 for _ in range(400)]
+    assert np.mean(found) == pytest.approx(0.8, abs=0.06)  # standard error 2 %
+
+
+def test_items_needed_takes_the_clusters_into_account():
+    rng = np.random.default_rng(2)
+    owners = np.repeat(np.arange(100), 5)
+    shared = rng.normal(size=100)[owners]
+    result = paired_difference(shared, np.zeros(500), owners)
+    # Five equal items a cluster carry one item's information: five times as many are needed
+    assert result.sd**2 == pytest.approx(5 * paired_difference(shared[::5], np.zeros(100)).sd ** 2)
+
+
+@pytest.mark.parametrize(
+    ("difference", "p", "said"),
+    [
+        (0.3, 0.05, "higher"),
+        (-0.3, 0.01, "lower"),
+        (0.3, 0.06, "not distinguishable"),
+        (0.0, 0.0, "not distinguishable"),
+        (0.3, math.nan, "not tested"),
+        (math.nan, 0.5, "not tested"),
+    ],
+)
+def test_verdict(difference, p, said):
+    assert verdict(difference, p) == said
