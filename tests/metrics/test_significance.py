@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
@@ -29,6 +29,7 @@ def test_holm_at_the_extremes():
             holm(bad)
 
 
+@settings(max_examples=20)  # statsmodels collects garbage at each call
 @given(p_values)
 def test_holm_against_statsmodels(values):
     if values:
