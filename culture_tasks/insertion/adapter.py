@@ -7,16 +7,16 @@ that names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from culture_tasks.errors import CultureTasksError, DataError, SettingsError
+from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.identity import ModelIdentity, identify
+from culture_tasks.insertion.prefill import Features, Gate, StopIf, captured_states, pooled
 from culture_tasks.insertion.queries import Message, Query, images_of
 from culture_tasks.insertion.token_positions import Spans, question_mask, visual_mask
 
@@ -39,25 +39,6 @@ class Answer:
     tokens: tuple[int, ...]
     activated: int | None = None
     similarity: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """Means of the last layer's hidden states (section 4.1), as float32.
-
-    The last layer's states are those after the final norm, which transformers calls ``last_hidden_state``.
-
-    Attributes:
-        question: Over the question's tokens, shape (hidden size,).
-        visual: Over the image's tokens, shape (hidden size,).
-    """
-
-    question: torch.Tensor
-    visual: torch.Tensor
-
-
-Gate = Callable[[Features], bool]
-"""Says of a request whether generation must stop after its prefill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +148,8 @@ class MultimodalModel:
         messages = query.messages()
         inputs, prompt = self._encoded(messages, with_spans=True)
         question, visual = self._masks(inputs, prompt, query.question)
-        with self._captured_states() as states:
-            stop = _StopIf(lambda: gate(_pooled(states, question, visual)))
+        with captured_states(self.model) as states:
+            stop = StopIf(lambda: gate(pooled(states, question, visual)))
             answer = self._answer(inputs, decoding, stopping_criteria=[stop])
         return None if stop.stopped else answer
 
@@ -212,49 +193,6 @@ class MultimodalModel:
         plain = self.processor.tokenizer(prompt, return_offsets_mapping=True)["offset_mapping"]
         prompt_end = max(end for _, end in plain)
         return question_mask(spans, visual, prompt, prompt_end, question).to(self.device), visual
-
-    @contextmanager
-    def _captured_states(self) -> Iterator[list[torch.Tensor]]:
-        """Collects the last layer's hidden states of the first forward pass, shape (L, hidden size)."""
-        states: list[torch.Tensor] = []
-
-        def keep(_module: object, _inputs: object, output: Any) -> None:
-            if not states:
-                states.append(output.last_hidden_state[0])
-
-        handle = self.model.base_model.register_forward_hook(keep)
-        try:
-            yield states
-        finally:
-            handle.remove()
-
-
-class _StopIf:
-    """A stopping criterion that decides once, after the first token."""
-
-    def __init__(self, decide: Callable[[], bool]) -> None:
-        self._decide = decide
-        self._decided: bool | None = None
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it ended the generation."""
-        return bool(self._decided)
-
-    def __call__(self, input_ids: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
-        if self._decided is None:
-            self._decided = self._decide()
-        return torch.full((input_ids.shape[0],), self._decided, dtype=torch.bool, device=input_ids.device)
-
-
-def _pooled(states: Sequence[torch.Tensor], question: torch.Tensor, visual: torch.Tensor) -> Features:
-    if states[0].shape[0] != question.shape[0]:
-        raise CultureTasksError(
-            f"insertion: the model turned {question.shape[0]} input tokens into {states[0].shape[0]} hidden states. "
-            "Needed is a processor that puts one token for each image patch into input_ids: update the checkpoint's."
-        )
-    hidden = states[0].float()
-    return Features(hidden[question].mean(0), hidden[visual.to(hidden.device)].mean(0))
 
 
 def _image_token_ids(model: PreTrainedModel, processor: ProcessorMixin) -> list[int]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from culture_tasks.insertion.adapter import Features, MultimodalModel
+from culture_tasks.insertion.adapter import MultimodalModel
 from culture_tasks.insertion.interface import Progress, silent
+from culture_tasks.insertion.prefill import Features
 from culture_tasks.insertion.queries import Query
 from culture_tasks.insertion.store import Store
 

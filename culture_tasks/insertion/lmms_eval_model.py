@@ -13,28 +13,26 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 import torch
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
 
 from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES
-from culture_tasks.errors import DataError, SettingsError, nearest
+from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.interface import InsertionMethod, Item
+from culture_tasks.insertion.lmms_eval_arguments import NAME, answers_file, check_arguments, is_true
 from culture_tasks.insertion.progress import bar
 from culture_tasks.insertion.queries import Insertion, Message, Query
-from culture_tasks.insertion.registry import method_class, method_names
+from culture_tasks.insertion.registry import method_class
 from culture_tasks.insertion.response_cache import identify_by
 from culture_tasks.insertion.runner import Job, Outcome, Runner
 from culture_tasks.insertion.store import Store
 
 _log = logging.getLogger(__name__)
 
-NAME = "knowledge_insertion"
-_OFF = "off"
 _NEEDED = ("question", "insertions", "insertion_image", "role")
 
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
@@ -84,7 +82,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         **unknown: Any,
     ) -> None:
         super().__init__()
-        _check_arguments(pretrained, method, state, batch_size, unknown)
+        check_arguments(type(self), pretrained, method, state, batch_size, unknown)
         self._join_ranks(device)
         options = ModelOptions(
             revision=revision,
@@ -92,13 +90,13 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
             device=str(self._device),
             device_map=device_map if self._world_size == 1 else None,
             attn_implementation=attn_implementation,
-            trust_remote_code=_is_true(trust_remote_code),
-            template={"enable_thinking": _is_true(enable_thinking)},
+            trust_remote_code=is_true(trust_remote_code),
+            template={"enable_thinking": is_true(enable_thinking)},
         )
         self._state = None if state is None else Path(str(state)).expanduser()
         model = MultimodalModel.load(str(pretrained), options)
         self._method: InsertionMethod | None = _ready(method, model, self._state)
-        self._runner: Runner | None = Runner(self._method, Store(_answers_file(answers)))
+        self._runner: Runner | None = Runner(self._method, Store(answers_file(answers)))
         self._made: dict[tuple[str, ...], Query] = {}
         identify_by(NAME, self._runner.identity)
 
@@ -196,45 +194,11 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         return bar(items, description, hidden=self._rank != 0)
 
 
-def _check_arguments(
-    pretrained: str, method: str, folder: str | None, batch_size: int | str, unknown: Mapping[str, Any]
-) -> None:
-    if unknown:
-        known = [name for name in KnowledgeInsertion.__init__.__annotations__ if name not in ("unknown", "return")]
-        name = sorted(unknown)[0]
-        raise SettingsError(
-            f"{NAME}: unknown model argument {name!r}.{nearest(name, known)} Known are {', '.join(known)}. "
-            "Options of a method are chosen when it is fitted."
-        )
-    if not pretrained:
-        raise SettingsError(f"{NAME}: no model. Add pretrained=… to --model_args: a Hub name or a folder.")
-    if str(batch_size) not in ("1", "auto"):
-        raise SettingsError(f"{NAME}: batch_size={batch_size}. An edited model answers one request at a time: use 1.")
-    needs_state = method_class(method).needs_state
-    if needs_state and folder is None:
-        raise SettingsError(
-            f"{NAME}: method={method} needs state=DIR. Make one: culture-tasks insertion fit --method {method} …"
-        )
-    if folder is not None and not needs_state:
-        fitted = ", ".join(name for name in method_names() if method_class(name).needs_state)
-        raise SettingsError(f"{NAME}: method={method} takes no state. Leave it out, or choose one of {fitted}.")
-
-
 def _ready(method: str, model: MultimodalModel, folder: Path | None) -> InsertionMethod:
     made = method_class(method)(model)
     if folder is not None:
         made.load(folder)
     return made
-
-
-def _answers_file(answers: str | None) -> Path | None:
-    if answers == _OFF:
-        return None
-    return platformdirs.user_cache_path("culture-tasks") / "answers.sqlite3" if answers is None else Path(answers)
-
-
-def _is_true(value: bool | str) -> bool:
-    return value if isinstance(value, bool) else str(value).strip().lower() in ("true", "1", "yes", "on")
 
 
 def _identity(doc: Mapping[str, Any], *fields: str) -> tuple[str, ...] | None:
