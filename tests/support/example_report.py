@@ -93,7 +93,7 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, publis
     }
     runs = {key: run for key, run in runs.items() if not key.startswith("paper")}
     groups = tuple(_groups(entrants))
-    units = {key: _unit(key, entrants, groups) for key in TASKS}
+    units = {key: _unit(key, entrants) for key in TASKS}
     return Report(
         created="2026-01-02T03:04:05+00:00",
         version="0.1.0",
@@ -117,10 +117,13 @@ TASKS: Mapping[str, tuple[str, str, Scale, str]] = {
     "care_zh": ("CARE Chinese", "care", RATING, "care_rating"),
     "cedar_text": ("CEDAR text-only", "cedar", PERCENT, "acc"),
     "cedar_multimodal": ("CEDAR multimodal", "cedar", PERCENT, "acc"),
-    "crosscult_single_reliability": ("Reliability", "crosscult", PERCENT, "judge_score"),
+    "crosscult_single": ("CrossCult single-insert", "crosscult", PERCENT, "judge_score"),
     "crosscult_diagnostic": ("Diagnostic", "crosscult", PERCENT, "judge_score"),
     "crosscult_retention_en_zh_ar": ("Retention", "crosscult", PERCENT, "judge_score"),
     "arab_culture": ("arab_culture", "", PERCENT, "acc"),
+} | {
+    f"cedar_{modality}_prompt_{prompt}_data_{data}": (f"{prompt} on {data}", "cedar", PERCENT, "acc")
+    for modality, prompt, data in itertools.product(("text", "multimodal"), LANGUAGES, LANGUAGES)
 }
 
 
@@ -159,10 +162,10 @@ def _cell(entrant: Entrant, task: str, scale: Scale, where: tuple[tuple[str, str
     return Cell(value, scale, value - width, value + width, 50, 0.96, flags, runs, where, 1 if not flags else None)
 
 
-def _unit(key: str, entrants: Mapping[str, Entrant], groups: Sequence[GroupValue]) -> Unit:
+def _unit(key: str, entrants: Mapping[str, Entrant]) -> Unit:
     title, benchmark, scale, metric = TASKS[key]
     cells = {name: _cell(entrant, key, scale, (), "all") for name, entrant in entrants.items()}
-    return Unit(key, title, benchmark or None, metric, scale, "made up", True, cells)
+    return Unit(key, title, benchmark or None, metric, scale, "made up", "_prompt_" not in key, cells)
 
 
 def _dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, str], ...]]]:
@@ -173,12 +176,12 @@ def _dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, 
     for task, category in itertools.product(("care_ar", "care_zh"), CATEGORIES):
         yield task, "score", "category", category, RATING, (("category", category),)
     yield from _cedar_dimensions()
+    role = ("role", "reliability")
     for topic in TOPICS:
-        yield "crosscult_single_reliability", "score", "topic", topic, PERCENT, (("topic", topic),)
+        yield "crosscult_single", "score", "topic", topic, PERCENT, (role, ("topic", topic))
     for partition in PARTITIONS:
-        where = (("partition", partition),)
-        yield "crosscult_single_reliability", "score", "partition", partition, PERCENT, where
-        yield "crosscult_diagnostic", "score", "partition", partition, PERCENT, where
+        yield "crosscult_single", "score", "partition", partition, PERCENT, (role, ("partition", partition))
+        yield "crosscult_diagnostic", "score", "partition", partition, PERCENT, (("partition", partition),)
     for place, partition in enumerate(PARTITIONS, start=1):
         for after in range(place, 4):
             where = (("partition", partition), ("after", str(after)))
@@ -197,8 +200,6 @@ def _cedar_dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple
                 yield task, "lsepp", "emotion", emotion, RATIO, where
             for quadrant in QUADRANT_NAMES:
                 yield task, "lsrqb", "quadrant", quadrant, BIAS, where
-        for prompt, data in itertools.product(LANGUAGES, repeat=2):
-            yield task, "score", "pair", f"{prompt}/{data}", PERCENT, (("pair", f"{prompt}/{data}"),)
 
 
 def _groups(entrants: Mapping[str, Entrant]) -> Iterator[GroupValue]:
@@ -209,9 +210,10 @@ def _groups(entrants: Mapping[str, Entrant]) -> Iterator[GroupValue]:
 
 
 def _summary(entrants: Mapping[str, Entrant], units: Mapping[str, Unit]) -> Table:
-    columns = tuple(Column(key, unit.title, unit.scale) for key, unit in units.items())
+    shown = [unit for unit in units.values() if unit.headline]
+    columns = tuple(Column(unit.key, unit.title, unit.scale) for unit in shown)
     rows = tuple(
-        Row((e.label, e.source), tuple(unit.cells[key] for unit in units.values()), key, e.published)
+        Row((e.label, e.source), tuple(unit.cells[key] for unit in shown), key, e.published)
         for key, e in entrants.items()
     )
     return Table("summary", "All benchmarks", ("model", "source"), columns, rows, notes=("Scores on each own scale.",))
@@ -260,7 +262,7 @@ def _sample(run: Run, field: str, name: str, number: int) -> Sample:
     languages = list(_QUESTIONS)
     language = name if name in _QUESTIONS else languages[number % len(languages)]
     outcome = "refused" if share(run.key, name, number) < 0.1 else "scored"
-    sample = Sample(
+    return Sample(
         run=run.key,
         item=f"{name}-{number}",
         question=f"{_QUESTIONS[language]} ({number})",
@@ -272,7 +274,6 @@ def _sample(run: Run, field: str, name: str, number: int) -> Sample:
         groups={field: name, "language": language},
         image=f"{name}_{number}",
     )
-    return sample
 
 
 def with_hostile_texts(report: Report, hostile: str) -> Report:
@@ -303,6 +304,6 @@ def _hostile_table(table: Table, text: str) -> Table:
 
 
 def _hostile(sample: Sample, text: str) -> Sample:
-    changed = {field: text for field in ("item", "question", "response", "outcome", "rationale", "image")}
-    groups = {name: text for name in sample.groups} | {text: text}
+    changed = dict.fromkeys(("item", "question", "response", "outcome", "rationale", "image"), text)
+    groups = dict.fromkeys(sample.groups, text) | {text: text}
     return replace(sample, references=(text, text), groups=groups, **changed)

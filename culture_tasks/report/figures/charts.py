@@ -104,7 +104,7 @@ def panels(
     """Sorts numbers into panels, series and groups, each in the order in which they first come.
 
     Args:
-        values: The numbers; those without a value are left out.
+        values: The numbers; those without a value are left out, and the first of each place counts.
         panel: Title of a number's panel.
         series: Label of its series.
         group: Name of its group.
@@ -113,7 +113,7 @@ def panels(
     drawn: dict[str, dict[str, dict[str, Cell]]] = {}
     for value in values:
         if value.cell.value is not None:
-            drawn.setdefault(panel(value), {}).setdefault(series(value), {})[group(value)] = value.cell
+            drawn.setdefault(panel(value), {}).setdefault(series(value), {}).setdefault(group(value), value.cell)
     return tuple(
         Panel(title, _ordered(lines.values(), order), tuple(Series(*line) for line in lines.items()))
         for title, lines in drawn.items()

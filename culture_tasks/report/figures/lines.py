@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from culture_tasks.report.figures.charts import Chart, Panel
+    from culture_tasks.report.figures.style import Handles
 
 _ACROSS = 3
 
@@ -31,18 +32,18 @@ def draw_lines(chart: Chart) -> Figure:
     labels = all_labels(chart)
     figure = new_figure(chart, 1.5 + max(4.5, 3.2 * columns), 1.2 + 2.8 * rows)
     grid = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
-    handles: dict[str, object] = dict.fromkeys(labels)
+    handles: Handles = {}
     for axes, panel in zip(grid, chart.panels, strict=False):
         handles |= _draw_panel(axes, panel, chart, labels)
     for axes in grid[len(chart.panels) :]:
         axes.set_visible(False)
-    legend_for_all(figure, handles, chart.series)
+    legend_for_all(figure, {label: handles[label] for label in labels}, chart.series)
     return figure
 
 
-def _draw_panel(axes: Axes, panel: Panel, chart: Chart, labels: list[str]) -> dict[str, object]:
+def _draw_panel(axes: Axes, panel: Panel, chart: Chart, labels: list[str]) -> Handles:
     steps = sorted(panel.groups, key=lambda step: (len(step), step))
-    handles = {}
+    handles: Handles = {}
     for series in panel.series:
         place = labels.index(series.label)
         cells = [series.cells.get(step) for step in steps]

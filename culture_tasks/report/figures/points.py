@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from culture_tasks.report.figures.charts import Chart, Panel
+    from culture_tasks.report.figures.style import Handles
 
 _IN_ONE_COLUMN = 3
 _WIDTH = 11.0
@@ -37,19 +38,19 @@ def draw_points(chart: Chart) -> Figure:
     labels = all_labels(chart)
     figure = new_figure(chart, _WIDTH, max(1.0 + _PANEL_HEIGHT * rows, 1.0 + 0.2 * len(labels)))
     grid = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel(order="F")
-    handles: dict[str, object] = dict.fromkeys(labels)
+    handles: Handles = {}
     for axes, panel in zip(grid, chart.panels, strict=False):
         handles |= _draw_panel(axes, panel, chart, labels)
     for axes in grid[len(chart.panels) :]:
         axes.set_visible(False)
-    legend_for_all(figure, handles, chart.series)
+    legend_for_all(figure, {label: handles[label] for label in labels}, chart.series)
     return figure
 
 
-def _draw_panel(axes: Axes, panel: Panel, chart: Chart, labels: list[str]) -> dict[str, object]:
+def _draw_panel(axes: Axes, panel: Panel, chart: Chart, labels: list[str]) -> Handles:
     places = np.arange(len(panel.groups), dtype=np.float64)
     step = _SPREAD / max(1, len(labels) - 1)
-    handles = {}
+    handles: Handles = {}
     for series in panel.series:
         place = labels.index(series.label)
         offset = place * step - _SPREAD / 2 if len(labels) > 1 else 0.0

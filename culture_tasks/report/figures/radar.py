@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.projections.polar import PolarAxes
 
     from culture_tasks.report.figures.charts import Chart, Panel
+    from culture_tasks.report.figures.style import Handles
 
 _ACROSS = 3
 _SIZE = 3.6
@@ -27,18 +28,18 @@ def draw_radar(chart: Chart) -> Figure:
     figure = new_figure(chart, 1.0 + max(4.5, _SIZE * columns), 1.2 + _SIZE * rows)
     grid = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": "polar"}).ravel()
     top = max(float(cell.value) for panel in chart.panels for cell in panel.cells if cell.value is not None)
-    handles: dict[str, object] = dict.fromkeys(labels)
+    handles: Handles = {}
     for axes, panel in zip(grid, chart.panels, strict=False):
         handles |= _draw_panel(axes, panel, labels, top)
     for axes in grid[len(chart.panels) :]:
         axes.set_visible(False)
-    legend_for_all(figure, handles, chart.series)
+    legend_for_all(figure, {label: handles[label] for label in labels}, chart.series)
     return figure
 
 
-def _draw_panel(axes: PolarAxes, panel: Panel, labels: list[str], top: float) -> dict[str, object]:
+def _draw_panel(axes: PolarAxes, panel: Panel, labels: list[str], top: float) -> Handles:
     angles = np.linspace(0, 2 * np.pi, len(panel.groups), endpoint=False)
-    handles = {}
+    handles: Handles = {}
     for series in panel.series:
         place = labels.index(series.label)
         values = values_of([series.cells.get(group) for group in panel.groups])

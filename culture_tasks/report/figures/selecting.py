@@ -10,21 +10,22 @@ from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS
 from culture_tasks.report.figures.charts import Chart, panels
 from culture_tasks.report.figures.names import cleaned
-from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
+from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import GroupValue, Report
+    from culture_tasks.report.model import Report
 
     Name = Callable[["Labels", GroupValue], str]
 
 _CODES = frozenset({"language", "partition", "pair"})
 _ABBREVIATIONS = frozenset({"usa", "us", "uk"})
-_QUADRANTS = {name: f"Q{number}" for number, name in enumerate(QUADRANT_NAMES, start=1)}
+_QUADRANTS: dict[str, str] = {name: f"Q{number}" for number, name in enumerate(QUADRANT_NAMES, start=1)}
 _ORDER = (*EMOTIONS, *_QUADRANTS.values(), *(language.upper() for language in LANGUAGES))
 _PARTITIONS = tuple(partition.upper() for partition in PARTITIONS)
+_PAIR = re.compile(r"_prompt_(?P<prompt>[a-z]{2})_data_(?P<data>[a-z]{2})$")
 _STEP = re.compile(r"_(?P<partition>[a-z]{2})_after_(?P<after>\d+)$")
 _MARK = " †"
 
@@ -54,17 +55,21 @@ class Labels:
         """Returns the unit's title, with what else is held fixed."""
         return " · ".join((self.unit(value), *_held(value).values()))
 
-    def unit_and_dimension(self, value: GroupValue) -> str:
-        """Returns the unit's title, with what the groups are."""
-        return f"{self.unit(value)}, by {value.dimension}"
+    def dimension(self, value: GroupValue) -> str:
+        """Returns what the groups are."""
+        return f"By {value.dimension}"
 
-    def unit_and_group(self, value: GroupValue) -> str:
-        """Returns the unit's title, with the group."""
-        return f"{self.unit(value)} · {self.group(value)}"
+    def modality(self, value: GroupValue) -> str:
+        """Returns the subset of CEDAR that the number belongs to."""
+        return "Multimodal" if "multimodal" in value.unit else "Text-only"
 
-    def entrant_and_unit(self, value: GroupValue) -> str:
-        """Returns the names of row and unit."""
-        return f"{self.entrant(value)} · {self.unit(value)}"
+    def modality_and_group(self, value: GroupValue) -> str:
+        """Returns the subset of CEDAR, with the group."""
+        return f"{self.modality(value)} · {self.group(value)}"
+
+    def entrant_and_modality(self, value: GroupValue) -> str:
+        """Returns the row's name, with the subset of CEDAR."""
+        return f"{self.entrant(value)} · {self.modality(value).lower()}"
 
     def entrant_and_chain(self, value: GroupValue) -> str:
         """Returns the row's name, with the chain of insertions that the unit's key names."""
@@ -101,7 +106,26 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How one figure is made of a report's numbers."""
+    """How one figure is made of a report's numbers.
+
+    Attributes:
+        key: Names the figure and its files.
+        title: What it shows.
+        source: The paper's figure.
+        kind: How it is drawn.
+        benchmark: Whose numbers.
+        statistic: Which of its numbers.
+        dimensions: What their groups are.
+        groups: The same, in words.
+        unit: What the keys of their units begin with.
+        fixed: What must be held fixed beside the group.
+        free: Fields that may be held fixed beside the group, at any value.
+        series: What the series are.
+        panel: Gives the title of a number's panel.
+        line: Gives the label of its series.
+        group: Gives the name of its group.
+        order: Groups that come first.
+    """
 
     key: str
     title: str
@@ -112,6 +136,8 @@ class _Plan:
     dimensions: tuple[str, ...]
     groups: str
     unit: str = ""
+    fixed: tuple[tuple[str, str], ...] = ()
+    free: tuple[str, ...] = ()
     series: str = "model"
     panel: Name = Labels.unit_and_held
     line: Name = Labels.entrant
@@ -129,51 +155,62 @@ _PLANS = (
         *("culturalvqa", "score", ("facet",), "facet"),
     ),
     _Plan(
-        *("care_category", "CARE by category", "CARE, Figure 6a", "bars", "care", "score", ("category",), "category")
+        *("care_category", "CARE by category", "CARE, Figure 6a", "bars"),
+        *("care", "score", ("category",), "category"),
+        free=("language",),
     ),
     _Plan(
         *("cedar_gepp", "Emotion prediction propensity (GEPP)", "CEDAR, Figure 3", "points"),
         *("cedar", "gepp", ("emotion",), "emotion"),
+        panel=Labels.modality,
     ),
     _Plan(
         *("cedar_lsepp", "Emotion prediction propensity by language (LSEPP)", "CEDAR, Figure 4", "radar"),
         *("cedar", "lsepp", ("emotion",), "emotion"),
+        free=("language",),
         series="language",
-        panel=Labels.entrant_and_unit,
+        panel=Labels.entrant_and_modality,
         line=Labels.language,
     ),
     _Plan(
         *("cedar_grqb", "Bias towards Russell's quadrants (GRQB)", "CEDAR, Figure 5", "bars"),
         *("cedar", "grqb", ("quadrant",), "quadrant"),
+        panel=Labels.modality,
     ),
     _Plan(
         *("cedar_lsrqb", "Bias towards Russell's quadrants by language (LSRQB)", "CEDAR, Figure 6", "points"),
         *("cedar", "lsrqb", ("quadrant",), "language"),
-        panel=Labels.unit_and_group,
+        free=("language",),
+        panel=Labels.modality_and_group,
         group=Labels.language,
     ),
     _Plan(
         *("cedar_matrix", "Accuracy by prompt and data language", "CEDAR, Figure 7", "heat"),
         *("cedar", "score", ("pair",), "data language"),
         series="prompt language",
-        panel=Labels.entrant_and_unit,
+        panel=Labels.entrant_and_modality,
         line=Labels.prompt,
         group=Labels.data,
     ),
     _Plan(
         *("crosscult_reliability", "Single-insert reliability", "CrossCult-KIBench, Figure 5", "bars"),
-        *("crosscult", "score", ("topic", "partition"), "topic and partition", "single_reliability"),
-        panel=Labels.unit_and_dimension,
+        *("crosscult", "score", ("topic", "partition"), "topic and partition"),
+        unit="crosscult_single",
+        fixed=(("role", "reliability"),),
+        panel=Labels.dimension,
         order=_PARTITIONS,
     ),
     _Plan(
         *("crosscult_diagnostic", "Scores with nothing inserted", "CrossCult-KIBench, Figure 1b", "bars"),
-        *("crosscult", "score", ("partition",), "partition", "diagnostic"),
+        *("crosscult", "score", ("partition",), "partition"),
+        unit="crosscult_diagnostic",
         order=_PARTITIONS,
     ),
     _Plan(
         *("crosscult_retention", "Retention after each insertion", "CrossCult-KIBench, Figures 6, 11-13", "lines"),
-        *("crosscult", "score", ("after",), "insertions so far", "retention"),
+        *("crosscult", "score", ("after",), "insertions so far"),
+        unit="crosscult_retention",
+        free=("partition",),
         series="inserted partition",
         panel=Labels.entrant_and_chain,
         line=Labels.partition,
@@ -190,7 +227,7 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
     """
     drawn = [
         value
-        for value in report.groups
+        for value in (*report.groups, *_pairs(report))
         if value.cell.value is not None and (published or not report.entrants[value.entrant].published)
     ]
     return tuple(_chart(report, plan, picked) for plan in _PLANS if (picked := _picked(report, plan, drawn)))
@@ -206,6 +243,15 @@ def group_name(dimension: str, group: str) -> str:
     return words if dimension == "emotion" or not words.islower() else words.title()
 
 
+def _pairs(report: Report) -> Iterator[GroupValue]:
+    """Yields accuracy by prompt and data language, which are tasks of their own."""
+    for unit in report.units.values():
+        found = _PAIR.search(unit.key) if unit.benchmark == "cedar" else None
+        if found:
+            for entrant, cell in unit.cells.items():
+                yield GroupValue(unit.key, entrant, "score", "pair", f"{found['prompt']}/{found['data']}", cell)
+
+
 def _picked(report: Report, plan: _Plan, values: Sequence[GroupValue]) -> list[GroupValue]:
     return [
         value
@@ -213,8 +259,15 @@ def _picked(report: Report, plan: _Plan, values: Sequence[GroupValue]) -> list[G
         if value.statistic == plan.statistic
         and value.dimension in plan.dimensions
         and report.units[value.unit].benchmark == plan.benchmark
-        and plan.unit in value.unit
+        and value.unit.startswith(plan.unit)
+        and _fits(plan, value)
     ]
+
+
+def _fits(plan: _Plan, value: GroupValue) -> bool:
+    """Whether what is held fixed beside the group is what the figure needs: no more, and no less."""
+    held = {pair for pair in value.cell.where if pair[0] not in (value.dimension, *plan.free)}
+    return held == set(plan.fixed)
 
 
 def _chart(report: Report, plan: _Plan, values: Sequence[GroupValue]) -> Chart:
@@ -243,6 +296,4 @@ def _notes(report: Report, kind: Kind, values: Sequence[GroupValue]) -> tuple[st
 
 def _held(value: GroupValue) -> dict[str, str]:
     """Returns what is held fixed beside the group, by field, as it is written in a figure."""
-    return {
-        field: group_name(field, text) for field, text in value.cell.where if field not in (value.dimension, "quadrant")
-    }
+    return {field: group_name(field, text) for field, text in value.cell.where if field != value.dimension}

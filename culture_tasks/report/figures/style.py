@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -12,14 +12,19 @@ from culture_tasks.report.figures.fonts import choose, warn_of_gaps
 from culture_tasks.report.figures.names import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.container import Container
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from culture_tasks.report.figures.charts import Chart
     from culture_tasks.report.model import Cell, Scale
+
+    Handles = dict[str, Artist | Container]
+    """What stands in a legend, by the series' labels."""
 
 Dashes = tuple[float, tuple[float, ...]]
 
@@ -63,7 +68,7 @@ def styled(charts: Iterable[Chart]) -> Iterator[None]:
     names = [shown(text) for chart in charts for text in chart.texts]
     fonts = choose(names)
     warn_of_gaps(names, fonts)
-    settings = {
+    settings: Any = {
         "text.parse_math": False,
         "font.family": list(fonts.families),
         "font.size": 9,
@@ -123,10 +128,16 @@ def legend_beside(axes: Axes, title: str) -> None:
     )
 
 
-def legend_for_all(figure: Figure, handles: Mapping[str, object], title: str) -> None:
+def legend_for_all(figure: Figure, handles: Handles, title: str) -> None:
     """Puts one legend for all axes at the right of the figure."""
     names = [shown(label, 34) for label in handles]
-    figure.legend(list(handles.values()), names, loc="outside right upper", frameon=False, title=shown(title))
+    figure.legend(
+        cast("list[Artist]", list(handles.values())),
+        names,
+        loc="outside right upper",
+        frameon=False,
+        title=shown(title),
+    )
 
 
 def all_labels(chart: Chart) -> list[str]:

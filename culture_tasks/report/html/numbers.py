@@ -24,8 +24,8 @@ def interval(cell: Cell) -> str | None:
     return f"{number(cell.low, cell.scale)} to {number(cell.high, cell.scale)}"
 
 
-def short_name(flag: Flag) -> str:
-    """Returns a flag in two or three words."""
+def short_name(flag: str) -> str:
+    """Returns a flag, or a kind of problem, in two or three words."""
     return flag.replace("_", " ")
 
 

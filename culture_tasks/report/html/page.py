@@ -14,14 +14,7 @@ from culture_tasks.report.figures.writing import svg_images
 from culture_tasks.report.html.images import Thumbnails
 from culture_tasks.report.html.markup import Markup, escaped, joined, name_of, tag
 from culture_tasks.report.html.payload import Payload
-from culture_tasks.report.html.sections import (
-    comparison_section,
-    facts,
-    fairness_section,
-    figure_section,
-    files_section,
-    flag_legend,
-)
+from culture_tasks.report.html.sections import facts, figure_section, flag_legend, problems_section
 from culture_tasks.report.html.tables import table_section
 
 if TYPE_CHECKING:
@@ -66,7 +59,7 @@ def write_html(
     pictures = joined(map(figure_section, drawn, svg_images(drawn)))
     thumbnails = Thumbnails(images)
     payload, tables, data = _fitting(report, samples_per_cell, thumbnails)
-    main = joined([*tables, fairness_section(report), comparison_section(report), pictures, files_section(report)])
+    main = joined([*tables, pictures, problems_section(report)])
     path.write_text(_page(report, payload, main, data), encoding="utf-8", newline="\n")
 
 

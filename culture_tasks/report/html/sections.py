@@ -1,4 +1,4 @@
-"""Parts of the page beside its tables: what holds for all, fairness, comparisons, figures, runs and files."""
+"""Parts of the page beside its tables: what holds for all, what flags mean, figures, and files with problems."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import base64
 from typing import TYPE_CHECKING
 
 from culture_tasks.report.html.markup import Markup, joined, name_of, paragraph, tag
-from culture_tasks.report.html.numbers import NO_NUMBER, flag_words, interval, number, short_name
+from culture_tasks.report.html.numbers import NO_NUMBER, interval, number, short_name
 from culture_tasks.report.html.tables import plain_table, scrolled
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from culture_tasks.report.figures.charts import Chart, Panel
-    from culture_tasks.report.model import Cell, Comparison, Fairness, Report, Run
+    from culture_tasks.report.model import Cell, Report
 
 
 def facts(report: Report) -> Markup:
@@ -73,86 +71,12 @@ def _with_interval(cell: Cell | None) -> str:
     return f"{number(cell.value, cell.scale)} ({ends})" if ends else number(cell.value, cell.scale)
 
 
-def fairness_section(report: Report) -> Markup:
-    """Returns how evenly scores spread over groups, or nothing."""
-    headers = ("model", "benchmark", "groups", "best group", "score", "worst group", "score", "gap", "variance")
-    rows = [_fairness_row(report, spread) for spread in report.fairness]
-    about = "Gap: best group minus worst group; 0 where all groups do equally well."
-    return _listing("fairness", "Fairness across groups", about, headers, rows, (4, 6, 7, 8))
-
-
-def comparison_section(report: Report) -> Markup:
-    """Returns the tests between models, or nothing."""
-    headers = ("A", "B", "benchmark", "result", "B minus A", "95 % interval", "p (Holm)", "items", "needed", "test")
-    rows = [_comparison_row(report, comparison) for comparison in report.comparisons]
-    about = "On the items that both answered. Needed: items that would tell the two apart at this difference."
-    return _listing("comparisons", "Comparisons between models", about, headers, rows, (4, 6, 7, 8))
-
-
-def files_section(report: Report) -> Markup:
-    """Returns the files in use, and those that were left out."""
-    headers = ("model", "task", "judge", "items", "scored", "date", "harness", "file", "problems")
-    runs = [_run_row(run) for run in report.runs.values()]
-    about = "The newest of each model, task and settings, unless the options say otherwise."
-    used = _listing("runs", "Runs in use", about, headers, runs, (3, 4))
-    headers = ("file", "what is wrong", "lines", "more")
+def problems_section(report: Report) -> Markup:
+    """Returns the files that were left out, and what is wrong with files in use; nothing where all is well."""
     lost = [(lost.path, short_name(lost.kind), str(lost.lines or ""), lost.detail) for lost in report.problems]
-    left_out = _listing("problems", "Files left out", "Named, and not counted anywhere.", headers, lost, (2,))
-    return joined([used, left_out])
-
-
-def _listing(
-    key: str, title: str, about: str, headers: Sequence[str], rows: Sequence[Sequence[str]], numeric: Collection[int]
-) -> Markup:
-    if not rows:
+    used = [(run.results_file, "in use", "", problem) for run in report.runs.values() for problem in run.problems]
+    if not lost and not used:
         return Markup()
-    table = scrolled(plain_table(headers, rows, numeric), key)
-    return tag("section", tag("h2", title, id=key), tag("p", about, class_="source"), table)
-
-
-def _fairness_row(report: Report, spread: Fairness) -> tuple[str, ...]:
-    variance = NO_NUMBER if spread.variance is None else f"{spread.variance:.{spread.scale.digits}f}"
-    return (
-        report.entrants[spread.entrant].label,
-        report.units[spread.unit].title,
-        f"{spread.groups} by {spread.dimension}",
-        spread.best,
-        number(spread.best_value, spread.scale),
-        spread.worst,
-        number(spread.worst_value, spread.scale),
-        number(spread.gap, spread.scale),
-        variance,
-    )
-
-
-def _comparison_row(report: Report, comparison: Comparison) -> tuple[str, ...]:
-    scale = report.units[comparison.unit].scale
-    ends = NO_NUMBER
-    if comparison.low is not None and comparison.high is not None:
-        ends = f"{number(comparison.low, scale)} to {number(comparison.high, scale)}"
-    return (
-        report.entrants[comparison.first].label,
-        report.entrants[comparison.second].label,
-        report.units[comparison.unit].title,
-        "; ".join([comparison.verdict, *flag_words(comparison.flags)]),
-        number(comparison.difference, scale),
-        ends,
-        NO_NUMBER if comparison.p_holm is None else f"{comparison.p_holm:.3g}",
-        str(comparison.n),
-        NO_NUMBER if comparison.items_needed is None else str(comparison.items_needed),
-        comparison.test,
-    )
-
-
-def _run_row(run: Run) -> tuple[str, ...]:
-    return (
-        run.model,
-        run.task,
-        ", ".join(judge.label for judge in run.settings.judges) or "none needed",
-        str(run.items),
-        str(run.scored),
-        run.date,
-        run.harness,
-        run.results_file,
-        "; ".join(run.problems),
-    )
+    table = plain_table(("file", "what is wrong", "lines left out", "more"), [*lost, *used], (2,))
+    about = tag("p", "Files that are not in use are not counted anywhere.", class_="source")
+    return tag("section", tag("h2", "Files with problems", id="problems"), about, scrolled(table, "problems"))
