@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks import __version__
 from culture_tasks.agreement.paper import SOURCE, figures_json, published
-from culture_tasks.agreement.tables import as_markdown, as_text, estimate_text, markdown_cell, plain, write_csv
+from culture_tasks.agreement.tables import estimate_text
 from culture_tasks.metrics.agreement import STATISTICS, Statistic
+from culture_tasks.tables import as_markdown, as_text, markdown_cell, plain, write_csv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

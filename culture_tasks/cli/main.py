@@ -13,7 +13,18 @@ from collections.abc import Sequence
 from culture_tasks import __version__
 from culture_tasks.errors import CultureTasksError
 
-_COMMANDS = ("tasks", "data", "include_path", "lm_eval", "rejudge", "agreement", "cache", "insertion")
+_COMMANDS = (
+    "tasks",
+    "data",
+    "include_path",
+    "lm_eval",
+    "rejudge",
+    "report",
+    "compare",
+    "agreement",
+    "cache",
+    "insertion",
+)
 """Modules of this package; each has ``register(subparsers)`` and sets ``handler`` on its parser."""
 
 

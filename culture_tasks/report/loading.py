@@ -85,16 +85,18 @@ def _short(model: str) -> str:
     return Path(model).name or model if is_path else model
 
 
-def load(named: Sequence[str], names: Names) -> Loading:
+def load(named: Sequence[str], names: Names, reader: SampleReader | None = None, prefix: str = "r") -> Loading:
     """Reads every run that paths, folders and patterns name.
 
     Args:
         named: Files, folders and patterns.
         names: Names for models.
+        reader: Numbers items and clusters; give the same one to what will be compared. None means a new one.
+        prefix: What the runs' keys begin with.
     """
     found = find(named)
     loading = Loading([], list(found.problems))
-    reader = SampleReader()
+    reader = reader or SampleReader()
     for path in found.results:
         results = read_results(path)
         if isinstance(results, Problem):
@@ -102,17 +104,17 @@ def load(named: Sequence[str], names: Names) -> Loading:
             continue
         for result in results:
             if path not in found.only or result.task in found.only[path]:
-                _add(loading, result, names, reader)
+                _add(loading, result, names, reader, prefix)
     return loading
 
 
-def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReader) -> None:
+def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReader, prefix: str) -> None:
     entry = entries().get(result.task)
     if entry is not None and entry.kind != "task":
         return  # a group of ours is worked out again from its members
     layout = LAYOUTS[entry.benchmark] if entry is not None else _sniffed(result.samples_file)
     loaded = None if layout is None else _samples(result, layout, reader, loading.problems)
-    key = f"r{len(loading.runs) + 1}"
+    key = f"{prefix}{len(loading.runs) + 1}"
     run = _run(key, result, names.of(result), layout, loaded)
     columns = None if loaded is None else loaded.columns
     lexical = loaded.lexical if loaded else layout is not None and any(LEXICAL in name for name in result.metrics)

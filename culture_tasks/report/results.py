@@ -200,9 +200,10 @@ def _add(found: dict[str, Any], given: Mapping[str, Any], names: tuple[str, ...]
 
 def _number(value: Any) -> Any:
     try:
-        return None if value is None else float(value)
+        number = None if value is None else float(value)
     except (TypeError, ValueError):
         return str(value)
+    return int(number) if number is not None and number.is_integer() else number
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, dict[str, float]]:

@@ -1,0 +1,138 @@
+"""``culture-tasks report``: one table over everything."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from culture_tasks.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from culture_tasks.report.building import Options
+    from culture_tasks.report.model import Problem, Report
+
+_DESCRIPTION = """\
+Reads result and sample files of lm-eval and lmms-eval, as files, folders (at any depth) or patterns, and writes tables
+over all models and benchmarks: with intervals, tests on common items, the spread over cultures, and the layouts of the
+papers. Runs that can't be compared (another judge, prompt, version, data, decoding or limit, or low coverage) are
+marked, and neither ranked nor tested against each other. Of each model, task and settings the newest run counts.
+"""
+
+_EPILOG = """\
+examples:
+  culture-tasks report results/ -o report
+  culture-tasks report 'runs/**/*results*.json' -o report --formats html,latex --published \\
+      --name '*Qwen3-VL-8B*=Qwen3-VL 8B' --name '*/sft/checkpoint-300=ours'
+"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command ``report``."""
+    parser = subparsers.add_parser(
+        "report",
+        help="write tables over all models and benchmarks",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("results", nargs="+", help="result or sample files, folders or patterns")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write to")
+    parser.add_argument(
+        "--formats",
+        default="markdown,csv,json,html",
+        metavar="LIST",
+        help="markdown, latex, csv, json, html, png, svg, or all (default: %(default)s)",
+    )
+    parser.add_argument("--published", action="store_true", help="put the papers' own results beside yours, marked")
+    parser.add_argument(
+        "--images", type=Path, metavar="DIR", help="images of the samples, for small copies in the HTML"
+    )
+    add_choices(parser)
+    parser.set_defaults(handler=run)
+
+
+def add_choices(parser: argparse.ArgumentParser, *, all_runs: bool = True) -> None:
+    """Adds the options that ``report`` and ``compare`` share."""
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="PATTERN=NAME",
+        help="name for the models, or result files, that a pattern fits; may be given again",
+    )
+    parser.add_argument(
+        "--compare-anyway", action="store_true", help="rank and test also what can't be compared; the marks stay"
+    )
+    parser.add_argument(
+        "--min-coverage",
+        type=_share,
+        metavar="SHARE",
+        help="share of scored verdicts under which a number is marked (default: CULTURE_JUDGE_MIN_COVERAGE)",
+    )
+    if all_runs:
+        parser.add_argument("--all-runs", action="store_true", help="show older runs too, each in a row of its own")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command.
+
+    Raises:
+        CultureTasksError: If there is nothing to report, or an option can't be used.
+    """
+    from culture_tasks.report.building import build
+    from culture_tasks.report.writing import parse_formats, write_report
+
+    formats = parse_formats(options.formats)
+    if options.output.exists() and not options.output.is_dir():
+        raise SettingsError(f"report: {options.output} is a file. Choose a folder with -o.")
+    report = build(options.results, choices(options))
+    paths = write_report(report, options.output, formats, options.images)
+    _say(report, paths, options.output)
+    return 0
+
+
+def choices(options: argparse.Namespace) -> Options:
+    """Returns what the user asked for."""
+    from culture_tasks.report.building import Options
+    from culture_tasks.settings import Settings
+
+    coverage = options.min_coverage
+    return Options(
+        names=tuple(options.name),
+        all_runs=getattr(options, "all_runs", False),
+        compare_anyway=options.compare_anyway,
+        published=getattr(options, "published", False),
+        min_coverage=Settings.from_environment().judge_min_coverage if coverage is None else coverage,
+    )
+
+
+def _say(report: Report, paths: list[Path], folder: Path) -> None:
+    print(f"{len(report.runs)} runs of {len(report.entrants)} entrants, {len(report.tables)} tables")
+    for path in paths:
+        if path.parent == folder:
+            print(path)
+    if len(paths) > sum(path.parent == folder for path in paths):
+        print(f"and {sum(path.parent != folder for path in paths)} files below {folder}")
+    say_problems(report.problems)
+
+
+def say_problems(problems: Sequence[Problem]) -> None:
+    """Prints what was not used, most of it counted."""
+    kinds = Counter(problem.kind for problem in problems)
+    for problem in problems[:10]:
+        print(f"not used: {problem.path}: {problem.kind}, {problem.detail}", file=sys.stderr)
+    if len(problems) > 10:
+        counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        print(f"not used: {len(problems)} in all ({counted}); the report lists them", file=sys.stderr)
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0.0 <= number <= 1.0:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a number from 0 to 1")
+    return number

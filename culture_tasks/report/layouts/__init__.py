@@ -1,0 +1,1 @@
+"""Finished tables: over all benchmarks, and in the layouts of the papers."""

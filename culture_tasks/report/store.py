@@ -1,0 +1,104 @@
+"""The samples behind the numbers, read from their files when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from culture_tasks.report.benchmarks import LAYOUTS, Layout, Record
+from culture_tasks.report.loading import LoadedRun
+from culture_tasks.report.model import Sample
+from culture_tasks.report.samples import Columns, parse, record_of
+
+
+class FileSamples:
+    """The samples of a report's runs: their places are in memory, their texts in the files."""
+
+    def __init__(self, runs: Iterable[LoadedRun]) -> None:
+        self._runs: dict[str, tuple[Path, Layout, Columns]] = {
+            each.run.key: (each.result.samples_file, LAYOUTS[each.run.benchmark], each.columns)
+            for each in runs
+            if each.columns is not None and each.run.benchmark is not None
+        }
+
+    def count(self, run: str, where: Sequence[tuple[str, str]] = ()) -> int:
+        """Returns how many samples of a run belong to these groups, without opening a file."""
+        return len(self._rows(run, where))
+
+    def read(self, run: str, where: Sequence[tuple[str, str]] = (), limit: int | None = None) -> Iterator[Sample]:
+        """Yields samples of a run that belong to these groups, in the order of the file, at most ``limit``.
+
+        A line that has changed since the report was made is left out.
+
+        Raises:
+            OSError: If the file has gone.
+        """
+        rows = self._rows(run, where)[:limit]
+        if not len(rows):
+            return
+        path, layout, columns = self._runs[run]
+        with path.open("rb") as file:
+            for row in rows:
+                file.seek(int(columns.offsets[row]))
+                try:
+                    found = record_of(parse(file.readline()), layout.keys)
+                except (ValueError, AttributeError):
+                    continue
+                if found is not None:
+                    groups = {name: coded.names[coded.codes[row]] for name, coded in columns.groups.items()}
+                    yield _sample(run, found[1], groups, float(columns.scores[row]))
+
+    def _rows(self, run: str, where: Sequence[tuple[str, str]]) -> Sequence[int]:
+        if run not in self._runs:
+            return ()
+        rows: list[int] = np.flatnonzero(self._runs[run][2].where(where)).tolist()
+        return rows
+
+
+def _sample(run: str, record: Record, groups: Mapping[str, str], score: float) -> Sample:
+    own = _of_cedar(record) if "runs" not in record else _judged(record)
+    return Sample(
+        run=run,
+        item=str(record["id"]),
+        score=None if np.isnan(score) else score,
+        groups={name: value for name, value in groups.items() if value},
+        image=_image(record),
+        **own,
+    )
+
+
+def _judged(record: Record) -> dict[str, Any]:
+    first = (record.get("runs") or [{}])[0]
+    return {
+        "question": str(record.get("question", "")),
+        "references": tuple(str(text) for text in record.get("references") or ()),
+        "response": str(first.get("prediction", "")),
+        "outcome": str(first.get("outcome", "")),
+        "rationale": _text(first.get("rationale") or first.get("error") or first.get("completion")),
+    }
+
+
+def _of_cedar(record: Record) -> dict[str, Any]:
+    prediction = record.get("prediction")
+    parts = (str(record.get(name) or "") for name in ("narrative", "question"))
+    return {
+        "question": "\n".join(part for part in parts if part),
+        "references": (str(record.get("gold")),),
+        "response": str(record.get("response", "")),
+        "outcome": "unparsable" if prediction is None else "scored",
+        "rationale": _text(prediction),
+    }
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _image(record: Record) -> str | None:
+    for name in ("image", "image_id"):
+        if record.get(name):
+            return str(record[name])
+    return str(record["id"]) if record.get("modality") == "multimodal" else None

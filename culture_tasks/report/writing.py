@@ -1,0 +1,84 @@
+"""Writing a report in the formats that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.report.model import Report
+from culture_tasks.report.writers.csv import write_csv
+from culture_tasks.report.writers.json import write_json
+from culture_tasks.report.writers.latex import write_latex
+from culture_tasks.report.writers.markdown import write_markdown
+
+Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+def write_report(report: Report, folder: Path, formats: Sequence[Format], images: Path | None = None) -> list[Path]:
+    """Writes a report and returns the paths.
+
+    Args:
+        report: The report.
+        folder: Where the files go; made if need be.
+        formats: What to write.
+        images: Folder with the images that samples name, for small copies in the HTML file; None leaves them out.
+
+    Raises:
+        SettingsError: If the folder can't be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [path for name in formats if name in _TEXT for path in _TEXT[name](report, folder)]
+        return paths + _html(report, folder, formats, images) + _figures(report, folder, formats)
+    except OSError as error:
+        raise SettingsError(
+            f"report: can't write to {folder} ({error.strerror}: {error.filename}). Choose another folder with -o."
+        ) from None
+
+
+def parse_formats(text: str) -> tuple[Format, ...]:
+    """Reads a list of formats with commas; ``all`` is all of them.
+
+    Raises:
+        SettingsError: If one of them is unknown.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if names == ["all"]:
+        return FORMATS
+    for name in names:
+        if name not in FORMATS:
+            raise SettingsError(
+                f"report: unknown format {name!r}.{nearest(name, FORMATS)} Known are {', '.join(FORMATS)}, or all."
+            )
+    return tuple(each for each in FORMATS if each in names)
+
+
+def _html(report: Report, folder: Path, formats: Sequence[Format], images: Path | None) -> list[Path]:
+    if "html" not in formats:
+        return []
+    from culture_tasks.report.html.page import write_html
+
+    path = folder / "report.html"
+    write_html(report, path, images=images, published=report.options.get("published") == "true")
+    return [path]
+
+
+def _figures(report: Report, folder: Path, formats: Sequence[Format]) -> list[Path]:
+    wanted: list[Literal["png", "svg"]] = [name for name in ("png", "svg") if name in formats]  # type: ignore[misc]
+    if not wanted:
+        return []
+    from culture_tasks.report.figures.writing import write_figures
+
+    published = report.options.get("published") == "true"
+    return write_figures(report, folder / "figures", wanted, published=published)
+
+
+_TEXT: Mapping[Format, Callable[[Report, Path], list[Path]]] = {
+    "markdown": write_markdown,
+    "latex": write_latex,
+    "csv": write_csv,
+    "json": write_json,
+}

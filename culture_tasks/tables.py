@@ -1,0 +1,71 @@
+"""Tables as aligned text, Markdown and CSV, with cells that can't act on who opens them."""
+
+from __future__ import annotations
+
+import csv
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from culture_tasks.text import storable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~&$])")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def plain(text: str) -> str:
+    """Returns the text on one line, without control characters and marks that turn the direction of writing."""
+    kept = (" " if mark in "\t\n\r" else mark for mark in storable(text) if mark in "\t\n\r" or not _acts(mark))
+    return " ".join("".join(kept).split())
+
+
+def _acts(mark: str) -> bool:
+    return unicodedata.category(mark) in ("Cc", "Cf", "Zl", "Zp")
+
+
+def markdown_cell(text: str) -> str:
+    """Returns the text so that Markdown shows it as it is: no link, markup or HTML, and no end of the cell."""
+    return _MARKDOWN.sub(r"\\\1", plain(text))
+
+
+def csv_cell(value: str | float | None) -> str | float | None:
+    """Returns the value so that a spreadsheet doesn't run it: a text that begins like a formula gets an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    clean = storable(value)
+    return f"'{clean}" if clean.lstrip(" \n").startswith(_FORMULA) or clean.startswith(_FORMULA) else clean
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> None:
+    """Writes a CSV file in UTF-8 with a byte order mark, so that spreadsheets read its letters rightly."""
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([csv_cell(name) for name in header])
+        writer.writerows([csv_cell(value) for value in row] for row in rows)
+
+
+def as_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns an aligned table; East Asian letters count as two columns."""
+    lines = [[plain(cell) for cell in row] for row in [header, *rows]]
+    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["-" * width for width in widths])
+    padded = (
+        "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)) for row in lines
+    )
+    return "\n".join(line.rstrip() for line in padded)
+
+
+def as_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a Markdown table."""
+    lines = [[markdown_cell(cell) for cell in row] for row in [header, *rows]]
+    lines.insert(1, ["---"] * len(header))
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
+
+
+def _width(text: str) -> int:
+    return sum(
+        0 if unicodedata.combining(mark) else 2 if unicodedata.east_asian_width(mark) in "WF" else 1 for mark in text
+    )
