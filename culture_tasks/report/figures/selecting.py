@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS
 from culture_tasks.report.figures.charts import Chart, panels
-from culture_tasks.report.figures.names import cleaned
+from culture_tasks.report.figures.labels import QUADRANTS, Labels
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
 
 if TYPE_CHECKING:
@@ -18,90 +18,11 @@ if TYPE_CHECKING:
     from culture_tasks.report.figures.charts import Kind
     from culture_tasks.report.model import Report
 
-    Name = Callable[["Labels", GroupValue], str]
+    Name = Callable[[Labels, GroupValue], str]
 
-_CODES = frozenset({"language", "partition", "pair"})
-_ABBREVIATIONS = frozenset({"usa", "us", "uk"})
-_QUADRANTS: dict[str, str] = {name: f"Q{number}" for number, name in enumerate(QUADRANT_NAMES, start=1)}
-_ORDER = (*EMOTIONS, *_QUADRANTS.values(), *(language.upper() for language in LANGUAGES))
+_ORDER = (*EMOTIONS, *QUADRANTS.values(), *(language.upper() for language in LANGUAGES))
 _PARTITIONS = tuple(partition.upper() for partition in PARTITIONS)
 _PAIR = re.compile(r"_prompt_(?P<prompt>[a-z]{2})_data_(?P<data>[a-z]{2})$")
-_STEP = re.compile(r"_(?P<partition>[a-z]{2})_after_(?P<after>\d+)$")
-_MARK = " †"
-
-
-class Labels:
-    """Names of what a figure's numbers belong to."""
-
-    def __init__(self, report: Report, values: Sequence[GroupValue]) -> None:
-        """Looks for rows that can't be compared.
-
-        Args:
-            report: The report.
-            values: The figure's numbers.
-        """
-        self._report = report
-        self._marked = {value.entrant for value in values if not value.cell.comparable}
-
-    def entrant(self, value: GroupValue) -> str:
-        """Returns the name of the number's row, marked where some of the row's numbers can't be compared."""
-        return cleaned(self._report.entrants[value.entrant].label) + (_MARK if value.entrant in self._marked else "")
-
-    def unit(self, value: GroupValue) -> str:
-        """Returns the title of the number's unit."""
-        return cleaned(self._report.units[value.unit].title)
-
-    def unit_and_held(self, value: GroupValue) -> str:
-        """Returns the unit's title, with what else is held fixed."""
-        return " · ".join((self.unit(value), *_held(value).values()))
-
-    def dimension(self, value: GroupValue) -> str:
-        """Returns what the groups are."""
-        return f"By {value.dimension}"
-
-    def modality(self, value: GroupValue) -> str:
-        """Returns the subset of CEDAR that the number belongs to."""
-        return "Multimodal" if "multimodal" in value.unit else "Text-only"
-
-    def modality_and_group(self, value: GroupValue) -> str:
-        """Returns the subset of CEDAR, with the group."""
-        return f"{self.modality(value)} · {self.group(value)}"
-
-    def entrant_and_modality(self, value: GroupValue) -> str:
-        """Returns the row's name, with the subset of CEDAR."""
-        return f"{self.entrant(value)} · {self.modality(value).lower()}"
-
-    def entrant_and_chain(self, value: GroupValue) -> str:
-        """Returns the row's name, with the chain of insertions that the unit's key names."""
-        chain = _STEP.sub("", value.unit).removeprefix("crosscult_retention").strip("_")
-        return " · ".join(filter(None, (self.entrant(value), chain.replace("_", "→").upper())))
-
-    def partition(self, value: GroupValue) -> str:
-        """Returns the partition that was inserted: what is held fixed, or what the unit's key names."""
-        step = _STEP.search(value.unit)
-        return _held(value).get("partition") or (step["partition"].upper() if step else self.unit(value))
-
-    def language(self, value: GroupValue) -> str:
-        """Returns the language that is held fixed, or the unit's title."""
-        return _held(value).get("language") or self.unit(value)
-
-    def group(self, value: GroupValue) -> str:
-        """Returns the group's name."""
-        return group_name(value.dimension, value.group)
-
-    def prompt(self, value: GroupValue) -> str:
-        """Returns the prompt language of a pair."""
-        return self.group(value).partition("/")[0]
-
-    def data(self, value: GroupValue) -> str:
-        """Returns the data language of a pair."""
-        return self.group(value).partition("/")[2]
-
-    def metric(self, values: Sequence[GroupValue]) -> str:
-        """Returns what the numbers are, with their unit."""
-        first = values[0]
-        name = self._report.units[first.unit].metric if first.statistic == "score" else first.statistic.upper()
-        return f"{cleaned(name)} ({cleaned(first.cell.scale.unit)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,16 +154,6 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
     return tuple(_chart(report, plan, picked) for plan in _PLANS if (picked := _picked(report, plan, drawn)))
 
 
-def group_name(dimension: str, group: str) -> str:
-    """Returns a group as it is written in a figure: codes in capitals, words with a capital, quadrants as Q1 to Q4."""
-    words = cleaned(group.replace("_", " "))
-    if dimension in _CODES or words in _ABBREVIATIONS:
-        return words.upper()
-    if dimension == "quadrant":
-        return _QUADRANTS.get(words, words)
-    return words if dimension == "emotion" or not words.islower() else words.title()
-
-
 def _pairs(report: Report) -> Iterator[GroupValue]:
     """Yields accuracy by prompt and data language, which are tasks of their own."""
     for unit in report.units.values():
@@ -292,8 +203,3 @@ def _notes(report: Report, kind: Kind, values: Sequence[GroupValue]) -> tuple[st
     intervals = ("Error bars: 95 % intervals",) if known else ()
     hidden = ("Rows from papers are not drawn",) if any(row.published for row in report.entrants.values()) else ()
     return (*intervals, *marked, *lexical, *hidden)
-
-
-def _held(value: GroupValue) -> dict[str, str]:
-    """Returns what is held fixed beside the group, by field, as it is written in a figure."""
-    return {field: group_name(field, text) for field, text in value.cell.where if field != value.dimension}

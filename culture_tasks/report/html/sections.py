@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import TYPE_CHECKING
 
 from culture_tasks.report.html.markup import Markup, joined, name_of, paragraph, tag
@@ -14,17 +15,19 @@ if TYPE_CHECKING:
     from culture_tasks.report.figures.charts import Chart, Panel
     from culture_tasks.report.model import Cell, Report
 
+_VIEW_BOX = re.compile(rb'viewBox="0 0 (\d+)[.\d]* (\d+)[.\d]*"')
+
 
 def facts(report: Report) -> Markup:
     """Returns what the report is made of, in one list."""
     items = sum(run.items for run in report.runs.values())
-    papers = sum(entrant.published for entrant in report.entrants.values())
+    options = [f"{key.replace('_', ' ')}: {value}" for key, value in report.options.items() if value]
     lines = {
         "Made": f"{report.created}, culture-tasks {report.version}",
-        "Rows": f"{len(report.entrants) - papers} of yours, {papers} from papers",
+        "Models": str(len({entrant.model for entrant in report.entrants.values() if not entrant.published})),
         "Runs": f"{len(report.runs)}, with {items:,} samples",
         "Files left out": str(len(report.problems)),
-        "Options": ", ".join(f"{key} {value}" for key, value in report.options.items()) or "none",
+        "Options": "; ".join(options) or "none",
     }
     pairs = [joined([tag("dt", key), tag("dd", name_of(text))]) for key, text in lines.items()]
     return joined([tag("dl", *pairs, class_="facts"), *(paragraph(note, class_="note") for note in report.notes)])
@@ -48,12 +51,18 @@ def figure_section(chart: Chart, svg: bytes) -> Markup:
     """Returns a figure, with its numbers as tables for those who don't see it."""
     title = f"figure-{chart.key}"
     address = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}"
-    image = tag("img", src=address, alt=chart.description, loading="lazy", decoding="async")
+    image = tag("img", src=address, alt=chart.description, decoding="async", **_size(svg))
     caption = tag("figcaption", "After ", chart.source, ". ", "; ".join(chart.notes))
     tables = [_panel_table(chart, panel, f"{title}-{place}") for place, panel in enumerate(chart.panels)]
     numbers = tag("details", tag("summary", "Numbers of this figure"), *tables)
     figure = tag("figure", tag("div", image, class_="paper"), caption, numbers)
     return tag("section", tag("h2", name_of(chart.title), id=title), figure, class_="figure")
+
+
+def _size(svg: bytes) -> dict[str, str]:
+    """Returns width and height of a figure, so that the page doesn't jump when it appears."""
+    found = _VIEW_BOX.search(svg)
+    return {"width": found[1].decode(), "height": found[2].decode()} if found else {}
 
 
 def _panel_table(chart: Chart, panel: Panel, key: str) -> Markup:

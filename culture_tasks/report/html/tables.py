@@ -88,7 +88,7 @@ def _row(row: Row, table: Table, payload: Payload) -> Markup:
     mark = tag("span", "published", class_="flag") if row.published else None
     labels = [tag("th", name_of(first), mark, scope="row"), *(tag("td", name_of(text)) for text in others)]
     cells = [_cell(cell, payload) for cell in row.cells]
-    search = " ".join(row.labels)
+    search = ", ".join(label for label in row.labels if label)
     missing = [tag("td") for _ in table.columns[len(cells) :]]
     return tag("tr", *labels, *cells, *missing, data_search=search, data_published=row.published)
 
