@@ -106,7 +106,7 @@ class MultimodalModel:
             model = AutoModelForImageTextToText.from_pretrained(
                 pretrained, dtype=options.dtype, device_map=place, **shared, **kernels
             )
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, ImportError) as error:
             raise SettingsError(
                 f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text "
                 f"({str(error).strip().splitlines()[0]:.300}). Name a checkpoint of AutoModelForImageTextToText."

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion import state
@@ -136,7 +136,13 @@ class InsertionMethod(ABC):
                 f"Use method={description.method}, or name another folder."
             )
         state.check_model(folder, description, self.model.identity)
-        self.config = self.config_class.model_validate(description.config)
+        try:
+            self.config = self.config_class.model_validate(description.config)
+        except ValidationError as error:
+            raise state.StateError(
+                f"{folder}: its options are not those of this version's {self.name} ({str(error).splitlines()[1]}). "
+                "Fit the method again."
+            ) from None
         self._restore(tensors, description.facts)
         self._data, self._report = description.data, dict(description.report)
         return description

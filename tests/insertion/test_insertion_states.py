@@ -187,6 +187,14 @@ class TestSavingAndLoading:
         with pytest.raises(state.StateError, match=message):
             method_class(fitted.name)(model).load(tmp_path)
 
+    def test_options_of_another_version_are_refused(self, fitted, model, tmp_path):
+        fitted.save(tmp_path)
+        path = tmp_path / "state.json"
+        description = json.loads(path.read_text())
+        path.write_text(json.dumps({**description, "config": {**description["config"], "depth": 3}}))
+        with pytest.raises(state.StateError, match="options are not those of this version's"):
+            method_class(fitted.name)(model).load(tmp_path)
+
     def test_an_empty_folder_is_refused(self, model, tmp_path):
         with pytest.raises(state.StateError, match=r"holds no state\.json"):
             method_class("mcki")(model).load(tmp_path)
