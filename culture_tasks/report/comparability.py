@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
@@ -95,7 +96,7 @@ def variation(run: Run, first: Run) -> str:
     if "other_data" in found:
         parts.append(f"data: {', '.join(ours.data) or 'unknown'}")
     if "other_decoding" in found:
-        parts.append(f"decoding: {ours.decoding or 'unknown'}")
+        parts.append(f"decoding: {_decoding(ours.decoding)}")
     if "other_prompt" in found:
         parts.append(f"prompt: {ours.prompt or 'plain'}")
     if "other_judge_prompt" in found:
@@ -105,6 +106,14 @@ def variation(run: Run, first: Run) -> str:
     if run.model_args != first.model_args:
         parts.append(f"arguments: {run.model_args or 'none'}")
     return ", ".join(parts)
+
+
+def _decoding(settings: str) -> str:
+    """Returns decoding settings without the quotes and braces of JSON."""
+    known: dict[str, object] = json.loads(settings) if settings else {}
+    shown = [name if value is True else f"{name} {value}" for name, value in known.items() if name != "repeats"]
+    repeats = [f"{known['repeats']} runs"] if known.get("repeats", 1) != 1 else []
+    return " ".join(shown + repeats) or "unknown"
 
 
 def explain(flags: Sequence[Flag]) -> str:

@@ -38,8 +38,14 @@ class Replies:
 
     def limited(self, mask: Mask) -> Replies:
         """Returns some of the replies."""
-        columns = (self.gold, self.predicted, self.language, self.scores, self.clusters)
-        return Replies(self.run, *(column[mask] for column in columns))
+        return Replies(
+            self.run,
+            self.gold[mask],
+            self.predicted[mask],
+            self.language[mask],
+            self.scores[mask],
+            self.clusters[mask],
+        )
 
 
 def replies_of(measured: Measured, entrant: str) -> Replies | None:

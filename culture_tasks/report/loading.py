@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -149,8 +149,8 @@ def _samples(result: TaskResult, layout: Layout, reader: SampleReader, problems:
         return None
     problems.extend(loaded.problems)
     if not loaded.columns.items.size:
-        kind = "damaged" if loaded.problems else "empty"
-        problems.append(Problem(str(path), kind, "no sample in it can be used"))
+        why: Literal["damaged", "empty"] = "damaged" if loaded.problems else "empty"
+        problems.append(Problem(str(path), why, "no sample in it can be used"))
         return None
     return loaded
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval
 from culture_tasks.report.loading import LoadedRun
@@ -30,7 +31,7 @@ class Observations:
     """
 
     runs: tuple[str, ...]
-    items: np.ndarray[tuple[int], np.dtype[np.int64]]
+    items: NDArray[np.int64]
     scores: Floats
     clusters: Codes
     strata: Codes | None
@@ -77,7 +78,10 @@ def observe(
 
 
 def _joined(
-    used: list[str], columns: list[tuple[Codes, Floats, Codes, Codes, Codes]], counts: Codes, equal_parts: bool
+    used: list[str],
+    columns: list[tuple[Codes, Floats, Codes, Codes, Codes]],
+    counts: NDArray[np.int64],
+    equal_parts: bool,
 ) -> Observations:
     if not columns:
         nothing = np.zeros(0, dtype=np.int32)
@@ -93,7 +97,7 @@ def _joined(
     )
 
 
-def in_order(observed: Observations, items: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Observations:
+def in_order(observed: Observations, items: NDArray[np.int64]) -> Observations:
     """Returns the observations of these items, all of which must be there, in their order."""
     order = np.argsort(observed.items, kind="stable")
     at = order[np.searchsorted(observed.items[order], items)]
@@ -103,7 +107,7 @@ def in_order(observed: Observations, items: np.ndarray[tuple[int], np.dtype[np.i
     )
 
 
-def common_items(one: Observations, two: Observations) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def common_items(one: Observations, two: Observations) -> NDArray[np.int64]:
     """Returns the items that both have a score for."""
     return np.intersect1d(one.items[~np.isnan(one.scores)], two.items[~np.isnan(two.scores)], assume_unique=True)
 
@@ -158,8 +162,9 @@ def _right_or_wrong(observed: Observations, scale: Scale) -> float | None:
     """Returns the score of a right answer where all scores are right or wrong, or None."""
     if observed.strata is not None or scale.low != 0.0 or scale.unit not in ("share", "percent"):
         return None
+    width = 0.0 if scale.high is None else scale.high
     known = observed.scores[~np.isnan(observed.scores)]
-    return scale.high if np.isin(known, (0.0, scale.high)).all() else None
+    return width if width and np.isin(known, (0.0, width)).all() else None
 
 
 def cell_of(

@@ -19,6 +19,9 @@ from culture_tasks.report.units import Measured
 ALPHA = 0.05
 """Level of the tests, after Holm's adjustment over all pairs of a unit."""
 
+MANY = 200
+"""Clusters, or items that stand alone, from which on Student's t does for a mean: below, its signs are flipped."""
+
 _OF_ITS_OWN: frozenset[Flag] = frozenset(("low_coverage", "mixed_settings", "incomplete", "unjudged"))
 
 
@@ -83,15 +86,17 @@ def compare(
 
 
 def _test(one: Observations, two: Observations, scale: Scale) -> Difference:
-    """McNemar for right and wrong, sign flips for means, Student's t where parts weigh the same; clusters count."""
+    """McNemar for right and wrong; for means sign flips, or Student's t where clusters are many or parts weigh alike."""
     clustered = np.unique(one.clusters).size < one.clusters.size
     clusters = one.clusters if clustered else None
     if one.strata is not None:
-        values = (contributions(each.scores, one.strata) for each in (one, two))
-        return paired_difference(*values, clusters)
+        values = [contributions(each.scores, one.strata) for each in (one, two)]
+        return paired_difference(values[0], values[1], clusters)
     width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") else None
     if width and not clustered and all(np.isin(each.scores, (0.0, width)).all() for each in (one, two)):
         return _times(mcnemar(one.scores / width, two.scores / width), width)
+    if np.unique(one.clusters).size >= MANY:
+        return paired_difference(one.scores, two.scores, clusters)
     return paired_permutation(one.scores, two.scores, clusters)
 
 

@@ -98,7 +98,7 @@ def read_results(path: Path) -> list[TaskResult] | Problem:
 def _tasks(path: Path, harness: Harness, stamp: str, data: dict[str, Any]) -> Iterator[TaskResult]:
     config = data.get("config") or {}
     args = _model_args(config.get("model_args"))
-    shared = {
+    shared: dict[str, Any] = {
         "harness": harness,
         "path": path,
         "model": str(data.get("model_name") or args.get("pretrained") or config.get("model") or "unknown model"),
@@ -206,7 +206,7 @@ def _number(value: Any) -> Any:
     return int(number) if number is not None and number.is_integer() else number
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     metrics: dict[str, float] = {}
     errors: dict[str, float] = {}
     for key, value in values.items():

@@ -174,7 +174,7 @@ class _Pass:
         self._layout = layout
         self._items, self._clusters = items, clusters
         self._seen: set[int] = set()
-        self._numbers = {name: array(code) for name, code in _TYPES.items()}
+        self._numbers: dict[str, array[Any]] = {name: array(code) for name, code in _TYPES.items()}
         self._groups = {name: (Vocabulary(), array("i")) for name in layout.groups}
         self._judges: dict[str, Mapping[str, Any]] = {}
         self._prompts: dict[str, None] = {}

@@ -67,7 +67,7 @@ def _html(report: Report, folder: Path, formats: Sequence[Format], images: Path 
 
 
 def _figures(report: Report, folder: Path, formats: Sequence[Format]) -> list[Path]:
-    wanted: list[Literal["png", "svg"]] = [name for name in ("png", "svg") if name in formats]  # type: ignore[misc]
+    wanted: list[Literal["png", "svg"]] = [name for name in ("png", "svg") if name in formats]
     if not wanted:
         return []
     from culture_tasks.report.figures.writing import write_figures

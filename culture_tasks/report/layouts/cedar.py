@@ -9,9 +9,13 @@ from culture_tasks.report import emotions
 from culture_tasks.report.benchmarks import PERCENT, RATIO, VARIANCE
 from culture_tasks.report.layouts.grid import SHORT, CellOf, Context, Place, cell_in, grid
 from culture_tasks.report.model import Cell, Column, GroupValue, Scale, Table
+from culture_tasks.report.numbers import Where
 from culture_tasks.report.units import Measured
 
 _GEPP = {"multimodal": 7, "text": 8}
+_Key = tuple[str, str, str, Where, str]
+"""Unit, entrant, statistic, what is held fixed, and emotion."""
+
 _NEUTRAL = "1 is neutral; above, the emotion is named more often than the gold labels have it."
 
 
@@ -69,7 +73,7 @@ def _accuracy_places(measured: Measured, modality: str) -> Iterator[Place]:
     yield place("variance", "Var.", lambda entrant: emotions.variance(measured, entrant), VARIANCE)
 
 
-def _gepp(context: Context, measured: Measured, modality: str, cells: Mapping[tuple[object, ...], Cell]) -> Table:
+def _gepp(context: Context, measured: Measured, modality: str, cells: Mapping[_Key, Cell]) -> Table:
     key, number = measured.unit.key, _GEPP[modality]
     paper = f"cedar_table_{number}"
     places = [
@@ -86,7 +90,7 @@ def _gepp(context: Context, measured: Measured, modality: str, cells: Mapping[tu
     return grid(context, table, places, measured.runs, lambda entrant: (context.entrants[entrant].label,))
 
 
-def _lsepp(context: Context, measured: Measured, cells: Mapping[tuple[object, ...], Cell]) -> Table:
+def _lsepp(context: Context, measured: Measured, cells: Mapping[_Key, Cell]) -> Table:
     key = measured.unit.key
     rows = {f"{entrant} {language}": (entrant, language) for entrant in measured.runs for language in LANGUAGES}
 
@@ -107,7 +111,7 @@ def _lsepp(context: Context, measured: Measured, cells: Mapping[tuple[object, ..
 def _matrices(context: Context, units: Mapping[str, Measured], modality: str) -> Iterator[Table]:
     """Yields a prompt by data matrix for each entrant that has any pair."""
     for entrant in context.entrants:
-        rows = {
+        rows: dict[str, dict[str, Cell]] = {
             prompt: {data: each for data in LANGUAGES if (each := _pair(units, modality, prompt, data, entrant))}
             for prompt in LANGUAGES
         }

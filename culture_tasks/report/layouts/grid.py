@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from culture_tasks import published
 from culture_tasks.report.benchmarks import LAYOUTS
@@ -100,15 +101,19 @@ def _column(place: Place, keys: Iterable[str], context: Context | None) -> dict[
 def _published_rows(paper: str, places: Sequence[Place], headers: int) -> Iterator[Row]:
     table = published.load(paper)
     for row in table.rows:
-        found = {frozenset(column.keys.items()): at for at, column in enumerate(table.columns)}
+        found = {_as_set(column.keys): at for at, column in enumerate(table.columns)}
         cells = tuple(
-            _published_cell(table, row, found[frozenset(place.printed.items())], place.column.scale)
-            if paper in place.papers and frozenset(place.printed.items()) in found
+            _published_cell(table, row, found[_as_set(place.printed)], place.column.scale)
+            if paper in place.papers and _as_set(place.printed) in found
             else None
             for place in places
         )
         if any(cell is not None for cell in cells):
             yield Row(_published_labels(table, row, headers), cells, None, published=True)
+
+
+def _as_set(keys: Mapping[Any, str]) -> frozenset[tuple[str, str]]:
+    return frozenset((str(name), value) for name, value in keys.items())
 
 
 def _published_labels(table: published.PublishedTable, row: published.Row, headers: int) -> tuple[str, ...]:
