@@ -8,12 +8,14 @@ much alike: numbers are NaN, and :attr:`Difference.reason` says why.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
 
-from culture_tasks.metrics.intervals import check_confidence, mean_interval
+from culture_tasks.metrics.differences import Difference, Method, differences_of
+from culture_tasks.metrics.intervals import mean_interval
+from culture_tasks.metrics.mcnemar import EXACT_BELOW, mcnemar
 from culture_tasks.metrics.means import mean_and_error
 from culture_tasks.metrics.rankings import MeanRank, Spread, mean_rank, spread
 from culture_tasks.metrics.resampling import (
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from culture_tasks.metrics.resampling import Floats
 
 __all__ = [
+    "EXACT_BELOW",
     "Difference",
     "MeanRank",
     "Method",
@@ -47,41 +50,6 @@ __all__ = [
     "spread",
     "verdict",
 ]
-
-Method = Literal[
-    "paired t", "clustered paired t", "sign flips", "all sign flips", "bootstrap", "McNemar exact", "McNemar mid-p"
-]
-"""How a difference was tested."""
-
-EXACT_BELOW = 25
-"""McNemar's test is exact with fewer discordant pairs than this, and mid-p from there on."""
-
-
-class Difference(NamedTuple):
-    """A paired difference of two models, in the unit of the scores.
-
-    Attributes:
-        difference: Mean of first minus second; positive where the first is higher.
-        low: Lower end of its interval, or NaN.
-        high: Upper end, or NaN.
-        p: Two-sided p value of the hypothesis that there is no difference, or NaN.
-        n: Number of items that both have a score for.
-        method: How ``p`` was computed.
-        clusters: Number of clusters that the items belong to.
-        sd: Standard deviation of a difference, as :func:`items_needed` wants it: the standard error times the square
-            root of ``n``, so that clusters count.
-        reason: Why a number is NaN or not what the method gives; None where all is well.
-    """
-
-    difference: float
-    low: float
-    high: float
-    p: float
-    n: int
-    method: Method
-    clusters: int = 0
-    sd: float = math.nan
-    reason: str | None = None
 
 
 def paired_difference(
@@ -110,7 +78,7 @@ def paired_difference(
     Source: Student (1908); Liang and Zeger (1986); Miller (2024), "Adding Error Bars to Evals", section 4.
     """
     method: Method = "paired t" if clusters is None else "clustered paired t"
-    differences = _differences(a, b)
+    differences = differences_of(a, b)
     interval = mean_interval(differences, clusters, confidence)
     mean = mean_and_error(differences, clusters)
     sd = mean.error * math.sqrt(mean.n)
@@ -150,7 +118,7 @@ def paired_permutation(
     """
     _check_resamples(resamples)
     by_t = paired_difference(a, b, clusters)
-    sums = _sums(_differences(a, b), clusters)[:, 0]
+    sums = _sums(differences_of(a, b), clusters)[:, 0]
     sums = sums[np.abs(sums) > 1e-9 * np.abs(sums).max(initial=0.0)]
     if by_t.n == 0:
         return by_t._replace(method="sign flips")
@@ -199,66 +167,12 @@ def paired_bootstrap(
     by_t = paired_difference(a, b, clusters, confidence)
     if by_t.reason:
         return by_t._replace(method="bootstrap")
-    drawn = resampled_sums(_sums(_differences(a, b), clusters), resamples, np.random.default_rng(seed))
+    drawn = resampled_sums(_sums(differences_of(a, b), clusters), resamples, np.random.default_rng(seed))
     means = drawn[:, 0] / drawn[:, 1]
     low, high = np.quantile(means, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
     beyond = int(min(np.count_nonzero(means <= 0.0), np.count_nonzero(means >= 0.0)))
     p = min(1.0, 2.0 * (1.0 + beyond) / (1.0 + resamples))
     return by_t._replace(low=float(low), high=float(high), p=p, method="bootstrap")
-
-
-def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
-    """McNemar's test of two models' right/wrong answers to independent items.
-
-    Only discordant items count: with k of m in favour of the first, p is the two-sided binomial probability of a count
-    as far from m / 2. With fewer than :data:`EXACT_BELOW` it is exact, which errs on the safe side; from there on it
-    is mid-p, which counts half of the observed count's own probability and is nearer to its nominal rate. The interval
-    of the difference of shares is Wald's after adding one half to each of the four counts, so it has a width where the
-    models agree on all. For items that share a cluster use :func:`paired_permutation`.
-
-    Args:
-        a: The first model's answers: 1 right, 0 wrong, NaN without a score.
-        b: The second's, in the same order.
-        confidence: Share of intervals meant to hold the true difference, between 0 and 1.
-
-    Returns:
-        The difference of the shares of right answers, as a fraction. No common item: all NaN. No discordant
-        item: p is 1.
-
-    Raises:
-        ValueError: If lengths differ, a value is none of 0, 1 and NaN, or the confidence is out of range.
-
-    Source: McNemar (1947); Fagerland, Lydersen and Laake (2013) for mid-p; Agresti and Min (2005) for the interval.
-    """
-    differences = _differences(a, b)
-    if not (_right_or_wrong(a) and _right_or_wrong(b)):
-        raise ValueError("mcnemar: needs 1 for right, 0 for wrong and NaN for no score; came another number.")
-    check_confidence(confidence)
-    n = int(np.count_nonzero(~np.isnan(differences)))
-    ours, theirs = int(np.count_nonzero(differences == 1.0)), int(np.count_nonzero(differences == -1.0))
-    method: Method = "McNemar exact" if ours + theirs < EXACT_BELOW else "McNemar mid-p"
-    if n == 0:
-        return Difference(math.nan, math.nan, math.nan, math.nan, 0, method, reason="no item has both scores")
-    low, high = _agresti_min(ours, theirs, n, confidence)
-    p = _binomial_p(min(ours, theirs), ours + theirs, mid=method == "McNemar mid-p")
-    sd = math.sqrt(max(ours + theirs - (ours - theirs) ** 2 / n, 0.0) / max(n - 1, 1))
-    return Difference((ours - theirs) / n, low, high, p, n, method, n, sd)
-
-
-def _differences(a: ArrayLike, b: ArrayLike) -> Floats:
-    ours, theirs = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if ours.ndim != 1 or ours.shape != theirs.shape:
-        raise ValueError(
-            f"comparison: two lists of one length are needed; came shapes {ours.shape} and {theirs.shape}."
-        )
-    if np.isinf(ours).any() or np.isinf(theirs).any():
-        raise ValueError("comparison: a score is infinite; write NaN for a missing one.")
-    return ours - theirs
-
-
-def _right_or_wrong(scores: ArrayLike) -> bool:
-    values = np.asarray(scores, dtype=np.float64)
-    return bool((np.isnan(values) | (values == 0.0) | (values == 1.0)).all())
 
 
 def _sums(differences: Floats, clusters: Clusters | None) -> Floats:
@@ -272,19 +186,6 @@ def _p_without_spread(difference: float, clusters: int) -> float:
     if clusters < 2:
         return math.nan
     return 1.0 if difference == 0.0 else 2.0 ** (1 - clusters)
-
-
-def _binomial_p(fewer: int, of: int, *, mid: bool) -> float:
-    tail = float(stats.binom.cdf(fewer, of, 0.5))
-    if mid:
-        tail -= 0.5 * float(stats.binom.pmf(fewer, of, 0.5))
-    return min(1.0, 2.0 * tail)
-
-
-def _agresti_min(ours: int, theirs: int, n: int, confidence: float) -> tuple[float, float]:
-    discordant, surplus, size = ours + theirs + 1.0, float(ours - theirs), n + 2.0
-    reach = float(stats.norm.ppf((1.0 + confidence) / 2.0)) * math.sqrt(discordant - surplus**2 / size) / size
-    return max(-1.0, surplus / size - reach), min(1.0, surplus / size + reach)
 
 
 def _check_resamples(resamples: int) -> None:

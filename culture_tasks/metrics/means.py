@@ -1,4 +1,4 @@
-"""Means with standard errors that know of clusters: what intervals and paired tests stand on.
+"""Scores with their uncertainty, and the mean's standard error, which knows of clusters.
 
 Scores are numbers; NaN stands for an item without a score, which is left out.
 """
@@ -27,6 +27,26 @@ _TINY = 1e-12
 
 _HUGE = 1e300
 """A sum of squares above this is on the way to infinity."""
+
+
+class Interval(NamedTuple):
+    """A score with its confidence interval, in the unit of the values.
+
+    Attributes:
+        value: The score, or NaN.
+        low: Lower end, or NaN.
+        high: Upper end, or NaN.
+        n: Number of items with a score.
+        clusters: Number of clusters that these belong to; ``n`` where each stands alone.
+        reason: Why the value or an end is NaN; None where none is.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    clusters: int
+    reason: str | None = None
 
 
 class Mean(NamedTuple):
@@ -97,3 +117,9 @@ def _steady_mean(scores: Floats) -> float:
 
 def _why_no_spread(scores: Floats) -> str:
     return f"every score is {scores[0]:g}" if np.ptp(scores) == 0.0 else "every cluster has the same mean"
+
+
+def check_confidence(confidence: float) -> None:
+    """Raises a ValueError unless the confidence is between 0 and 1."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"interval: confidence={confidence}; needed is a number between 0 and 1.")

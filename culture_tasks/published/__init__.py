@@ -5,7 +5,8 @@ They were measured by the papers' judges on the papers' data. A cell is kept exa
 
 from culture_tasks.published.averages import Recomputed, flags, recomputed
 from culture_tasks.published.loading import all_tables, load, names
-from culture_tasks.published.model import Cell, Column, Measure, Missing, Number, Paper, PublishedTable, Row
+from culture_tasks.published.model import Cell, Column, Measure, Missing, Paper, PublishedTable, Row
+from culture_tasks.published.printed import Number, number
 
 __all__ = [
     "Cell",
@@ -21,5 +22,6 @@ __all__ = [
     "flags",
     "load",
     "names",
+    "number",
     "recomputed",
 ]

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from culture_tasks.published.model import Column, Number, PublishedTable, Row, number
+from culture_tasks.published.printed import Number, number
 
 if TYPE_CHECKING:
-    from culture_tasks.published.model import Dimension
+    from culture_tasks.published.model import Column, Dimension, PublishedTable, Row
 
 _SLACK = 1e-9
 """Of the order of what floating-point sums are off by."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
@@ -51,12 +52,22 @@ def test_items_needed_by_hand():
     assert items_needed(0.5, 2.0) == items_needed(-0.5, 2.0) == 128.0
 
 
-@given(st.floats(0.05, 1.5), st.floats(0.5, 0.99), st.sampled_from([0.05, 0.01, 0.05 / 28]))
-def test_items_needed_against_statsmodels(difference, power, alpha):
-    ours = items_needed(difference, 1.0, power, alpha)
-    if ours > 5:
-        reference = TTestPower().solve_power(difference, alpha=alpha, power=power)
-        assert ours == pytest.approx(reference, abs=2.5)
+@pytest.mark.parametrize(("difference", "power"), [(0.1, 0.8), (0.3, 0.8), (0.3, 0.95), (0.8, 0.9)])
+def test_items_needed_against_statsmodels(difference, power):
+    assert items_needed(difference, 1.0, power) == pytest.approx(
+        TTestPower().solve_power(difference, alpha=0.05, power=power), abs=1.5
+    )
+
+
+@given(st.floats(0.05, 1.0), st.floats(0.5, 0.99), st.sampled_from([0.05, 0.01, 0.05 / 28]))
+def test_items_needed_have_the_power_and_few_less_have_not(difference, power, alpha):
+    def power_of(n):
+        return stats.nct.sf(stats.t.isf(alpha / 2, n - 1), n - 1, difference * math.sqrt(n))
+
+    needed = items_needed(difference, 1.0, power, alpha)
+    if needed > 15:
+        assert power_of(needed + 2) >= power
+        assert power_of(needed - 3) < power
 
 
 def test_items_needed_at_the_extremes():

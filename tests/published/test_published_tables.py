@@ -11,7 +11,7 @@ from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES
 from culture_tasks.errors import DataError
 from culture_tasks.published import PublishedTable, all_tables, flags, load, names, recomputed
-from culture_tasks.published.model import number
+from culture_tasks.published.printed import number
 
 # rows, columns, cells without a number
 SHAPES = {

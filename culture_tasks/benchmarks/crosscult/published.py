@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from culture_tasks.published import load
-from culture_tasks.published.model import number
+from culture_tasks.published.printed import number
 
 if TYPE_CHECKING:
     from culture_tasks.published import PublishedTable, Row
