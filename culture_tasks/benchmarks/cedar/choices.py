@@ -7,19 +7,10 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from culture_tasks.benchmarks.cedar.context import (
-    any_of,
-    contrasts,
-    explains,
-    fits_best,
-    gap_words,
-    gives_reason,
-    is_felt,
-    joins,
-    sets_aside,
-)
+from culture_tasks.benchmarks.cedar.context import any_of, fits_best, is_felt
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
 from culture_tasks.benchmarks.cedar.lexicon import SPACED, UNSPACED, phrases
+from culture_tasks.benchmarks.cedar.links import contrasts, explains, gap_words, gives_reason, joins, sets_aside
 from culture_tasks.benchmarks.cedar.page import UNCLEAR, Page, Unclear, one_of, within
 
 if TYPE_CHECKING:
@@ -165,15 +156,22 @@ def choice(page: Page) -> Emotion | Unclear | None:
     verdicts = [*_cued(page, "choice"), *_cued(page, "choose")]
     if any(isinstance(verdict, Unclear) for verdict in verdicts):
         return UNCLEAR
-    opening = page.stated[:1] if verdicts and _opens(page) else ()
     chosen = [verdict for verdict in verdicts if not isinstance(verdict, Unclear)]
     chosen += [mention.emotion for mention in page.stated if fits_best(page.text, mention)]
-    return one_of([*chosen, *(mention.emotion for mention in opening)])
+    if verdicts and _opens(page) and not _takes_back(page):
+        chosen.append(page.stated[0].emotion)
+    return one_of(chosen)
 
 
 def _opens(page: Page) -> bool:
     """Whether the reply begins with a label."""
     return bool(page.stated) and not gap_words(page.text[: page.stated[0].start][-80:])
+
+
+def _takes_back(page: Page) -> bool:
+    """Whether a word such as "but" stands between the label that opens the reply and the last one."""
+    first, last = page.stated[0], page.stated[-1]
+    return contrasts(page.text[first.end : last.start])
 
 
 _EMPHASIS: Final = re.compile(

@@ -6,7 +6,8 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from culture_tasks.benchmarks.cedar.context import is_denied, joins, offers_alternative
+from culture_tasks.benchmarks.cedar.context import is_denied
+from culture_tasks.benchmarks.cedar.links import joins, offers_alternative
 from culture_tasks.benchmarks.cedar.mentions import Mention, find_mentions
 
 if TYPE_CHECKING:
