@@ -37,7 +37,8 @@ def mean_interval(values: ArrayLike, clusters: Clusters | None = None, confidenc
     Formula: mean +- t * se with G - 1 degrees of freedom for G clusters, and the cluster-robust se (CR1) of
     :func:`~culture_tasks.metrics.means.mean_and_error`. Without clusters this is the textbook interval of a mean. It is
     symmetric and not cut at the ends of a scale. Assumes independent clusters, enough of them for their sums to be
-    near normal: some thirty, more if sizes or scores are very uneven. For right/wrong scores :func:`share_interval` is
+    near normal: some thirty, more if sizes or scores are very uneven (in simulations of ten clusters of uneven size,
+    95 % intervals held the mean in 93 % of cases). For right/wrong scores :func:`share_interval` is
     better near 0 and 1.
 
     Args:
@@ -96,7 +97,9 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
     Formula: Wilson's, with the number of items divided by the design effect (variance of the mean with clusters over
     that without, and at least 1), and t with G - 1 degrees of freedom in place of z. Where all items are right or all
     are wrong no design effect can be had, and each cluster counts as one item. Without clusters this is
-    :func:`proportion_interval`.
+    :func:`proportion_interval`. Still too narrow where the few wrong items lie in very few clusters: in simulations of
+    50 clusters of 5, 95 % intervals held a share of 0.9 in 95 % of cases and one of 0.97 in 89 % (93 % and 85 % for
+    :func:`mean_interval`).
 
     Args:
         values: 1 for a right item, 0 for a wrong one; NaN where there is no score.
