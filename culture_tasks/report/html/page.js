@@ -392,6 +392,7 @@
 
   function openForPrint() {
     document.querySelectorAll("main details, body > header details").forEach((details) => { details.open = true; });
+    document.querySelectorAll("figure img").forEach((image) => { image.loading = "eager"; });
   }
 
   function start() {

@@ -51,7 +51,7 @@ def figure_section(chart: Chart, svg: bytes) -> Markup:
     """Returns a figure, with its numbers as tables for those who don't see it."""
     title = f"figure-{chart.key}"
     address = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}"
-    image = tag("img", src=address, alt=chart.description, decoding="async", **_size(svg))
+    image = tag("img", src=address, alt=chart.description, loading="lazy", decoding="async", **_size(svg))
     caption = tag("figcaption", "After ", chart.source, ". ", "; ".join(chart.notes))
     tables = [_panel_table(chart, panel, f"{title}-{place}") for place, panel in enumerate(chart.panels)]
     numbers = tag("details", tag("summary", "Numbers of this figure"), *tables)

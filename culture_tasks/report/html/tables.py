@@ -95,7 +95,7 @@ def _row(row: Row, table: Table, payload: Payload) -> Markup:
 
 def _cell(cell: Cell | None, payload: Payload) -> Markup:
     if cell is None:
-        return tag("td", class_="number")
+        return tag("td", class_="number", data_value="")
     shown = number(cell.value, cell.scale)
     index = payload.cell(cell)
     value = tag("span", shown, class_="value")
@@ -112,5 +112,5 @@ def _cell(cell: Cell | None, payload: Payload) -> Markup:
         details,
         joined(tag("span", words, class_="flag") for words in flag_words(cell.flags) if words != "published"),
         class_="number excluded" if excluded else "number",
-        data_value=None if cell.value is None else repr(float(cell.value)),
+        data_value="" if cell.value is None else repr(float(cell.value)),
     )

@@ -1,0 +1,313 @@
+"""The page in a real browser; skipped where no Chromium is installed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.browser import Tab, find_chromium, open_tab
+from support.example_report import MemoryStore, example_report, with_hostile_texts
+
+from culture_tasks.report.html.page import write_html
+
+_CHROMIUM = find_chromium()
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(_CHROMIUM is None, reason="no chromium found: the page was not tried in a browser"),
+]
+
+HOSTILE = (
+    "</script></style></title><script>window.canary=1</script><img src=x onerror='window.canary=1'>"
+    '<svg onload=window.canary=1><a href="javascript:window.canary=1">x</a><iframe src=http://example.invalid/>'
+    "<!-- ]]> \u2028\u2029\x00\ud800\u202e{{data}} '\"`&amp;&#60;"
+)
+# Every cell, every order and every filter is gone through, so that each text enters the page by each way.
+_USE_EVERYTHING = """
+(async () => {
+  const pause = () => new Promise((done) => setTimeout(done));
+  document.querySelectorAll("button.sort").forEach((button) => button.click());
+  const form = document.querySelector("#filters form");
+  for (const button of document.querySelectorAll("button[data-cell]")) {
+    button.click();
+    await pause();
+    document.querySelector("#browser").close();
+  }
+  document.querySelector("#browse").click();
+  for (const select of form.querySelectorAll("select")) {
+    for (const option of select.options) {
+      select.value = option.value;
+      form.dispatchEvent(new Event("input", { bubbles: true }));
+      await new Promise((done) => setTimeout(done, 160));
+    }
+    form.reset();
+    await pause();
+  }
+  return document.querySelectorAll("#samples article").length;
+})()
+"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_html(example_report(per_group=4), path, samples_per_cell=5, figures=False)
+    return path
+
+
+def _in_browser(path: Path, steps: Callable[[Tab], Awaitable[None]], profile: Path) -> Tab:
+    async def use() -> Tab:
+        async with open_tab(_CHROMIUM, profile) as tab:
+            await tab.resize(1200, 900)
+            await tab.open(path)
+            await steps(tab)
+            return tab
+
+    return asyncio.run(use())
+
+
+def _is_quiet(tab: Tab) -> None:
+    assert tab.of("Runtime.exceptionThrown") == []
+    entries = [entry["entry"] for entry in tab.of("Log.entryAdded")]
+    assert [entry for entry in entries if entry["level"] in ("error", "warning")] == []
+    requests = [event["request"]["url"] for event in tab.of("Network.requestWillBeSent")]
+    assert {url.partition(":")[0] for url in requests} <= {"file", "data"}
+    assert len([url for url in requests if url.startswith("file:")]) == 1
+
+
+def test_no_text_runs_and_no_request_leaves(tmp_path):
+    report = with_hostile_texts(example_report(("a", "b")), HOSTILE)
+    path = tmp_path / "hostile.html"
+    write_html(report, path)
+
+    async def steps(tab: Tab) -> None:
+        assert await tab.run(_USE_EVERYTHING) > 0
+        await tab.run("window.dispatchEvent(new Event('beforeprint'))")
+        await tab.until("[...document.images].every((image) => image.complete && image.naturalWidth > 0)")
+        assert await tab.run("typeof window.canary") == "undefined"
+        assert await tab.run("document.querySelectorAll('script, iframe, object, embed, main a, main svg').length") == 2
+        response = await tab.run("document.querySelector('#samples article h4:nth-of-type(3) + p').textContent")
+        assert response == HOSTILE.replace("\x00", "\u2400").replace("\ud800", "\ufffd")
+
+    _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
+
+
+def test_policy_stops_scripts_and_requests_that_get_in_all_the_same(page, tmp_path):
+    attack = """(() => {
+      const script = document.createElement("script");
+      script.textContent = "window.canary = 1";
+      document.body.append(script);
+      const image = document.createElement("img");
+      image.src = "http://127.0.0.1:9/x.png";
+      document.body.append(image);
+      document.body.insertAdjacentHTML("beforeend", "<img src=y onerror='window.canary = 1'>");
+      const blocked = [];
+      document.addEventListener("securitypolicyviolation", (event) => blocked.push(event.effectiveDirective));
+      return new Promise((done) => setTimeout(() => done([typeof window.canary, blocked.sort()]), 500));
+    })()"""
+
+    async def steps(tab: Tab) -> None:
+        canary, blocked = await tab.run(attack)
+        assert canary == "undefined"
+        assert {"img-src", "script-src-elem"} <= set(blocked)
+
+    _in_browser(page, steps, tmp_path / "profile")
+
+
+def test_sorting_with_the_keyboard(page, tmp_path):
+    values = """[...document.querySelectorAll('#table-culturalvqa_country ~ .scroll tbody tr')]
+        .map((row) => Number(row.cells[3].dataset.value))"""
+    header = "document.querySelector('#table-culturalvqa_country ~ .scroll thead tr:last-child').cells[3]"
+
+    async def steps(tab: Tab) -> None:
+        before = await tab.run(values)
+        await tab.run(f"{header}.querySelector('button').focus()")
+        await tab.press("Enter", 13, "\r")
+        assert await tab.run(f"{header}.getAttribute('aria-sort')") == "descending"
+        assert await tab.run(values) == sorted(before, reverse=True)
+        await tab.press(" ", 32, " ")
+        assert await tab.run(f"{header}.getAttribute('aria-sort')") == "ascending"
+        assert await tab.run(values) == sorted(before)
+        others = f"[...{header}.parentElement.children].map((one) => one.getAttribute('aria-sort'))"
+        assert sorted(await tab.run(others))[:2] == ["ascending", "none"]
+        assert "ascending" in await tab.run("document.querySelector('#said').textContent")
+
+    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
+
+
+def test_numbers_that_are_missing_come_last_in_both_directions(tmp_path):
+    report = example_report()
+    [first, *others] = report.tables[0].rows
+    gap = replace(first, cells=(replace(first.cells[0], value=None), *first.cells[1:]))
+    report = replace(report, tables=(replace(report.tables[0], rows=(gap, *others)),))
+    path = tmp_path / "gap.html"
+    write_html(report, path, figures=False)
+    values = "[...document.querySelector('tbody').rows].map((row) => row.cells[2].dataset.value ?? null)"
+
+    async def steps(tab: Tab) -> None:
+        for _ in range(2):
+            await tab.run("document.querySelectorAll('button.sort')[2].click()")
+            assert (await tab.run(values))[len(others)] == ""
+
+    _in_browser(path, steps, tmp_path / "profile")
+
+
+def test_a_cell_opens_its_samples_and_escape_closes_them(page, tmp_path):
+    button = "document.querySelector('#table-culturalvqa_country ~ .scroll button[data-cell]')"
+
+    async def steps(tab: Tab) -> None:
+        await tab.run(f"{button}.focus()")
+        await tab.press("Enter", 13, "\r")
+        assert await tab.run("document.querySelector('#browser').open")
+        assert "brazil" in await tab.run("document.querySelector('#browser-title').textContent")
+        about = await tab.run("document.querySelector('#browser-about').textContent")
+        assert "All 4 samples are in this page." in about
+        cards = "[...document.querySelectorAll('#samples .chips')].map((chips) => chips.textContent)"
+        assert len(await tab.run(cards)) == 4
+        assert all("country: brazil" in chips for chips in await tab.run(cards))
+        for _ in range(30):
+            await tab.press("Tab", 9)
+            inside = "document.activeElement === document.body || document.activeElement.closest('dialog') !== null"
+            assert await tab.run(inside)
+        await tab.press("Escape", 27)
+        assert not await tab.run("document.querySelector('#browser').open")
+        assert await tab.run(f"document.activeElement === {button}")
+
+    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
+
+
+def test_filters_of_samples(page, tmp_path):
+    count = "document.querySelector('#browser-count').textContent"
+    shown = "document.querySelectorAll('#samples article').length"
+
+    async def choose(tab: Tab, field: str, value: str) -> None:
+        await tab.run(
+            f"""(() => {{ const field = document.querySelector('#filters form').elements.{field};
+            field.value = {value};
+            field.dispatchEvent(new Event('input', {{ bubbles: true }})); }})()"""
+        )
+        await asyncio.sleep(0.3)
+
+    async def steps(tab: Tab) -> None:
+        await tab.run("document.querySelector('#browse').click()")
+        everything = int((await tab.run(count)).split(" ")[2])
+        assert await tab.run(shown) == 20
+        await tab.run("document.querySelector('#more').click()")
+        assert await tab.run(shown) == 40
+        await choose(tab, "model", "'Qwen3-VL-8B'")
+        of_model = int((await tab.run(count)).split(" ")[2])
+        assert 0 < of_model < everything
+        await choose(tab, "group", "JSON.stringify(['country', 'iran'])")
+        assert await tab.run(count) == "4 of 4 samples shown"
+        await choose(tab, "text", "'IRAN-2'")
+        assert await tab.run(count) == "1 of 1 samples shown"
+        await choose(tab, "text", "'nowhere'")
+        assert await tab.run(count) == "0 of 0 samples shown"
+        await tab.run("document.querySelector('#filters button[type=reset]').click()")
+        await tab.until(f"{count} === '20 of {everything} samples shown'")
+        await choose(tab, "outcome", "'refused'")
+        assert 0 < int((await tab.run(count)).split(" ")[2]) < everything
+        await choose(tab, "outcome", "''")
+        await choose(tab, "language", "'hi'")
+        assert 0 < int((await tab.run(count)).split(" ")[2]) < everything
+
+    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
+
+
+def test_other_models_on_the_same_items(page, tmp_path):
+    async def steps(tab: Tab) -> None:
+        await tab.run("document.querySelector('#table-culturalvqa_country ~ .scroll button[data-cell]').click()")
+        await tab.run("document.querySelector('#others').click()")
+        models = await tab.run("[...document.querySelectorAll('#samples h3 bdi')].map((name) => name.textContent)")
+        assert len(models) == 16
+        assert len(set(models[:4])) == 4
+
+    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
+
+
+def test_filters_of_tables(page, tmp_path):
+    visible = (
+        "[...document.querySelectorAll('#table-culturalvqa_country ~ .scroll {what}')].filter((one) => !one.hidden)"
+    )
+    rows, headers = visible.format(what="tbody tr"), visible.format(what="thead tr:last-child th")
+
+    async def steps(tab: Tab) -> None:
+        await tab.run(
+            """(() => { const form = document.querySelector('#tools');
+            form.elements.rows.value = 'QWEN3'; form.elements.columns.value = 'ira';
+            form.elements.rows.dispatchEvent(new Event('input', { bubbles: true })); })()"""
+        )
+        await tab.until("document.querySelector('#said').textContent.includes('rows shown')")
+        assert await tab.run(f"{rows}.length") == 1
+        assert await tab.run(f"{headers}.map((one) => one.textContent)") == ["model", "iran"]
+        assert await tab.run("document.querySelector('#table-care').closest('section').hidden")
+        await tab.run(
+            """(() => { const form = document.querySelector('#tools');
+            form.reset(); form.elements.published.checked = false;
+            form.elements.rows.dispatchEvent(new Event('input', { bubbles: true })); })()"""
+        )
+        await tab.until(f"{rows}.length === 4")
+        assert await tab.run(f"{headers}.length") == 12
+
+    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
+
+
+@pytest.mark.parametrize("width", [320, 390, 820, 1600])
+def test_the_page_never_scrolls_sideways(page, tmp_path, width):
+    wide = "[document.documentElement.scrollWidth, document.querySelector('#browser .body').scrollWidth]"
+    room = "document.querySelector('#browser .body').clientWidth"
+
+    async def steps(tab: Tab) -> None:
+        await tab.resize(width, 700, prefers_color_scheme="dark")
+        await tab.run("document.querySelector('#browse').click()")
+        page_width, dialog_width = await tab.run(wide)
+        assert page_width <= width
+        assert dialog_width <= await tab.run(room)
+
+    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
+
+
+def test_right_to_left_text_stands_at_the_right(page, tmp_path):
+    async def steps(tab: Tab) -> None:
+        await tab.run("document.querySelector('#browse').click()")
+        direction = """(language) => {
+          const texts = [...document.querySelectorAll(`#samples .text[lang=${language}]`)];
+          return [...new Set(texts.map((text) => getComputedStyle(text).direction))]; }"""
+        assert "rtl" in await tab.run(f"({direction})('ar')")
+        assert await tab.run(f"({direction})('zh')") in ([], ["ltr"])
+
+    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
+
+
+def test_dark_and_light_have_enough_contrast(page, tmp_path):
+    contrast = """(() => {
+      const channel = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+      const light = (text) => {
+        const [r, g, b] = text.match(/[\\d.]+/g).map(Number);
+        return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b); };
+      const behind = (one) => {
+        while (one && /, 0\\)$|transparent/.test(getComputedStyle(one).backgroundColor)) one = one.parentElement;
+        return getComputedStyle(one || document.body).backgroundColor; };
+      return Math.min(...[...document.querySelectorAll(".value, .flag, .interval, .rank, .note, dt, a, h2, label")]
+        .map((one) => [light(getComputedStyle(one).color), light(behind(one))].sort((a, b) => b - a))
+        .map(([high, low]) => (high + 0.05) / (low + 0.05)));
+    })()"""
+
+    async def steps(tab: Tab) -> None:
+        for scheme in ("light", "dark"):
+            await tab.resize(1200, 900, prefers_color_scheme=scheme)
+            assert await tab.run(contrast) >= 4.5
+
+    _in_browser(page, steps, tmp_path / "profile")
+
+
+def test_a_page_without_samples(tmp_path):
+    report = replace(example_report(), samples=MemoryStore({}))
+    path = tmp_path / "bare.html"
+    write_html(report, path, figures=False)
+
+    async def steps(tab: Tab) -> None:
+        assert await tab.run("document.querySelector('#browse').hidden")
+
+    _is_quiet(_in_browser(path, steps, tmp_path / "profile"))

@@ -1,0 +1,144 @@
+"""A headless Chromium that tests steer over its debugging socket on the loopback address."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import json
+import re
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_OPTIONS = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
+    *("--disable-background-networking", "--disable-extensions", "--remote-debugging-port=0", "--hide-scrollbars"),
+)
+_ADDRESS = re.compile(rb"ws://(127\.0\.0\.1:\d+)/")
+_PATIENCE = 60
+
+
+def find_chromium() -> str | None:
+    """Path of a Chromium, or None."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+class Tab:
+    """One page.
+
+    Attributes:
+        events: What the browser reported, in order.
+    """
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self.events: list[dict[str, Any]] = []
+        self._socket = socket
+        self._numbers = itertools.count(1)
+
+    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Sends a command and returns its result; events that come in between are kept."""
+        number = next(self._numbers)
+        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                message = await self._socket.receive_json()
+                if message.get("id") == number:
+                    assert "error" not in message, message
+                    return message["result"]
+                self.events.append(message)
+
+    async def run(self, script: str) -> Any:
+        """Runs JavaScript in the page, and returns its value."""
+        found = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    async def open(self, path: Path) -> None:
+        """Opens a file, and waits until it is loaded."""
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            await self.call(f"{domain}.enable")
+        await self.call("Page.navigate", url=path.as_uri())
+        await self.until("document.readyState === 'complete' && location.protocol === 'file:'")
+
+    async def until(self, condition: str) -> None:
+        """Waits until JavaScript is true."""
+        async with asyncio.timeout(_PATIENCE):
+            while not await self.run(condition):  # noqa: ASYNC110 - another process changes it
+                await asyncio.sleep(0.05)
+
+    async def press(self, key: str, code: int, text: str = "", modifiers: int = 0) -> None:
+        """Presses and releases a key."""
+        for kind in ("keyDown", "keyUp"):
+            extra = {"text": text} if text and kind == "keyDown" else {}
+            await self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=code,
+                modifiers=modifiers,
+                **extra,
+            )
+
+    async def resize(self, width: int, height: int, **features: str) -> None:
+        """Sets the size of the window, and media features such as ``prefers_color_scheme``."""
+        await self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
+        wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+        await self.call("Emulation.setEmulatedMedia", features=wanted)
+
+    async def picture(self) -> bytes:
+        """Takes a picture of the window, as PNG."""
+        return base64.b64decode((await self.call("Page.captureScreenshot"))["data"])
+
+    def of(self, method: str) -> list[dict[str, Any]]:
+        """Returns the parameters of the events of a kind."""
+        return [event["params"] for event in self.events if event.get("method") == method]
+
+
+@contextlib.asynccontextmanager
+async def open_tab(chromium: str, profile: Path) -> AsyncIterator[Tab]:
+    """Starts a browser with a profile of its own, and ends it."""
+    process = await asyncio.create_subprocess_exec(
+        *(chromium, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        limit=2**20,
+    )
+    try:
+        address = await _address(process)
+        reading = asyncio.create_task(_drain(process))
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://{address}/json/list") as answer:
+                pages = json.loads(await answer.text())
+            page = next(page for page in pages if page["type"] == "page")
+            async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                yield Tab(socket)
+    finally:
+        process.terminate()
+        await process.wait()
+        with contextlib.suppress(UnboundLocalError):
+            await reading
+
+
+async def _address(process: asyncio.subprocess.Process) -> str:
+    assert process.stderr is not None
+    async with asyncio.timeout(_PATIENCE):
+        while line := await process.stderr.readline():
+            found = _ADDRESS.search(line)
+            if found:
+                return found[1].decode()
+    raise AssertionError("chromium ended before it said where it listens")
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    assert process.stderr is not None
+    while await process.stderr.read(65_536):
+        pass
