@@ -224,6 +224,14 @@ def test_both_bootstraps_agree_on_any_statistic_of_sums():
     assert ends(by_sums) == pytest.approx(ends(by_items), abs=0.03 * (by_sums.high - by_sums.low) * 2)
 
 
+def test_both_bootstraps_agree_where_clusters_are_drawn_by_their_kind():
+    ratings = np.random.default_rng(18).integers(1, 4, size=200).astype(float)
+    by_sums = bootstrap_of_sums(ratio, [np.ones(200), ratings], resamples=4000)
+    by_items = bootstrap_interval(lambda _, y: float(y.mean()), [np.ones(200), ratings], resamples=4000, seed=5)
+    assert ends(by_sums) == pytest.approx(ends(by_items), abs=0.02)
+    assert ends(by_sums) == pytest.approx(ends(mean_interval(ratings)), abs=0.02)
+
+
 def test_bca_against_scipy():
     values = np.random.default_rng(15).exponential(size=60)
     reference = stats.bootstrap(
