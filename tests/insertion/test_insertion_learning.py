@@ -29,7 +29,7 @@ OPTIONS = {
 @pytest.fixture(scope="module")
 def student():
     torch.set_num_threads(1)
-    return make_student(SCENARIOS, steps=300, pool=1200)
+    return make_student(SCENARIOS, steps=220, pool=1000)
 
 
 @pytest.fixture(scope="module")
