@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
 
     from culture_tasks.report.figures.charts import Chart, Panel, Series
+    from culture_tasks.report.figures.style import Handles
 
 _IN_ONE_ROW = 6
 _WIDTH = 10.0
@@ -48,8 +50,11 @@ def _parts(panel: Panel) -> Iterator[tuple[Series, ...]]:
 def _draw_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Chart) -> None:
     width = 0.82 / len(part)
     places = np.arange(len(panel.groups), dtype=np.float64)
+    handles: Handles = {}
     for number, series in enumerate(part):
-        _draw_series(axes, places + (number - (len(part) - 1) / 2) * width, width, panel, series, number)
+        handles[series.label] = _draw_series(
+            axes, places + (number - (len(part) - 1) / 2) * width, width, panel, series, number
+        )
     names = [shown(group, 28) for group in panel.groups]
     turn = tilted(names)
     axes.set_xticks(places, names, rotation=turn, ha="right" if turn else "center", rotation_mode="anchor")
@@ -57,14 +62,16 @@ def _draw_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Chart) 
     axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
     value_axis(axes, panel.scale, chart.value)
     axes.set_ylim(*_range(panel))
-    legend_beside(axes, chart.series)
+    legend_beside(axes, handles, chart.series)
 
 
-def _draw_series(axes: Axes, places: np.ndarray, width: float, panel: Panel, series: Series, number: int) -> None:
+def _draw_series(
+    axes: Axes, places: np.ndarray, width: float, panel: Panel, series: Series, number: int
+) -> BarContainer:
     cells = [series.cells.get(group) for group in panel.groups]
     style = look(number)
     start = _start(panel)
-    axes.bar(
+    return axes.bar(
         places,
         values_of(cells) - start,
         width,
@@ -75,7 +82,6 @@ def _draw_series(axes: Axes, places: np.ndarray, width: float, panel: Panel, ser
         linewidth=0.5,
         yerr=whiskers(cells),
         error_kw={"elinewidth": 0.9, "capsize": min(3.0, 14 * width), "ecolor": "0.1"},
-        label=shown(series.label, 34),
     )
 
 

@@ -18,7 +18,7 @@ def cleaned(text: str) -> str:
 
     A text with right-to-left letters is isolated, so that what is written beside it stays in place.
     """
-    line = " ".join(_BIDI_CONTROLS.sub("", "".join(map(_blank_control, storable(text)))).split())
+    line = " ".join(_BIDI_CONTROLS.sub("", "".join(map(_drawable, storable(text)))).split())
     return f"{_ISOLATE}{line}{_END_ISOLATE}" if right_to_left(line) else line
 
 
@@ -42,5 +42,8 @@ def right_to_left(text: str) -> bool:
     return any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
 
 
-def _blank_control(character: str) -> str:
-    return " " if unicodedata.category(character) in ("Cc", "Zl", "Zp") else character
+def _drawable(character: str) -> str:
+    """Returns the character, a space for a control, or U+FFFD for what XML can't carry."""
+    if unicodedata.category(character) in ("Cc", "Zl", "Zp"):
+        return " "
+    return "\ufffd" if character in "\ufffe\uffff" else character

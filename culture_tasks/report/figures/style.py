@@ -99,15 +99,16 @@ def values_of(cells: Sequence[Cell | None]) -> NDArray[np.float64]:
     return np.array([np.nan if cell is None or cell.value is None else cell.value for cell in cells], dtype=np.float64)
 
 
-def whiskers(cells: Sequence[Cell | None]) -> NDArray[np.float64]:
-    """Returns how far the intervals reach below and above the values: two rows, NaN without an interval."""
+def whiskers(cells: Sequence[Cell | None]) -> NDArray[np.float64] | None:
+    """Returns how far intervals reach below and above the values: two rows, NaN without one; None without any."""
     lengths = [
         (np.nan, np.nan)
         if cell is None or cell.value is None or cell.low is None or cell.high is None
         else (max(0.0, cell.value - cell.low), max(0.0, cell.high - cell.value))
         for cell in cells
     ]
-    return np.array(lengths, dtype=np.float64).reshape(-1, 2).T
+    reach = np.array(lengths, dtype=np.float64).reshape(-1, 2).T
+    return None if np.isnan(reach).all() else reach
 
 
 def value_axis(axes: Axes, scale: Scale, label: str) -> None:
@@ -120,12 +121,12 @@ def value_axis(axes: Axes, scale: Scale, label: str) -> None:
         axes.axhline(scale.neutral, color="0.25", linewidth=0.9, zorder=1.5)
 
 
-def legend_beside(axes: Axes, title: str) -> None:
+def legend_beside(axes: Axes, handles: Handles, title: str) -> None:
     """Puts a legend at the right of the axes."""
-    handles, labels = axes.get_legend_handles_labels()
-    axes.legend(
-        handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, title=title, borderaxespad=0
-    )
+    names = [shown(label, 34) for label in handles]
+    artists = cast("list[Artist]", list(handles.values()))
+    place: Any = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
+    axes.legend(artists, names, frameon=False, title=shown(title), **place)
 
 
 def legend_for_all(figure: Figure, handles: Handles, title: str) -> None:

@@ -1,0 +1,290 @@
+"""Figures: drawn, both formats, the same every time, and names of any script in them."""
+
+import io
+import logging
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from lxml import etree
+from PIL import Image
+from support.example_report import MODELS, example_report
+
+from culture_tasks.report.figures import fonts
+from culture_tasks.report.figures.charts import Chart, Panel, Series
+from culture_tasks.report.figures.fonts import choose, warn_of_gaps
+from culture_tasks.report.figures.names import cleaned, shown
+from culture_tasks.report.figures.selecting import charts
+from culture_tasks.report.figures.style import look, styled
+from culture_tasks.report.figures.writing import svg_images, write_figures
+from culture_tasks.report.model import Cell, Scale
+
+FIGURES = {
+    *("culturalvqa_country", "culturalvqa_facet", "care_category", "cedar_gepp", "cedar_lsepp", "cedar_grqb"),
+    *("cedar_lsrqb", "cedar_matrix", "crosscult_reliability", "crosscult_diagnostic", "crosscult_retention"),
+}
+KINDS = {
+    "bars": "culturalvqa_country",
+    "points": "cedar_gepp",
+    "radar": "cedar_lsepp",
+    "heat": "cedar_matrix",
+    "lines": "crosscult_retention",
+}
+HOSTILE = "</text><script>x</script><!-- ]]> \x00\x01\ud800\ufffe\u202e $x^2$ \\alpha & \"'"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figures")
+    return folder, write_figures(example_report(), folder)
+
+
+def _figure(report, key):
+    return next(chart for chart in charts(report) if chart.key == key)
+
+
+def _texts(svg):
+    return [element.text or "" for element in etree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def _chart(kind, *cells, groups=("a", "b"), label="m"):
+    series = Series(label, dict(zip(groups, cells, strict=False)))
+    return Chart("k", "Title", "", kind, "group", "model", "score", (Panel("panel", groups, (series,)),))
+
+
+# ---- files
+
+
+def test_every_figure_is_written_in_both_formats(written):
+    folder, paths = written
+    assert {path.stem for path in paths} == FIGURES
+    assert sorted(paths) == sorted(folder.iterdir())
+    assert {path.suffix for path in paths} == {".png", ".svg"}
+
+
+def test_pictures_are_not_blank(written):
+    for path in written[1]:
+        if path.suffix == ".png":
+            with Image.open(path) as picture:
+                pixels = np.asarray(picture.convert("L"))
+            assert min(pixels.shape) > 300
+            assert 0.005 < (pixels < 200).mean() < 0.8, path.name
+
+
+def test_svg_files_are_sound_and_load_nothing(written):
+    for path in written[1]:
+        if path.suffix == ".svg":
+            tree = etree.fromstring(path.read_bytes())
+            assert {etree.QName(element).localname for element in tree.iter(f"{SVG}*")} <= {
+                *(
+                    "svg",
+                    "metadata",
+                    "defs",
+                    "style",
+                    "g",
+                    "path",
+                    "text",
+                    "use",
+                    "pattern",
+                    "rect",
+                    "clipPath",
+                    "image",
+                ),
+                *("tspan", "title"),
+            }
+            references = tree.xpath("//@*[local-name() = 'href']")
+            assert all(reference.startswith(("#", "data:image/png")) for reference in references)
+
+
+def test_figures_are_the_same_every_time(written, tmp_path):
+    for again in write_figures(example_report(), tmp_path):
+        assert again.read_bytes() == (written[0] / again.name).read_bytes(), again.name
+
+
+def test_one_format_alone(tmp_path):
+    report = example_report(("m",))
+    report = replace(
+        report,
+        groups=tuple(value for value in report.groups if value.dimension == "country"),
+        units={key: unit for key, unit in report.units.items() if key == "culturalvqa"},
+    )
+    assert [path.name for path in write_figures(report, tmp_path / "new", ("svg",))] == ["culturalvqa_country.svg"]
+
+
+def test_a_report_without_numbers_has_no_figures(tmp_path):
+    report = replace(example_report(), groups=(), units={})
+    assert write_figures(report, tmp_path) == []
+
+
+# ---- names
+
+
+def test_names_of_every_script_are_text(written):
+    for name in ("culturalvqa_country", "cedar_gepp"):
+        texts = "".join(_texts((written[0] / f"{name}.svg").read_bytes()))
+        assert all(model in texts for model in MODELS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_can_not_inject(kind):
+    report = example_report((HOSTILE, "b"))
+    [svg] = svg_images([_figure(report, KINDS[kind])])
+    tree = etree.fromstring(svg)
+    assert not list(tree.iter(f"{SVG}script", f"{SVG}a"))
+    text = "".join(_texts(svg))
+    assert "</text><script>x</script>" in text
+    assert "\u202e" not in text
+
+
+def test_dollar_signs_are_no_formulas():
+    [svg] = svg_images([_chart("bars", Cell(1.0, Scale("x")), groups=("$x^2$",), label="$\\frac{1}{2$ _")])
+    assert {"$x^2$", "$\\frac{1}{2$ _"} <= set(_texts(svg))
+
+
+def test_names_that_begin_with_an_underscore_stand_in_the_legend():
+    for kind in KINDS:
+        if kind != "heat":
+            [svg] = svg_images([_chart(kind, Cell(1.0, Scale("x", 0.0)), Cell(2.0, Scale("x", 0.0)), label="_m")])
+            assert "_m" in _texts(svg), kind
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\n\tb\x00\x07c", "a b\ufffd c"),
+        ("\u202eevil\u202c\u2066x\u2069", "evilx"),
+        ("نموذج", "\u2068نموذج\u2069"),
+        ("\ufffe\uffff", "\ufffd\ufffd"),
+        ("\ud800", "\ufffd"),
+    ],
+)
+def test_names_are_cleaned(text, expected):
+    assert cleaned(text) == expected
+
+
+def test_long_names_are_cut_and_stay_isolated():
+    assert shown("x" * 60, 10) == "x" * 9 + "…"
+    assert shown("") == "–"
+    cut = shown(f"{cleaned('نموذج' * 20)} · b", 12)
+    assert (len(cut), cut[0], cut[1], cut[-1]) == (14, "\u200e", "\u2068", "\u2069")
+
+
+# ---- fonts
+
+
+def test_latin_names_need_no_other_font():
+    assert choose(["Qwen3-VL-8B", "Überblick é ñ"]) == (("DejaVu Sans",), "")
+
+
+def test_fonts_are_chosen_for_what_is_there(monkeypatch):
+    monkeypatch.setattr(fonts, "_candidates", lambda: iter([_Face("Has A"), _Face("Has nothing"), _Face("Has B")]))
+    known = {"Has A": frozenset("中"), "Has B": frozenset("中ह"), "Has nothing": frozenset()}
+    monkeypatch.setattr(fonts, "_characters", lambda path: known.get(path, frozenset("abc")))
+    assert choose(["abc 中"]) == (("DejaVu Sans", "Has A"), "")
+    assert choose(["abc 中 ह"]) == (("DejaVu Sans", "Has A", "Has B"), "")
+    assert choose(["本"]) == (("DejaVu Sans",), "本")
+
+
+class _Face:
+    def __init__(self, name):
+        self.name = self.fname = name
+
+
+def test_missing_characters_are_warned_of_once(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(fonts, "_candidates", lambda: iter(()))
+    with caplog.at_level(logging.WARNING):
+        paths = write_figures(example_report(("中文模型", "हिन्दी")), tmp_path, ("svg",))
+    [record] = [record for record in caplog.records if record.name.startswith("culture_tasks")]
+    assert "CJK, DEVANAGARI" in record.getMessage()
+    assert "中文模型" in "".join(_texts(paths[0].read_bytes()))
+
+
+def test_letters_that_are_not_joined_are_warned_of(caplog, monkeypatch):
+    monkeypatch.setattr(fonts, "_shapes", lambda: False)
+    warn_of_gaps(["abc"], fonts.Fonts((), ""))
+    assert not caplog.records
+    warn_of_gaps(["نموذج", "हिन्दी"], fonts.Fonts((), ""))
+    assert "ARABIC, DEVANAGARI" in caplog.text
+
+
+def test_arabic_is_joined_where_matplotlib_can():
+    if not fonts._shapes():
+        pytest.skip("matplotlib before 3.11 doesn't join letters")
+    joined, apart = (_width(text) for text in ("ببببب", "ب\u200cب\u200cب\u200cب\u200cب"))
+    assert joined < 0.8 * apart
+
+
+def _width(text):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    canvas = FigureCanvasAgg(figure)
+    with styled([]):
+        return figure.text(0, 0, text).get_window_extent(canvas.get_renderer()).width
+
+
+# ---- what is drawn
+
+
+def test_looks_differ_without_colour():
+    shapes = [(look(place).marker, look(place).hatch, look(place).dashes) for place in range(7)]
+    for part in zip(*shapes, strict=True):
+        assert len(set(part)) == 7
+    assert len({(look(place).colour, look(place).marker) for place in range(77)}) == 77
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (Cell(1.0, Scale("x")), Cell(1.0, Scale("x"))),
+        (Cell(0.0, Scale("x", 0.0, 1.0), 0.0, 0.0), Cell(1.0, Scale("x", 0.0, 1.0), 1.0, 1.0)),
+        (Cell(0.5, Scale("x", neutral=1.0), 0.4, 3.0),),
+    ],
+)
+def test_extremes_can_be_drawn(kind, cells):
+    [svg] = svg_images([_chart(kind, *cells)])
+    assert "Title" in _texts(svg)
+
+
+def test_intervals_are_drawn():
+    without, with_interval = (
+        svg_images([_chart("bars", Cell(1.0, Scale("x"), *ends))])[0] for ends in ((), (0.5, 1.5))
+    )
+    assert len(with_interval) > len(without)
+    assert b"LineCollection" in with_interval
+    assert b"LineCollection" not in without
+
+
+def test_many_models_are_drawn_in_rows_of_six():
+    report = example_report([f"model {number}" for number in range(13)], published=False)
+    report = replace(
+        report,
+        groups=tuple(value for value in report.groups if value.dimension == "facet"),
+        units={key: unit for key, unit in report.units.items() if key == "culturalvqa"},
+    )
+    [svg] = svg_images(charts(report))
+    assert _texts(svg).count("CulturalVQA") == 3
+
+
+def test_numbers_of_a_heat_map_stand_in_it():
+    chart = _figure(example_report(("m",)), "cedar_matrix")
+    [svg] = svg_images([chart])
+    numbers = {text for text in _texts(svg) if re.fullmatch(r"\d+\.\d", text)}
+    assert {f"{cell.value:.1f}" for cell in chart.panels[0].cells} <= numbers
+
+
+def test_drawing_leaves_matplotlibs_settings_alone():
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    svg_images([_chart("bars", Cell(1.0, Scale("x")))])
+    assert dict(mpl.rcParams) == before
+
+
+def test_a_png_is_a_png(written):
+    with Image.open(io.BytesIO((written[0] / "cedar_gepp.png").read_bytes())) as picture:
+        assert picture.format == "PNG"

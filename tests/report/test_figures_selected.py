@@ -1,0 +1,138 @@
+"""Which numbers go into which figure, and under which names."""
+
+from dataclasses import replace
+
+import pytest
+from support.example_report import MODELS, PERCENT, RATIO, example_report
+
+from culture_tasks.report.figures.charts import panels
+from culture_tasks.report.figures.labels import group_name
+from culture_tasks.report.figures.selecting import charts
+from culture_tasks.report.model import Cell, GroupValue
+
+
+def _only(*values):
+    report = example_report(("m",), published=False)
+    return {chart.key: chart for chart in charts(replace(report, groups=values, units=_own_units(report)))}
+
+
+def _own_units(report):
+    return {key: unit for key, unit in report.units.items() if "_prompt_" not in key}
+
+
+def _value(unit, statistic, dimension, group, where, number=1.0, scale=PERCENT):
+    return GroupValue(unit, "m0", statistic, dimension, group, Cell(number, scale, where=tuple(where)))
+
+
+def test_papers_rows_are_left_out_and_can_be_asked_for():
+    report = example_report()
+    for published, expected in ((False, 4), (True, 5)):
+        [chart] = [chart for chart in charts(report, published=published) if chart.key == "culturalvqa_country"]
+        assert len(chart.panels[0].series) == expected
+    assert "Rows from papers are not drawn" in charts(report)[0].notes
+
+
+def test_rows_that_can_not_be_compared_are_marked():
+    report = example_report()
+    for chart in charts(report):
+        names = [*(panel.title for panel in chart.panels), *(s.label for panel in chart.panels for s in panel.series)]
+        marked = [name for name in names if "†" in name]
+        assert bool(marked) == any("† in part not comparable: too few" in note for note in chart.notes), chart.key
+
+
+def test_care_has_a_panel_for_all_cultures_and_for_each():
+    found = _only(
+        _value("care_ar", "score", "category", "norms", [("category", "norms")]),
+        _value("care_ar", "score", "category", "norms", [("language", "ar"), ("category", "norms")], 2.0),
+        _value("care_ar", "score", "scope", "nationwide", [("scope", "nationwide")]),
+    )
+    assert [panel.title for panel in found["care_category"].panels] == ["CARE Arabic", "CARE Arabic · AR"]
+    assert found["care_category"].panels[0].groups == ("Norms",)
+
+
+def test_reliability_takes_that_role_alone():
+    role, other = ("role", "reliability"), ("role", "generality")
+    found = _only(
+        _value("crosscult_single", "score", "topic", "social", [role, ("topic", "social")]),
+        _value("crosscult_single", "score", "topic", "social", [other, ("topic", "social")], 2.0),
+        _value("crosscult_single", "score", "topic", "social", [("topic", "social")], 3.0),
+        _value("crosscult_single", "score", "partition", "zh", [role, ("topic", "social"), ("partition", "zh")], 4.0),
+        _value("crosscult_single", "rouge_l", "topic", "social", [role, ("topic", "social")], 5.0),
+    )
+    [panel] = found["crosscult_reliability"].panels
+    assert (panel.title, [cell.value for cell in panel.cells]) == ("By topic", [1.0])
+
+
+def test_emotions_stand_in_the_papers_order():
+    found = _only(
+        _value("cedar_text", "gepp", "emotion", "sympathy", (), scale=RATIO),
+        _value("cedar_text", "gepp", "emotion", "anger", (), scale=RATIO),
+        _value("cedar_multimodal", "gepp", "emotion", "fear", (), scale=RATIO),
+    )
+    text, multimodal = found["cedar_gepp"].panels
+    assert (text.title, text.groups) == ("Text-only", ("anger", "sympathy"))
+    assert (multimodal.title, multimodal.groups) == ("Multimodal", ("fear",))
+
+
+def test_quadrants_by_language():
+    found = _only(
+        _value("cedar_text", "lsrqb", "quadrant", "II", [("language", "zh")]),
+        _value("cedar_text", "lsrqb", "quadrant", "II", [("language", "ar")]),
+    )
+    [panel] = found["cedar_lsrqb"].panels
+    assert (panel.title, panel.groups) == ("Text-only · Q2", ("AR", "ZH"))
+
+
+def test_prompt_and_data_languages_come_from_their_tasks():
+    [chart] = [chart for chart in charts(example_report(("m",), published=False)) if chart.kind == "heat"]
+    assert [panel.title.replace(" †", "") for panel in chart.panels] == ["m · text-only", "m · multimodal"]
+    assert [line.label for line in chart.panels[0].series] == ["AR", "EN", "ES", "HI", "JA", "SW", "ZH"]
+    assert chart.panels[0].groups == ("AR", "EN", "ES", "HI", "JA", "SW", "ZH")
+
+
+def test_retention_has_a_line_for_each_insertion():
+    [chart] = [chart for chart in charts(example_report(("m",))) if chart.kind == "lines"]
+    [panel] = chart.panels
+    assert panel.title.replace(" †", "") == "m · EN→ZH→AR"
+    assert [(line.label, list(line.cells)) for line in panel.series] == [
+        ("EN", ["1", "2", "3"]),
+        ("ZH", ["2", "3"]),
+        ("AR", ["3"]),
+    ]
+
+
+def test_numbers_without_a_value_are_not_drawn():
+    assert _only(_value("culturalvqa", "score", "country", "iran", [("country", "iran")], None)) == {}
+
+
+def test_the_first_number_of_a_place_counts():
+    values = [_value("u", "score", "country", "iran", (), number) for number in (1.0, 2.0)]
+    [panel] = panels(values, panel=lambda _: "p", series=lambda _: "s", group=lambda value: value.group)
+    assert [cell.value for cell in panel.cells] == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("dimension", "group", "expected"),
+    [
+        ("country", "usa", "USA"),
+        ("country", "south_korea", "South Korea"),
+        ("category", "Social norms", "Social norms"),
+        ("language", "ar", "AR"),
+        ("pair", "en/zh", "EN/ZH"),
+        ("quadrant", "III", "Q3"),
+        ("emotion", "awe", "awe"),
+        ("country", "a\x00\u202eb", "A\ufffdB"),
+    ],
+)
+def test_group_names(dimension, group, expected):
+    assert group_name(dimension, group) == expected
+
+
+def test_descriptions_say_what_is_seen():
+    for chart in charts(example_report()):
+        assert chart.title in chart.description
+        assert chart.groups in chart.description
+    [country] = [chart for chart in charts(example_report()) if chart.key == "culturalvqa_country"]
+    low = min(cell.value for cell in country.panels[0].cells)
+    assert f"Lowest {low:.1f}" in country.description
+    assert all(model in "".join(country.texts) for model in MODELS[1:])

@@ -1,0 +1,348 @@
+"""The page as a file: what is in it, what can't be, and that hostile text stays text."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import html as parsed
+from PIL import Image
+from support.example_report import MemoryStore, example_report, share, with_hostile_texts
+
+from culture_tasks.report.html import payload
+from culture_tasks.report.html.images import Thumbnails
+from culture_tasks.report.html.markup import Markup, tag
+from culture_tasks.report.html.numbers import flag_words, interval, number
+from culture_tasks.report.html.page import write_html
+from culture_tasks.report.html.payload import safe_json, shortened
+from culture_tasks.report.model import Cell, Scale
+
+HOSTILE = (
+    "</script></style></title></table><script>window.canary=1</script><img src=x onerror='window.canary=1'>"
+    "<a href=\"javascript:alert(1)\" style='background:url(http://example.invalid/)'>x</a><!-- ]]> @import \u2028\u2029"
+    "\x00\ud800\u202e{{data}}{{style}} $x$ '\"`&amp;&#60;"
+)
+CARRIED = HOSTILE.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+"""What is left where HTML itself can't carry a character."""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_html(example_report(per_group=4), path, samples_per_cell=3)
+    return path.read_bytes().decode("utf-8")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_html(with_hostile_texts(example_report(("a", "b")), HOSTILE), path, figures=False)
+    return path.read_bytes().decode("utf-8")
+
+
+def _data(page):
+    return json.loads(parsed.fromstring(page).get_element_by_id("data").text)
+
+
+class _Elements(HTMLParser):
+    """Every element with its attributes."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+# ---- no references
+
+
+def _without_own_data(page):
+    """The page less its data, which is text, and less its images, which are in it."""
+    page = re.sub(r'(<script type="application/json" id="data">).*?(</script>)', r"\1\2", page, flags=re.DOTALL)
+    return re.sub(r'src="data:image/[a-z+]+;base64,[A-Za-z0-9+/=]+"', 'src=""', page)
+
+
+def test_nothing_comes_from_elsewhere(written):
+    page = _without_own_data(written)
+    assert not re.search(r"https?:|//[a-z]|url\(|@import|\bimport\b|fetch\(|XMLHttpRequest|WebSocket|eval\(", page)
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", page)
+
+
+def test_elements_that_load_or_send_are_absent(written):
+    elements = _Elements(written).found
+    assert not {name for name, _ in elements} & {"iframe", "object", "embed", "base", "video", "audio", "source"}
+    for name, attributes in elements:
+        assert not [key for key in attributes if key.startswith("on") or key in ("style", "srcset", "action", "ping")]
+        assert attributes.get("src", "data:image/").startswith("data:image/")
+        address = attributes.get("href", "#")
+        assert address.startswith("#") or (name, address) == ("link", "data:,")
+
+
+def test_links_lead_to_places_in_the_page(written):
+    tree = parsed.fromstring(written)
+    ids = tree.xpath("//@id")
+    assert len(ids) == len(set(ids))
+    assert {link.removeprefix("#") for link in tree.xpath("//a/@href")} <= set(ids)
+    assert set(tree.xpath("//@aria-labelledby")) <= set(ids)
+
+
+def test_policy_names_exactly_this_style_and_this_script(written):
+    tree = parsed.fromstring(written)
+    [policy] = tree.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    [style] = tree.xpath("//style/text()")
+    [script] = tree.xpath("//script[not(@type)]/text()")
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    assert rules["style-src"] == f"'sha256-{_sha256(style)}'"
+    assert rules["script-src"] == f"'sha256-{_sha256(script)}'"
+    assert rules["base-uri"] == rules["form-action"] == "'none'"
+    assert "unsafe" not in policy
+
+
+def _sha256(text):
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def test_script_is_strict_and_plain(written):
+    [script] = parsed.fromstring(written).xpath("//script[not(@type)]/text()")
+    assert script.startswith('"use strict";')
+    assert script.isascii() or set(re.findall(r"[^\x00-\x7f]", script)) == {"–", "·"}
+
+
+# ---- hostile text
+
+
+def test_hostile_text_is_neither_parsed_nor_lost_in_tables(hostile):
+    elements = _Elements(hostile).found
+    assert [name for name, _ in elements].count("script") == 2
+    assert not [1 for name, attributes in elements if name == "img" or "onerror" in attributes]
+    tree = parsed.fromstring(hostile)
+    texts = [name.text_content() for name in tree.xpath("//main//bdi")]
+    assert sum(CARRIED in text for text in texts) > 20
+    assert not tree.xpath("//main//a | //main//*[@style]")
+
+
+def test_hostile_text_comes_out_of_the_data_unchanged(hostile):
+    data = _data(hostile)
+    item, question, references, *_ = data["documents"][0]
+    assert [item, question, *references] == [HOSTILE] * 4
+    _, _, response, outcome, _, rationale = data["samples"][0]
+    assert [response, rationale, data["outcomes"][outcome]] == [HOSTILE] * 3
+    assert [HOSTILE, HOSTILE] in data["groups"][0]
+    assert data["runs"][0][1] == HOSTILE
+
+
+def test_hostile_text_leaves_the_pages_own_parts_alone(hostile, written):
+    for path in ("//style/text()", "//script[not(@type)]/text()", "//title/text()"):
+        assert parsed.fromstring(hostile).xpath(path) == parsed.fromstring(written).xpath(path)
+
+
+@given(st.text(st.characters(codec=None, exclude_categories=()), max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_any_text_survives_as_data(text):
+    safe = safe_json([text])
+    assert not re.search("[<>&\u2028\u2029]", safe)
+    safe.encode()
+    assert json.loads(safe) == [text]
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_any_text_survives_as_markup(text):
+    element = str(tag("td", text, title=text))
+    assert "<" not in element.removeprefix("<td title=").removesuffix("</td>")
+    carried = text.replace("\x00", "\ufffd")
+    assert html.unescape(element.partition(">")[2].removesuffix("</td>")) == html.unescape(html.escape(carried))
+
+
+def test_only_markup_is_not_escaped():
+    assert tag("p", Markup("<b>x</b>"), "<b>") == "<p><b>x</b>&lt;b&gt;</p>"
+    assert tag("input", hidden=True, value=None, data_x=0) == '<input hidden data-x="0">'
+
+
+# ---- tables
+
+
+def test_tables_have_headers_with_scopes_and_sort_buttons(written):
+    tree = parsed.fromstring(written)
+    for table in tree.xpath("//table"):
+        last = table.xpath("./thead/tr[last()]/th")
+        assert all(header.get("aria-sort") == "none" and header.xpath("./button[@type='button']") for header in last)
+        assert all(header.get("scope") in ("col", "colgroup") for header in table.xpath("./thead//th"))
+        assert all(row.xpath("./th[@scope='row']") for row in table.xpath("./tbody/tr"))
+
+
+def test_every_row_is_as_wide_as_its_header(written):
+    for table in parsed.fromstring(written).xpath("//table"):
+        width = len(table.xpath("./thead/tr[last()]/th"))
+        assert {len(row) for row in table.xpath("./tbody/tr")} == {width}
+        spans = [int(cell.get("colspan", 1)) for cell in table.xpath("./thead/tr[last() > 1 and position() = 1]/*")]
+        assert not spans or sum(spans) == width
+
+
+def test_cells_say_in_words_what_must_be_known(written):
+    page = parsed.fromstring(written).text_content()
+    assert "not comparable: low coverage" in page
+    assert "published" in page
+    assert "too few of the responses were scored" in page
+
+
+def test_numbers_and_flags_in_words():
+    scale = Scale("percent", digits=1)
+    assert number(1.26, scale) == "1.3"
+    assert number(None, scale) == "–"
+    assert interval(Cell(1.0, scale, 0.5, 1.5)) == "0.5 to 1.5"
+    assert interval(Cell(1.0, scale)) is None
+    assert flag_words(("published", "other_judge", "low_coverage")) == [
+        "not comparable: other judge, low coverage",
+        "published",
+    ]
+
+
+# ---- samples
+
+
+def test_a_cell_leads_to_its_own_samples(written):
+    tree, data = parsed.fromstring(written), _data(written)
+    row = tree.xpath("//*[@id='table-culturalvqa_country']/..//tbody/tr")[0]
+    headers = tree.xpath("//*[@id='table-culturalvqa_country']/..//thead/tr[last()]/th")
+    for header, cell in zip(headers[1:], row[1:], strict=True):
+        [index] = cell.xpath("./button/@data-cell")
+        total, places = data["selections"][data["cells"][int(index)][0]]
+        assert (total, len(places)) == (4, 3)
+        for place in places:
+            run, document, *_ = data["samples"][place]
+            assert data["runs"][run][2] == "culturalvqa"
+            assert ["country", header.text_content()] in data["groups"][data["documents"][document][3]]
+
+
+def test_the_page_says_that_samples_are_left_out(written, tmp_path):
+    assert "the first 3 are here" in written
+    path = tmp_path / "all.html"
+    write_html(example_report(("a",), per_group=2), path, samples_per_cell=1_000, figures=False)
+    assert "are here; the sample files have all" not in path.read_text()
+
+
+def test_samples_can_be_left_out(tmp_path):
+    path = tmp_path / "none.html"
+    write_html(example_report(("a",)), path, samples_per_cell=0, figures=False)
+    page = path.read_text()
+    assert _data(page)["samples"] == []
+    assert "This page holds no samples." in page
+
+
+def test_models_share_documents(written):
+    data = _data(written)
+    documents = {sample[1] for sample in data["samples"]}
+    assert len(documents) == len(data["documents"]) < len(data["samples"]) / 3
+
+
+def test_published_rows_open_nothing(written):
+    [row] = parsed.fromstring(written).xpath("//*[@id='table-summary']/..//tr[@data-published]")
+    assert "published" in row.text_content()
+    assert not row.xpath(".//button")
+
+
+def test_long_texts_are_cut_and_say_so():
+    assert shortened("x" * 4_000) == "x" * 4_000
+    assert shortened("x" * 4_010) == "x" * 4_000 + "… (10 more characters are in the sample file)"
+
+
+def test_too_many_samples_for_a_page_are_fewer_of_each_cell(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("culture_tasks.report.html.page._MOST_BYTES", 40_000)
+    path = tmp_path / "report.html"
+    write_html(example_report(per_group=8), path, samples_per_cell=8, figures=False)
+    data = _data(path.read_text())
+    assert max(len(places) for _, places in data["selections"]) < 8
+    assert "too many for one page" in caplog.text
+
+
+def test_not_a_number_is_no_json():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        safe_json([float("nan")])
+
+
+def test_pages_are_the_same_every_time(tmp_path):
+    pages = []
+    for name in ("a", "b"):
+        path = tmp_path / name
+        write_html(example_report(("m", "n")), path)
+        pages.append(path.read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_seventeen_models_fit(tmp_path):
+    report = example_report([f"model {number}" for number in range(17)], per_group=12)
+    samples = {
+        key: [replace(s, response=f"{share(s.item)} " * 20) for s in report.samples.read(key)] for key in report.runs
+    }
+    path = tmp_path / "big.html"
+    write_html(replace(report, samples=MemoryStore(samples)), path, figures=False)
+    assert path.stat().st_size < 20_000_000
+
+
+# ---- figures in the page
+
+
+def test_every_figure_has_words_and_numbers(written):
+    figures = parsed.fromstring(written).xpath("//figure")
+    assert len(figures) == 11
+    for figure in figures:
+        [image] = figure.xpath(".//img")
+        assert len(image.get("alt")) > 60
+        assert int(image.get("width")) > 100
+        assert base64.b64decode(image.get("src").partition(",")[2]).startswith(b"<?xml")
+        assert figure.xpath(".//details//table//td[contains(@class, 'number')]")
+
+
+# ---- images
+
+
+@pytest.fixture
+def image_folder(tmp_path):
+    folder = tmp_path / "images"
+    (folder / "deep").mkdir(parents=True)
+    Image.new("RGB", (900, 600), "red").save(folder / "deep" / "brazil_0.png")
+    Image.new("LA", (3, 3)).save(folder / "grey.png")
+    (folder / "broken.png").write_bytes(b"not an image")
+    (tmp_path / "secret.png").write_bytes((folder / "grey.png").read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize("name", ["brazil_0", "brazil_0.png", "deep/brazil_0.png", "grey"])
+def test_images_are_found_by_id(image_folder, name):
+    assert Thumbnails(image_folder).address(name).startswith("data:image/jpeg;base64,")
+
+
+@pytest.mark.parametrize("name", [None, "", "nowhere", "../secret.png", "/etc/passwd", "..\\secret.png", "\x00"])
+def test_only_images_of_the_folder_are_read(image_folder, name):
+    assert Thumbnails(image_folder).address(name) is None
+
+
+def test_a_broken_image_is_named_once(image_folder, caplog):
+    thumbnails = Thumbnails(image_folder)
+    assert thumbnails.address("broken") is None
+    assert thumbnails.address("broken.png") is None
+    assert len(caplog.records) == 1
+
+
+def test_images_are_small_and_stand_in_the_page_once(image_folder, tmp_path):
+    path = tmp_path / "images.html"
+    write_html(example_report(), path, images=image_folder, figures=False)
+    [image] = _data(path.read_text())["images"]
+    assert len(image) < 10_000
+
+
+def test_flags_in_the_data_are_those_of_the_model():
+    assert payload._FLAGS[0] == "other_judge"
