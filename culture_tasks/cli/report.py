@@ -112,7 +112,8 @@ def choices(options: argparse.Namespace) -> Options:
 
 
 def _say(report: Report, paths: list[Path], folder: Path) -> None:
-    print(f"{len(report.runs)} runs of {len(report.entrants)} entrants, {len(report.tables)} tables")
+    models = {entrant.model for entrant in report.entrants.values()}
+    print(f"{len(report.runs)} runs of {len(models)} models, {len(report.tables)} tables")
     for path in paths:
         if path.parent == folder:
             print(path)

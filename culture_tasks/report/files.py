@@ -109,4 +109,4 @@ def _fingerprint(path: Path) -> str:
         content = path.read_bytes()
     except OSError:
         return f"unreadable {path.resolve()}"
-    return hashlib.sha256(content).hexdigest() if content.strip() else f"empty {path.resolve()}"
+    return f"{path.name} {hashlib.sha256(content).hexdigest()}" if content.strip() else f"empty {path.resolve()}"

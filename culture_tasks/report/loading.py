@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.harness.metric_lists import LEXICAL
 from culture_tasks.report.benchmarks import LAYOUTS, Layout
 from culture_tasks.report.files import find
-from culture_tasks.report.model import Problem, Run, Settings
+from culture_tasks.report.lines import lines_of, parse
+from culture_tasks.report.model import Kind, Problem, Run, Settings
 from culture_tasks.report.results import TaskResult, read_results
-from culture_tasks.report.samples import Columns, Loaded, SampleReader, lines_of, parse, record_of
+from culture_tasks.report.samples import Columns, Loaded, SampleReader, record_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ def _samples(result: TaskResult, layout: Layout, reader: SampleReader, problems:
         return None
     problems.extend(loaded.problems)
     if not loaded.columns.items.size:
-        why: Literal["damaged", "empty"] = "damaged" if loaded.problems else "empty"
+        why: Kind = "damaged" if loaded.problems else "empty"
         problems.append(Problem(str(path), why, "no sample in it can be used"))
         return None
     return loaded

@@ -89,6 +89,12 @@ class Scale:
     neutral: float | None = None
     digits: int = 2
 
+    def allows(self, value: float) -> bool:
+        """Whether a value is on the scale; NaN, which stands for none, is."""
+        return not (
+            (self.low is not None and value < self.low - 1e-9) or (self.high is not None and value > self.high + 1e-9)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -414,6 +420,10 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
+Kind = Literal["missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record"]
+"""What is wrong with a file or a part of one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A file, or a part of one, that was not used.
@@ -426,7 +436,7 @@ class Problem:
     """
 
     path: str
-    kind: Literal["missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record"]
+    kind: Kind
     detail: str
     lines: int = 0
 

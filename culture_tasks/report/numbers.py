@@ -186,14 +186,17 @@ def from_interval(
     where: Where = (),
     coverage: float | None = None,
 ) -> Cell:
-    """Returns the cell of an interval; what is NaN there is None here, and the reason is the note."""
+    """Returns the cell of an interval; what is NaN there is None here, and the reason is the note.
+
+    Where the interval goes beyond the ends of the scale it is cut there: no true score lies beyond them.
+    """
     if found is None or math.isnan(found.value):
         return Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
     return Cell(
         found.value,
         scale,
-        low=known(found.low),
-        high=known(found.high),
+        low=known(found.low if scale.low is None else max(found.low, scale.low)),
+        high=known(found.high if scale.high is None else min(found.high, scale.high)),
         n=found.n,
         coverage=coverage,
         flags=ordered(flags),

@@ -86,7 +86,7 @@ def compare(
 
 
 def _test(one: Observations, two: Observations, scale: Scale) -> Difference:
-    """McNemar for right and wrong; for means sign flips, or Student's t where clusters are many or parts weigh alike."""
+    """McNemar for right and wrong; for means sign flips, or t where clusters are many or parts weigh the same."""
     clustered = np.unique(one.clusters).size < one.clusters.size
     clusters = one.clusters if clustered else None
     if one.strata is not None:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic_core import from_json
-
+from culture_tasks.report.lines import parse
 from culture_tasks.report.model import Harness, Problem
 from culture_tasks.result_files import GRADED_FROM, parse_result_name, samples_name
 
@@ -82,8 +81,8 @@ def read_results(path: Path) -> list[TaskResult] | Problem:
         content = path.read_bytes()
         if not content.strip():
             return Problem(str(path), "empty", "nothing in it: the run was cut off")
-        data = from_json(content)
-    except (OSError, ValueError) as error:
+        data = parse(content)
+    except (OSError, ValueError, RecursionError) as error:
         return Problem(str(path), "damaged", f"not readable JSON ({error})")
     if not isinstance(data, dict) or not isinstance(data.get("results"), dict):
         return Problem(str(path), "foreign", "it has no 'results', so no harness wrote it")

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic_core import from_json
 
 from culture_tasks.harness.judged import RECORD_VERSION
 from culture_tasks.harness.metric_lists import LEXICAL
 from culture_tasks.report.benchmarks import NOTHING_READ, Layout, Record
-from culture_tasks.report.model import Judge, Problem
+from culture_tasks.report.lines import lines_of, parse
+from culture_tasks.report.model import Judge, Kind, Problem
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -122,24 +122,6 @@ class Loaded:
     problems: tuple[Problem, ...]
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yields the lines of a file that are not blank, each with its offset."""
-    offset = 0
-    with path.open("rb") as file:
-        for line in file:
-            if not line.isspace():
-                yield offset, line
-            offset += len(line)
-
-
-def parse(line: bytes) -> Any:
-    """Parses a line of JSON; what the fast parser refuses, such as half of a surrogate pair, is tried again."""
-    try:
-        return from_json(line, cache_strings="keys")
-    except ValueError:
-        return json.loads(line)
-
-
 def record_of(sample: Any, keys: Sequence[str]) -> tuple[str, Record] | None:
     """Returns the name and the content of a sample's record, or None."""
     for key in keys:
@@ -207,6 +189,8 @@ class _Pass:
             return "damaged"
         except (KeyError, TypeError, AttributeError):
             return "unknown_record"
+        if not self._layout.scale.allows(score):
+            return "off_scale"
         item_code = self._items.code(item)
         if item_code in self._seen:
             return "duplicate"
@@ -285,17 +269,22 @@ _DTYPES = {
     "scored": np.int16,
     "verdicts": np.int16,
 }
-_REASONS = {
-    "damaged": "not JSON; the run may have been cut off",
-    "foreign": "without a record of this benchmark",
-    "unknown_record": f"with a record of another version than {RECORD_VERSION}, or of another benchmark",
-    "duplicate": "with an item that an earlier line has; the first counts",
+_REASONS: Mapping[str, tuple[Kind, str]] = {
+    "damaged": ("damaged", "not JSON; the run may have been cut off"),
+    "foreign": ("foreign", "without a record of this benchmark"),
+    "unknown_record": (
+        "unknown_record",
+        f"with a record of another version than {RECORD_VERSION}, or of another benchmark, or without a field",
+    ),
+    "off_scale": ("damaged", "with a score that its scale doesn't have"),
+    "duplicate": ("duplicate", "with an item that an earlier line has; the first counts"),
 }
 
 
-def _problem(path: Path, reason: Any, lines: Sequence[int]) -> Problem:
+def _problem(path: Path, reason: str, lines: Sequence[int]) -> Problem:
+    kind, meaning = _REASONS[reason]
     shown = ", ".join(map(str, lines[:3])) + (", …" if len(lines) > 3 else "")
-    return Problem(str(path), reason, f"{len(lines)} lines left out ({shown}): {_REASONS[reason]}", len(lines))
+    return Problem(str(path), kind, f"{len(lines)} lines left out ({shown}): {meaning}", len(lines))
 
 
 def _name(value: Any) -> str:

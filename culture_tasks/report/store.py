@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from culture_tasks.report.benchmarks import LAYOUTS, Layout, Record
+from culture_tasks.report.lines import parse
 from culture_tasks.report.loading import LoadedRun
 from culture_tasks.report.model import Sample
-from culture_tasks.report.samples import Columns, parse, record_of
+from culture_tasks.report.samples import Columns, record_of
 
 
 class FileSamples:
@@ -19,7 +20,7 @@ class FileSamples:
 
     def __init__(self, runs: Iterable[LoadedRun]) -> None:
         self._runs: dict[str, tuple[Path, Layout, Columns]] = {
-            each.run.key: (each.result.samples_file, LAYOUTS[each.run.benchmark], each.columns)
+            each.run.key: (each.result.samples_file.absolute(), LAYOUTS[each.run.benchmark], each.columns)
             for each in runs
             if each.columns is not None and each.run.benchmark is not None
         }

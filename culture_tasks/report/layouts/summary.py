@@ -152,8 +152,8 @@ def cultures(context: Context, units: Mapping[str, Unit], values: Iterable[Group
     places: list[Place] = []
     for culture, groups in CULTURES.items():
         columns = _culture_places(culture, groups, units, found)
-        if len({units[place.column.key.split(" ")[1]].benchmark for place in columns}) > 1:
-            places += [*columns, _culture_mean(culture, columns, context)]
+        if len({units[key].benchmark for key in columns}) > 1:
+            places += [*columns.values(), _culture_mean(culture, list(columns.values()), context)]
     note = "Only cultures that two of the benchmarks here share. Mean: over the columns of the culture, each alike."
     table = Table(
         "cultures", "Cultures over benchmarks, on a common scale of 0-100", ("Model",), (), (), "", None, (note,)
@@ -166,8 +166,9 @@ def _culture_places(
     groups: Mapping[str, str],
     units: Mapping[str, Unit],
     found: Mapping[tuple[str, str, str], Cell],
-) -> list[Place]:
-    places: list[Place] = []
+) -> dict[str, Place]:
+    """Returns the columns of a culture, by unit."""
+    places: dict[str, Place] = {}
     for unit in units.values():
         group = groups.get(unit.benchmark or "")
         if group is None or not any(key[0] == unit.key and key[2] == group for key in found):
@@ -177,7 +178,7 @@ def _culture_places(
             for entrant in unit.cells
             if (unit.key, entrant, group) in found
         }
-        places.append(Place(Column(f"{culture} {unit.key}", unit.title, COMMON, culture), cells.get))
+        places[unit.key] = Place(Column(f"{culture} {unit.key}", unit.title, COMMON, culture), cells.get)
     return places
 
 

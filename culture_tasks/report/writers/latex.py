@@ -6,6 +6,7 @@ pdfLaTeX, so that the document compiles with any of the three.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
 import unicodedata
@@ -15,6 +16,7 @@ from pathlib import Path
 from culture_tasks.report.model import Cell, Report, Table
 from culture_tasks.report.writers.shown import NOTHING, interval_of, is_best, legend, marks_of, value_of
 from culture_tasks.tables import plain
+from culture_tasks.text import storable
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -76,8 +78,9 @@ def _write(path: Path, text: str) -> None:
 
 
 def file_name(key: str) -> str:
-    """Returns a key as a name of a file: letters, digits, ``_`` and ``-`` alone."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", key)[:100]
+    """Returns a key as a name of a file: letters, digits, ``_`` and ``-`` alone, and no two keys as one name."""
+    plainer = re.sub(r"[^A-Za-z0-9_-]+", "-", key)[:80]
+    return plainer if plainer == key else f"{plainer}-{hashlib.sha256(storable(key).encode()).hexdigest()[:8]}"
 
 
 def as_latex(report: Report) -> str:

@@ -19,7 +19,10 @@ def write_markdown(report: Report, folder: Path) -> list[Path]:
 
 def as_markdown(report: Report) -> str:
     """Returns the report as Markdown."""
-    parts = [f"# Report of {len(report.entrants)} entrants", *(f"{_text(note)}" for note in report.notes)]
+    parts = [
+        f"# Report on {len({each.model for each in report.entrants.values()})} models",
+        *(f"{_text(note)}" for note in report.notes),
+    ]
     marks = [f"- ({mark}) {meaning}" for mark, meaning in legend(report.tables)]
     if marks:
         parts.append("\n".join(["Marks behind a number:", "", *marks]))

@@ -1,0 +1,121 @@
+"""The commands ``report`` and ``compare``."""
+
+import json
+
+import pytest
+from support.sample_files import vqa_samples, write_run, write_vqa
+
+from culture_tasks.cli.main import main
+
+WEAK = [1.0, 0.0] * 20
+STRONG = [1.0, 1.0] * 19 + [1.0, 0.0]
+
+
+@pytest.fixture
+def runs(tmp_path):
+    write_vqa(tmp_path / "weak", "weak", WEAK)
+    write_vqa(tmp_path / "strong", "strong", STRONG)
+    return tmp_path
+
+
+def test_report_writes_what_is_asked_for(runs, capsys):
+    assert main(["report", str(runs), "-o", str(runs / "out"), "--formats", "json, markdown"]) == 0
+    assert sorted(path.name for path in (runs / "out").iterdir()) == ["report.json", "report.md"]
+    assert "2 runs of 2 models" in capsys.readouterr().out
+    found = json.loads((runs / "out" / "report.json").read_text(encoding="utf-8"))
+    [test] = found["comparisons"]
+    assert test["verdict"] == "weak is better" or test["verdict"] == "strong is better"
+    assert test["test"] == "McNemar exact"
+
+
+def test_report_says_what_it_did_not_use(runs, capsys):
+    for number in range(12):
+        (runs / f"x{number}.json").write_text("{}", encoding="utf-8")
+    assert main(["report", str(runs), "-o", str(runs / "out"), "--formats", "json"]) == 0
+    said = capsys.readouterr().err
+    assert "x0.json: foreign" in said
+    assert "12 in all (12 foreign)" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--formats", "docx"], "unknown format 'docx'"),
+        (["--formats", "markdwon"], "Did you mean 'markdown'"),
+        (["--name", "x"], "PATTERN=NAME"),
+    ],
+)
+def test_report_explains_what_it_can_not_do(runs, capsys, arguments, said):
+    assert main(["report", str(runs), "-o", str(runs / "out"), *arguments]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_report_does_not_write_into_a_file(runs, capsys):
+    file = runs / "weak" / "20260101_000000_results.json"
+    assert main(["report", str(runs), "-o", str(file)]) == 1
+    assert "is a file" in capsys.readouterr().err
+
+
+def test_published_rows_stand_below_and_are_marked(runs, capsys):
+    about = {"benchmark": "care", "language": "zh", "category": "norms", "scope": "nationwide", "culture": "Native"}
+    samples = [{"care_rating": sample["lave"] | about | {"score": 5.0}} for sample in vqa_samples([1.0] * 4)]
+    write_run(runs / "care", "weak", {"care_zh": samples}, "20260105_000000")
+    main(["report", str(runs), "-o", str(runs / "out"), "--formats", "json,markdown", "--published"])
+    found = json.loads((runs / "out" / "report.json").read_text(encoding="utf-8"))
+    [table] = [table for table in found["tables"] if table["key"] == "care_zh_table_3"]
+    rows = {tuple(row["labels"]): row for row in table["rows"]}
+    printed = rows["Gemma2-9B Vanilla", "published (GPT-4o)"]
+    assert printed["published"]
+    assert [cell["value"] for cell in printed["cells"]] == [4.89, 8.46, 7.55, 6.67, 4.72, 6.49]
+    assert all(cell["flags"] == ["published"] and cell["rank"] is None for cell in printed["cells"])
+    assert any("They were not judged by your judge" in note for note in table["notes"])
+
+
+def test_compare_tells_the_better_one(runs, capsys):
+    assert main(["compare", str(runs / "weak"), str(runs / "strong"), "--fail-on-regression"]) == 0
+    said = capsys.readouterr().out
+    assert "A: weak" in said
+    assert "B is better" in said
+    assert "+0.475" in said
+
+
+def test_compare_fails_on_a_regression(runs, capsys):
+    arguments = ["compare", str(runs / "strong"), str(runs / "weak")]
+    assert main(arguments) == 0
+    assert main([*arguments, "--fail-on-regression"]) == 1
+    assert "regression: B is significantly worse on culturalvqa" in capsys.readouterr().out
+
+
+def test_compare_says_how_many_items_would_do(tmp_path, capsys):
+    write_vqa(tmp_path / "a", "a", WEAK)
+    write_vqa(tmp_path / "b", "b", [0.0, *WEAK[1:]])
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]) == 0
+    said = capsys.readouterr().out
+    assert "not distinguishable" in said
+    assert "items needed" in said
+
+
+def test_compare_refuses_what_can_not_be_compared(tmp_path, capsys):
+    write_vqa(tmp_path / "a", "a", WEAK)
+    write_run(tmp_path / "b", "b", {"culturalvqa": vqa_samples(WEAK, data="d2")})
+    arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b")]
+    assert main([*arguments, "--fail-on-regression"]) == 1
+    said = capsys.readouterr().out
+    assert "not compared: culturalvqa: another revision of the data" in said
+    assert "nothing could be compared" in said
+    assert main([*arguments, "--fail-on-regression", "--compare-anyway"]) == 0
+    assert "another revision of the data" in capsys.readouterr().out
+
+
+def test_compare_two_runs_of_one_model(tmp_path, capsys):
+    write_vqa(tmp_path / "a", "m", STRONG)
+    write_vqa(tmp_path / "b", "m", WEAK, "20260105_000000")
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]) == 1
+
+
+def test_compare_wants_one_model_each(runs, capsys):
+    assert main(["compare", str(runs), str(runs / "weak")]) == 1
+    assert "runs of 2 models: strong, weak" in capsys.readouterr().err
+    (runs / "none").mkdir()
+    assert main(["compare", str(runs / "none"), str(runs / "weak")]) == 1
+    assert "has no run that can be used" in capsys.readouterr().err

@@ -1,0 +1,86 @@
+"""Golden files of the text formats, from real runs. ``UPDATE_GOLDEN=1 pytest tests/report`` renews them."""
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.writing import write_report
+
+GOLDEN = Path(__file__).parent / "golden"
+TEXTS = ("report.md", "report.tex", "csv/summary.csv", "csv/care_table_3.csv", "csv/comparisons.csv", "csv/groups.csv")
+MOST_LINES = 400
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def report(results):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(results.parent)
+        return build(["results"], Options(), now=datetime(2026, 2, 1, tzinfo=UTC))
+
+
+@pytest.fixture(scope="module")
+def written(report, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    write_report(report, folder, ("markdown", "latex", "csv", "json"))
+    return folder
+
+
+def check(name, found):
+    golden = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.parent.mkdir(parents=True, exist_ok=True)
+        golden.write_text(found, encoding="utf-8")
+    assert found == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_are_as_they_were(written, name):
+    text = (written / name).read_text(encoding="utf-8-sig")
+    check(name, "".join(text.splitlines(keepends=True)[:MOST_LINES]))
+
+
+def test_json_is_as_it_was(written):
+    found = json.loads((written / "report.json").read_text(encoding="utf-8"))
+    assert len(found.pop("groups")) > 500
+    assert [table["key"] for table in found.pop("tables")][:3] == ["summary", "scores", "cultures"]
+    for run in found["runs"].values():
+        run["settings"]["data"] = run["settings"]["prompt"] = "changes with the bundled data and prompts"
+    check("report.json", json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+
+
+def test_scores_are_those_of_the_harnesses(report, results):
+    """What the report works out from the samples is what both harnesses put into their result files."""
+    for path in results.rglob("*results*.json"):
+        values = json.loads(path.read_text(encoding="utf-8"))
+        for task, metric in (("cedar_text", "acc"), ("culturalvqa_blind", "exact_match"), ("cedar_multimodal", "acc")):
+            if task not in values["results"] or metric == "exact_match":
+                continue
+            [entrant] = [key for key, each in report.entrants.items() if each.model == values["model_name"]]
+            cell = report.units[task].cells[entrant]
+            assert cell.value == pytest.approx(values["results"][task][f"{metric},none"])
+
+
+def test_every_role_of_crosscult_is_that_of_the_harness(report, results):
+    [path] = [path for path in results.rglob("*_results.json") if "toy__seeing" in str(path)]
+    values = json.loads(path.read_text(encoding="utf-8"))["results"]
+    for each in report.groups:
+        if each.unit == "crosscult_single" and len(each.cell.where) == 1 and each.dimension == "role":
+            found = values[f"crosscult_single_{each.group}"][
+                "judge_score,none" if each.statistic == "score" else "rouge_l,none"
+            ]
+            assert each.cell.value == pytest.approx(found)
+
+
+def test_samples_can_be_read_for_every_cell(report):
+    for unit in report.units.values():
+        for cell in unit.cells.values():
+            for run in cell.runs:
+                samples = list(report.samples.read(run, cell.where))
+                assert len(samples) == report.samples.count(run, cell.where) == report.runs[run].items
+                assert all(sample.question and sample.run == run for sample in samples)
