@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ _EXECUTION = frozenset(
         *("pretrained", "model", "device", "device_map", "device_map_option", "batch_size", "max_batch_size"),
         *("num_concurrent", "max_retries", "timeout", "tokenized_requests", "trust_remote_code", "parallelize"),
         *("tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization", "max_cpu_memory", "offload_folder"),
-        *("attn_implementation", "use_cache", "answers", "state", "seed", "base_url", "api_key"),
+        *("attn_implementation", "use_cache", "answers", "seed", "api_key"),
     )
 )
 """Arguments of a model that say where and how fast it runs, and not which model it is."""
@@ -125,9 +126,14 @@ def _directions(data: Mapping[str, Any], task: str) -> dict[str, bool]:
 
 def _model_args(given: Any) -> dict[str, str]:
     if isinstance(given, dict):
-        return {str(key): str(value) for key, value in given.items()}
+        return {str(key): _without_secrets(str(value)) for key, value in given.items()}
     parts = (part.partition("=") for part in str(given or "").split(","))
-    return {key.strip(): value.strip() for key, _, value in parts if key.strip()}
+    return {key.strip(): _without_secrets(value.strip()) for key, _, value in parts if key.strip()}
+
+
+def _without_secrets(value: str) -> str:
+    """Takes user, password and query out of an address."""
+    return re.sub(r"(?i)^(https?://)(?:[^/@]*@)?([^?#]*).*$", r"\1\2", value)
 
 
 def _date(harness: Harness, stamp: str, date: Any, zone: Any) -> str:

@@ -1,6 +1,7 @@
 """Golden files of the text formats, from real runs. ``UPDATE_GOLDEN=1 pytest tests/report`` renews them."""
 
 import json
+import math
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,16 +55,57 @@ def test_json_is_as_it_was(written):
     check("report.json", json.dumps(found, ensure_ascii=False, indent=1) + "\n")
 
 
-def test_scores_are_those_of_the_harnesses(report, results):
-    """What the report works out from the samples is what both harnesses put into their result files."""
+def harness_values(report, results):
+    """Yields each entrant with what its harness put into its result file."""
     for path in results.rglob("*results*.json"):
         values = json.loads(path.read_text(encoding="utf-8"))
-        for task, metric in (("cedar_text", "acc"), ("culturalvqa_blind", "exact_match"), ("cedar_multimodal", "acc")):
-            if task not in values["results"] or metric == "exact_match":
-                continue
-            [entrant] = [key for key, each in report.entrants.items() if each.model == values["model_name"]]
-            cell = report.units[task].cells[entrant]
-            assert cell.value == pytest.approx(values["results"][task][f"{metric},none"])
+        [entrant] = [key for key, each in report.entrants.items() if each.model == values["model_name"]]
+        yield entrant, values["results"]
+
+
+def test_scores_are_those_of_the_harnesses(report, results):
+    checked = 0
+    for entrant, values in harness_values(report, results):
+        for task, metric in (("cedar_text", "acc"), ("cedar_multimodal", "acc"), ("culturalvqa", "lave")):
+            if task in values:
+                assert report.units[task].cells[entrant].value == pytest.approx(values[task][f"{metric},none"])
+                checked += 1
+    assert checked == 4
+
+
+def test_groups_are_those_of_the_harnesses(report, results):
+    """Every country, facet, language, emotion and quadrant. NaN there is None here, or marked for low coverage."""
+    found = {}
+    for each in report.groups:
+        number = f"q{('I', 'II', 'III', 'IV').index(each.group) + 1}" if each.dimension == "quadrant" else each.group
+        found[each.entrant, each.unit, each.statistic, number, each.cell.where] = each.cell
+    checked = 0
+    for entrant, values in harness_values(report, results):
+        for task, own in values.items():
+            for key, value in own.items():
+                statistic, _, group = key.removesuffix(",none").partition("_")
+                name = {"acc": "score", "lave": "score"}.get(statistic, statistic)
+                for where in ((), (("language", group),), (("country", group),), (("facet", group),)):
+                    ours = found.get((entrant, task, name, group, where))
+                    if ours is not None and isinstance(value, float):
+                        checked += 1
+                        if math.isnan(value):
+                            assert ours.value is None or "low_coverage" in ours.flags, (task, key)
+                        else:
+                            assert ours.value == pytest.approx(value), (task, key)
+    assert checked > 100
+
+
+def test_averages_over_languages_are_those_of_the_harness(report, results):
+    [table] = [table for table in report.tables if table.key == "cedar_table_1"]
+    columns = [column.key for column in table.columns]
+    rows = {row.entrant: dict(zip(columns, row.cells, strict=True)) for row in table.rows}
+    for entrant, values in harness_values(report, results):
+        for modality in ("text", "multimodal"):
+            own = values.get(f"cedar_{modality}")
+            if own:
+                assert rows[entrant][f"{modality}_average"].value == pytest.approx(own["acc_avg,none"])
+                assert rows[entrant][f"{modality}_variance"].value == pytest.approx(own["acc_var,none"])
 
 
 def test_every_role_of_crosscult_is_that_of_the_harness(report, results):

@@ -67,7 +67,7 @@ def summary(context: Context, units: Sequence[Unit]) -> Table:
     places += [
         Place(Column("mean", "Mean", COMMON), means.get),
         Place(Column("mean_rank", "Mean rank", _RANK), ranks.get),
-        Place(Column("missing", "Missing", _COUNT), lambda key: _missing(cells, key, context)),
+        Place(Column("missing", "Missing or not comparable", _COUNT), lambda key: _missing(cells, key, context)),
     ]
     notes = [
         "Each score's own range is mapped to 0-100. The mean takes every column alike; it is marked incomplete, and "

@@ -1,0 +1,185 @@
+"""Numbers with intervals, groups, fairness and tests, by hand-worked values."""
+
+import math
+
+import numpy as np
+import pytest
+from support.sample_files import vqa_record, vqa_samples, write_run, write_vqa
+
+from culture_tasks.metrics.intervals import mean_interval
+from culture_tasks.report.benchmarks import PERCENT, SHARE
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.layouts.summary import to_common
+from culture_tasks.report.model import Cell, Scale
+from culture_tasks.report.numbers import Observations, contributions, interval, ratio_contributions
+from culture_tasks.report.units import ranked
+
+RATING = Scale("rating", 1.0, 10.0)
+
+
+def observed(scores, clusters=None, strata=None):
+    items = np.arange(len(scores), dtype=np.int64)
+    codes = items if clusters is None else clusters
+    parts = None if strata is None else np.array(strata, dtype=np.int32)
+    return Observations(("r1",), items, np.array(scores), np.array(codes, dtype=np.int32), parts, 1.0)
+
+
+def cells(report, unit="culturalvqa"):
+    return {report.entrants[key].label: cell for key, cell in report.units[unit].cells.items()}
+
+
+def test_right_and_wrong_get_wilsons_interval():
+    found = interval(observed([100.0, 0.0, 100.0, 100.0]), PERCENT)
+    # p = 3/4, n = 4, z = 1.96: centre (0.75 + 3.8415/8) / (1 + 3.8415/4) = 0.6275, half width 0.3270
+    assert found.value == 75.0
+    assert found.low == pytest.approx(30.06, abs=0.01)
+    assert found.high == pytest.approx(95.44, abs=0.01)
+
+
+def test_half_points_get_students_interval():
+    scores = [1.0, 0.5, 0.0, 1.0]
+    assert interval(observed(scores), SHARE) == mean_interval(scores)
+
+
+def test_ratings_get_students_interval_over_clusters():
+    scores, clusters = [1.0, 2.0, 9.0, 10.0], [0, 0, 1, 1]
+    assert interval(observed(scores, clusters), RATING) == mean_interval(scores, clusters)
+
+
+def test_parts_weigh_the_same():
+    # Parts of 3 and of 1 items: (mean(1, 2, 3) + 8) / 2 = 5, where the mean over items would be 3.5.
+    scores, strata = np.array([1.0, 2.0, 3.0, 8.0]), np.array([0, 0, 0, 1])
+    found = contributions(scores, strata)
+    assert found.mean() == pytest.approx(5.0)
+    # Each part's influence: n / (2 * n_part) * (score - mean of the part).
+    assert found.tolist() == pytest.approx([5 - 4 / 6, 5.0, 5 + 4 / 6, 5.0])
+
+
+def test_parts_leave_out_what_has_no_score():
+    found = contributions(np.array([1.0, math.nan, 3.0]), np.array([0, 0, 1]))
+    assert np.nanmean(found) == pytest.approx(2.0)
+    assert math.isnan(found[1])
+
+
+def test_contributions_of_a_ratio_have_its_value_and_its_error():
+    above, below = np.array([1.0, 1.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0, 1.0])
+    found = ratio_contributions(above, below)
+    assert found.mean() == pytest.approx(3 / 2)
+    # Influence of an item: n * (above - ratio * below) / total below.
+    assert (found - 1.5).tolist() == pytest.approx([-1.0, 2.0, 0.0, -1.0])
+    assert np.isnan(ratio_contributions(above, np.zeros(4))).all()
+
+
+def test_ranks_share_places_and_leave_gaps():
+    cell = {name: Cell(value, SHARE) for name, value in (("a", 0.5), ("b", 0.7), ("c", 0.7), ("d", None))}
+    assert {name: each.rank for name, each in ranked(cell, SHARE).items()} == {"a": 3, "b": 1, "c": 1, "d": None}
+    lower = Scale("x", better="lower")
+    assert ranked(cell, lower)["a"].rank == 1
+    assert ranked(cell, Scale("x", better=None))["a"].rank is None
+
+
+def test_the_common_scale_maps_ends_to_ends():
+    assert to_common(Cell(1.0, RATING)).value == 0.0
+    assert to_common(Cell(10.0, RATING)).value == 100.0
+    found = to_common(Cell(0.25, Scale("error", 0.0, 1.0, better="lower"), low=0.2, high=0.4))
+    assert (found.value, found.low, found.high) == (75.0, 60.0, 80.0)
+    assert to_common(Cell(3.0, Scale("unknown"))) is None
+
+
+@pytest.fixture
+def report(tmp_path):
+    # brazil, china, india, usa by turns
+    write_vqa(tmp_path / "a", "a", [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0])
+    write_vqa(tmp_path / "b", "b", [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, None])
+    return build([str(tmp_path)], Options(min_coverage=0.5))
+
+
+def test_groups_have_their_own_items_and_coverage(report):
+    found = {(each.entrant, each.group): each.cell for each in report.groups if each.dimension == "country"}
+    assert found["e1", "china"].value == 0.0
+    assert found["e2", "china"].value == 0.5
+    assert found["e2", "usa"].n == 1
+    assert found["e2", "usa"].coverage == 0.5
+    assert found["e1", "india"].where == (("country", "india"),)
+
+
+def test_fairness_names_the_ends_and_their_distance(report):
+    one = next(each for each in report.fairness if each.entrant == "e1")
+    # brazil 1, china 0, india 0.5, usa 1: mean 0.625, sample variance (0.375² + 0.625² + 0.125² + 0.375²) / 3
+    assert (one.best, one.worst, one.gap, one.groups) == ("brazil", "china", 1.0, 4)
+    assert one.variance == pytest.approx((2 * 0.140625 + 0.390625 + 0.015625) / 3)
+
+
+def test_pairs_are_tested_on_common_items(report):
+    [test] = report.comparisons
+    # b has no score for the last item; on the others b is right once more than a: 1/7.
+    assert test.n == 7
+    assert test.difference == pytest.approx(1 / 7)
+    assert test.test == "McNemar exact"
+    assert test.p == 1.0
+    assert test.verdict == "not distinguishable"
+
+
+def test_many_items_tell_models_apart(tmp_path):
+    write_vqa(tmp_path / "a", "a", [0.0] * 60)
+    write_vqa(tmp_path / "b", "b", [1.0] * 60)
+    [test] = build([str(tmp_path)], Options()).comparisons
+    assert test.verdict == "b is better"
+    assert test.difference == 1.0
+    assert test.p_holm < 1e-15
+
+
+def test_items_that_share_an_image_are_one_cluster(tmp_path):
+    for model, score in (("a", 1.0), ("b", 0.0)):
+        samples = [{"lave": vqa_record(n, abs(score - n % 2), image=f"i{n // 4}")} for n in range(16)]
+        write_run(tmp_path / model, model, {"culturalvqa": samples})
+    report = build([str(tmp_path)], Options())
+    [test] = report.comparisons
+    assert test.clusters == 4
+    assert test.test in ("all sign flips", "sign flips")
+
+
+def test_unscored_languages_stay_empty(tmp_path):
+    def sample(number, language, supported):
+        record = {"record": 1, "benchmark": "cedar", "id": str(number), "modality": "text", "language": language}
+        record |= {"prompt_language": language, "gold": "anger", "prediction": "anger" if number % 2 else None}
+        record |= {"minority": "", "data": "d", "prompt": "p", "prompt_sha256": "0" * 64, "response": "x"}
+        record |= {"narrative": "n", "question": "q", "supported": supported}
+        return {"acc": record | ({"score": 100.0 * (number % 2)} if supported else {})}
+
+    samples = [sample(n, language, language != "sw") for n in range(4) for language in ("ar", "sw", "zh")]
+    write_run(tmp_path, "m", {"cedar_text": samples})
+    report = build([str(tmp_path)], Options())
+    [table] = [table for table in report.tables if table.key == "cedar_table_1"]
+    row = dict(zip((column.key for column in table.columns), table.rows[0].cells, strict=True))
+    assert row["text_ar"].value == 50.0
+    assert row["text_sw"].value is None
+    assert row["text_average"].value == 50.0
+    gepp = next(each.cell for each in report.groups if each.statistic == "gepp" and each.group == "anger")
+    assert gepp.value == 0.5  # 4 predictions of anger over 8 gold labels, Swahili left out
+
+
+def test_samples_of_a_cell_are_those_of_its_groups(report):
+    cell = next(each.cell for each in report.groups if each.entrant == "e1" and each.group == "india")
+    [run] = cell.runs
+    assert [sample.item for sample in report.samples.read(run, cell.where)] == ["q2", "q6"]
+    assert [sample.item for sample in report.samples.read(run, cell.where, limit=1)] == ["q2"]
+    assert report.samples.count(run, cell.where) == 2
+    assert report.samples.count("nobody") == 0
+    sample = next(report.samples.read(run))
+    assert (sample.question, sample.response, sample.score, sample.outcome) == (
+        "question 0?",
+        "an answer",
+        1.0,
+        "scored",
+    )
+    assert sample.groups == {"country": "brazil", "facet": "food"}
+
+
+def test_samples_of_repeats_show_the_first(tmp_path):
+    samples = vqa_samples([1.0, 0.5])
+    samples[1]["lave"] |= {"outcomes": {"scored": 1, "failed": 1}}
+    write_run(tmp_path, "m", {"culturalvqa": samples})
+    [cell] = cells(build([str(tmp_path)], Options(min_coverage=0.0))).values()
+    assert cell.value == 0.75
+    assert cell.coverage == pytest.approx(2 / 3)
