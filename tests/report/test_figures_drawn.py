@@ -233,7 +233,7 @@ def test_looks_differ_without_colour():
     shapes = [(look(place).marker, look(place).hatch, look(place).dashes) for place in range(7)]
     for part in zip(*shapes, strict=True):
         assert len(set(part)) == 7
-    assert len({(look(place).colour, look(place).marker) for place in range(77)}) == 77
+    assert len({(look(place).colour, look(place).marker) for place in range(91)}) == 91
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -115,6 +115,26 @@ def test_policy_stops_scripts_and_requests_that_get_in_all_the_same(page, tmp_pa
     _in_browser(page, steps, tmp_path / "profile")
 
 
+def test_a_name_can_not_turn_the_number_beside_it_around(tmp_path):
+    report = with_hostile_texts(example_report(("a",)), "x\u202e")
+    path = tmp_path / "turned.html"
+    write_html(report, path, figures=False)
+    order = """(() => {
+      document.querySelector('button[data-cell]').click();
+      const title = document.querySelector('#browser-title');
+      const last = title.lastChild;
+      const edge = (place) => { const range = document.createRange();
+        range.setStart(last, place); range.setEnd(last, place + 1); return range.getBoundingClientRect().left; };
+      return [last.nodeType, last.data, edge(2) < edge(3), edge(3) < edge(last.data.length - 1)];
+    })()"""
+
+    async def steps(tab: Tab) -> None:
+        kind, text, *left_to_right = await tab.run(order)
+        assert (kind, text[:2], left_to_right) == (3, ": ", [True, True])
+
+    _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
+
+
 def test_sorting_with_the_keyboard(page, tmp_path):
     values = """[...document.querySelectorAll('#table-culturalvqa_country ~ .scroll tbody tr')]
         .map((row) => Number(row.cells[3].dataset.value))"""
@@ -219,7 +239,7 @@ def test_other_models_on_the_same_items(page, tmp_path):
     async def steps(tab: Tab) -> None:
         await tab.run("document.querySelector('#table-culturalvqa_country ~ .scroll button[data-cell]').click()")
         await tab.run("document.querySelector('#others').click()")
-        models = await tab.run("[...document.querySelectorAll('#samples h3 bdi')].map((name) => name.textContent)")
+        models = await tab.run("[...document.querySelectorAll('#samples h3 > bdi')].map((name) => name.textContent)")
         assert len(models) == 16
         assert len(set(models[:4])) == 4
 

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from culture_tasks.report.figures.charts import Chart, Panel, Series
-    from culture_tasks.report.figures.style import Handles
+    from culture_tasks.report.figures.style import Handles, Look
 
 _IN_ONE_ROW = 6
 _WIDTH = 10.0
@@ -49,27 +50,26 @@ def _parts(panel: Panel) -> Iterator[tuple[Series, ...]]:
 
 def _draw_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Chart) -> None:
     width = 0.82 / len(part)
+    middle = (len(part) - 1) / 2
     places = np.arange(len(panel.groups), dtype=np.float64)
     handles: Handles = {}
     for number, series in enumerate(part):
-        handles[series.label] = _draw_series(
-            axes, places + (number - (len(part) - 1) / 2) * width, width, panel, series, number
-        )
+        own = places + (number - middle) * width
+        handles[series.label] = _draw_series(axes, own, width, panel, series, look(number))
     names = [shown(group, 28) for group in panel.groups]
     turn = tilted(names)
     axes.set_xticks(places, names, rotation=turn, ha="right" if turn else "center", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(places) - 0.4)
     axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
     value_axis(axes, panel.scale, chart.value)
-    axes.set_ylim(*_range(panel))
+    axes.set_ylim(*_range(chart, panel))
     legend_beside(axes, handles, chart.series)
 
 
 def _draw_series(
-    axes: Axes, places: np.ndarray, width: float, panel: Panel, series: Series, number: int
+    axes: Axes, places: NDArray[np.float64], width: float, panel: Panel, series: Series, style: Look
 ) -> BarContainer:
     cells = [series.cells.get(group) for group in panel.groups]
-    style = look(number)
     start = _start(panel)
     return axes.bar(
         places,
@@ -91,9 +91,17 @@ def _start(panel: Panel) -> float:
     return scale.neutral if scale.neutral is not None else scale.low if scale.low is not None else 0.0
 
 
-def _range(panel: Panel) -> tuple[float, float]:
-    """Returns the values that an axis shows: the same for all rows of a panel, intervals included."""
-    ends = [end for cell in panel.cells for end in (cell.value, cell.low, cell.high) if end is not None]
-    low, high = min(*ends, _start(panel)), max(*ends, _start(panel))
+def _range(chart: Chart, panel: Panel) -> tuple[float, float]:
+    """Returns the values that the axes of a panel show: the same in all panels, and none that is impossible."""
+    scale, start = panel.scale, _start(panel)
+    alike = [one for one in chart.panels if one.scale == scale]
+    cells = [cell for one in alike for cell in one.cells]
+    ends = [end for cell in cells for end in (cell.value, cell.low, cell.high) if end is not None]
+    low, high = min(*ends, start), max(*ends, start)
     margin = 0.06 * (high - low or 1.0)
-    return low - margin if low < _start(panel) else low, high + margin
+    bottom = low - margin if low < start else low
+    top = high + margin
+    return (
+        bottom if scale.low is None else max(bottom, scale.low),
+        top if scale.high is None else min(top, scale.high),
+    )

@@ -39,7 +39,7 @@ class Look(NamedTuple):
 
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4D4D4D")
-_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*", "p")
+_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*", "p", "d", "h")
 _HATCHES = ("", "//", "..", r"\\", "xx", "--", "++")
 _DASHES: tuple[Dashes, ...] = (
     *((0, ()), (0, (5, 2)), (0, (1, 1)), (0, (6, 2, 1, 2))),
@@ -48,7 +48,7 @@ _DASHES: tuple[Dashes, ...] = (
 
 
 def look(place: int) -> Look:
-    """Returns the look of a series by its place; the first 77 differ in colour or marker."""
+    """Returns the look of a series by its place; the first 91 differ in colour or marker."""
     return Look(
         _COLOURS[place % len(_COLOURS)],
         _MARKERS[place % len(_MARKERS)],

@@ -30,6 +30,11 @@
     return typeof shown.toWellFormed === "function" ? shown.toWellFormed() : shown;
   }
 
+  // A name keeps its direction, and what reorders text, to itself.
+  function name(text) {
+    return element("bdi", { textContent: visible(text) });
+  }
+
   function folded(text) {
     return text.normalize("NFKC").toLocaleLowerCase();
   }
@@ -248,22 +253,20 @@
   }
 
   function scoreText(one) {
-    if (one.score === null) return one.outcome;
-    return `${one.outcome}, score ${Number(one.score.toFixed(4))}`;
+    return one.score === null ? "" : `, score ${Number(one.score.toFixed(4))}`;
   }
 
   function heading(one) {
     const failed = one.outcome === "scored" ? "outcome" : "outcome failed";
     return element("h3", null,
-      element("bdi", { textContent: visible(one.model) }),
-      element("span", { className: failed, textContent: visible(scoreText(one)) }));
+      name(one.model),
+      element("span", { className: failed }, name(one.outcome), scoreText(one)));
   }
 
   function chips(one) {
     const pairs = [["task", one.task], ["item", one.document[DOCUMENT.item]], ...one.groups];
     if (one.judge) pairs.push(["judge", one.judge]);
-    const items = pairs.map(([name, value]) =>
-      element("li", null, `${visible(name)}: `, element("bdi", { textContent: visible(value) })));
+    const items = pairs.map(([field, value]) => element("li", null, name(field), ": ", name(value)));
     return element("ul", { className: "chips" }, ...items);
   }
 
@@ -311,7 +314,7 @@
 
   function openBrowser(title, about, flags, indices) {
     state.scope = indices.map(view);
-    byId("browser-title").textContent = title;
+    byId("browser-title").replaceChildren(...title);
     byId("browser-about").textContent = about;
     byId("browser-flags").replaceChildren(...flags.map((place) => flagItem(data.flags[place])));
     filterForm().reset();
@@ -340,14 +343,13 @@
     const headers = table.tHead.rows[table.tHead.rows.length - 1].cells;
     const header = headers[place.cellIndex];
     const row = place.parentElement.dataset.search;
-    return `${row} · ${header.dataset.search}: ${button.textContent}`;
+    return [name(row), " · ", name(header.dataset.search), `: ${button.textContent}`];
   }
 
   function cellText(cell, total, kept) {
     const coverage = cell[CELL.coverage] === null ? "" : `, coverage ${Math.round(100 * cell[CELL.coverage])} %`;
     const cut = kept < total ? `The first ${kept} of ${total} samples are in this page.` : `All ${total} samples are in this page.`;
-    const note = cell[CELL.note] ? ` ${cell[CELL.note]}.` : "";
-    return `${cell[CELL.n]} scored items${coverage}.${note} ${cut}`;
+    return `${cell[CELL.n]} scored items${coverage}. ${cut} ${visible(cell[CELL.note])}`;
   }
 
   // The same items as other models answered them, side by side.
@@ -366,7 +368,7 @@
 
   function openAll() {
     const all = data.samples.map((_, index) => index);
-    openBrowser("All samples of this page", "", [], all);
+    openBrowser(["All samples of this page"], "", [], all);
   }
 
   // ---- wiring
