@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from support.browser import Tab, find_chromium, open_tab
 from support.example_report import MemoryStore, example_report, with_hostile_texts
 
@@ -329,5 +330,21 @@ def test_a_page_without_samples(tmp_path):
 
     async def steps(tab: Tab) -> None:
         assert await tab.run("document.querySelector('#browse').hidden")
+
+    _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
+
+
+def test_thumbnails_are_shown(tmp_path):
+    folder = tmp_path / "images"
+    folder.mkdir()
+    Image.new("RGB", (900, 600), "green").save(folder / "brazil_0.png")
+    path = tmp_path / "images.html"
+    write_html(example_report(("m",)), path, images=folder, figures=False)
+    sizes = "[...document.querySelectorAll('#samples img')].map((image) => [image.naturalWidth, image.alt])"
+
+    async def steps(tab: Tab) -> None:
+        await tab.run("document.querySelector('#table-culturalvqa_country ~ .scroll button[data-cell]').click()")
+        await tab.until("[...document.querySelectorAll('#samples img')].every((image) => image.complete)")
+        assert await tab.run(sizes) == [[280, "Image of item brazil-0"]]
 
     _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
