@@ -14,11 +14,12 @@ from culture_tasks.catalog import entries
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.metric_lists import LEXICAL
 from culture_tasks.report.benchmarks import LAYOUTS, Layout
+from culture_tasks.report.columns import Columns
 from culture_tasks.report.files import find
 from culture_tasks.report.lines import lines_of, parse
 from culture_tasks.report.model import Kind, Problem, Run, Settings
 from culture_tasks.report.results import TaskResult, read_results
-from culture_tasks.report.samples import Columns, Loaded, SampleReader, record_of
+from culture_tasks.report.samples import Loaded, SampleReader, record_of
 
 
 @dataclass(frozen=True, slots=True)

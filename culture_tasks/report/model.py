@@ -16,349 +16,38 @@ or the note say why. Texts that come from models, data or file names are not esc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
 
-Harness = Literal["lm_eval", "lmms_eval"]
+from culture_tasks.report.cells import FLAG_TEXT, NOT_COMPARABLE, Cell, Flag, Scale
+from culture_tasks.report.findings import Comparison, Entrant, Fairness, GroupValue, Unit
+from culture_tasks.report.runs import Judge, Kind, Problem, Run, Sample, SampleStore, Settings
+from culture_tasks.result_files import Harness
 
-Flag = Literal[
-    "other_judge",
-    "other_judge_prompt",
-    "other_task_version",
-    "other_prompt",
-    "other_data",
-    "other_decoding",
-    "other_limit",
-    "low_coverage",
-    "lexical_judge",
-    "unjudged",
-    "mixed_settings",
-    "incomplete",
-    "from_result_file",
-    "published",
+__all__ = [
+    "FLAG_TEXT",
+    "NOT_COMPARABLE",
+    "Cell",
+    "Column",
+    "Comparison",
+    "Entrant",
+    "Fairness",
+    "Flag",
+    "GroupValue",
+    "Harness",
+    "Judge",
+    "Kind",
+    "Problem",
+    "Report",
+    "Row",
+    "Run",
+    "Sample",
+    "SampleStore",
+    "Scale",
+    "Settings",
+    "Table",
+    "Unit",
 ]
-"""What a reader must know of a cell.
-
-The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete`` and ``unjudged`` mean that the cell is
-neither ranked nor tested against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap,
-``from_result_file`` a number that a harness worked out, and ``published`` a paper's own.
-"""
-
-FLAG_TEXT: Mapping[Flag, str] = {
-    "other_judge": "another judge than the other rows of this column",
-    "other_judge_prompt": "another version of the judge's prompt",
-    "other_task_version": "another version of the task",
-    "other_prompt": "another prompt variant",
-    "other_data": "another revision of the data",
-    "other_decoding": "other decoding settings",
-    "other_limit": "another limit on the number of items",
-    "low_coverage": "too few of the responses were scored",
-    "lexical_judge": "scored by text overlap, not by a judge",
-    "unjudged": "responses were recorded, and not judged yet",
-    "mixed_settings": "its parts were run under settings that differ from each other",
-    "incomplete": "parts or items of it are missing",
-    "from_result_file": "from the harness's result file; there are no usable samples",
-    "published": "published by the paper, with the paper's own judge",
-}
-"""What each flag means, in words for a legend."""
-
-NOT_COMPARABLE: frozenset[Flag] = frozenset(
-    flag for flag in FLAG_TEXT if flag.startswith("other_") or flag in {"low_coverage", "mixed_settings", "incomplete"}
-) | {"unjudged"}
-"""Flags that keep a cell out of ranks and tests."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The scale that a number is on.
-
-    Attributes:
-        unit: How the number is meant, such as ``share``, ``percent``, ``rating``, ``ratio``.
-        low: Lowest value that is possible; None where there is none.
-        high: Highest value that is possible; None where there is none.
-        better: Which end is better; None where a value in between is neutral.
-        neutral: The value that means "no bias", where there is one.
-        digits: Digits after the point that are worth showing.
-    """
-
-    unit: str
-    low: float | None = None
-    high: float | None = None
-    better: Literal["higher", "lower"] | None = "higher"
-    neutral: float | None = None
-    digits: int = 2
-
-    def allows(self, value: float) -> bool:
-        """Whether a value is on the scale; NaN, which stands for none, is."""
-        return not (
-            (self.low is not None and value < self.low - 1e-9) or (self.high is not None and value > self.high + 1e-9)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One number.
-
-    Attributes:
-        value: The number; None where there is none.
-        low: Lower end of its interval; None without one.
-        high: Upper end.
-        n: Number of scored items behind it.
-        coverage: Scored items over items; None where that isn't known.
-        scale: The scale that it is on.
-        flags: What a reader must know.
-        runs: Keys of the runs behind it.
-        where: Which of their samples are behind it: (group field, value) pairs that must all hold, such as
-            ``(("country", "brazil"),)``.
-        rank: Place in its column, from 1, shared by cells that are equal; None where it isn't ranked.
-        note: More about it, in one line; may be empty.
-    """
-
-    value: float | None
-    scale: Scale
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    coverage: float | None = None
-    flags: tuple[Flag, ...] = ()
-    runs: tuple[str, ...] = ()
-    where: tuple[tuple[str, str], ...] = ()
-    rank: int | None = None
-    note: str = ""
-
-    @property
-    def comparable(self) -> bool:
-        """Whether the cell may be ranked and tested against others of its column."""
-        return self.value is not None and not NOT_COMPARABLE.intersection(self.flags)
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """Who graded.
-
-    Attributes:
-        backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
-        model: Its name.
-        endpoint: Its address without secrets, or None.
-        sampling: Its sampling parameters as canonical JSON.
-        prompts: (rubric, prompt file, SHA-256) triples, sorted.
-    """
-
-    backend: str
-    model: str
-    endpoint: str | None = None
-    sampling: str = ""
-    prompts: tuple[tuple[str, str, str], ...] = ()
-
-    @property
-    def label(self) -> str:
-        """A short name for a table."""
-        return "text overlap" if self.backend == "lexical" else self.model if self.backend != "none" else "nobody"
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What decides whether two runs of a task can be compared.
-
-    Attributes:
-        judges: Who graded; empty where nobody needs to, several where a file mixes them.
-        task_version: Version in the task's metadata.
-        prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task says all.
-        data: Fingerprints of the data, sorted.
-        decoding: Generation settings as canonical JSON.
-        limit: Limit on the items as the harness was given it; None without one.
-    """
-
-    judges: tuple[Judge, ...] = ()
-    task_version: str = ""
-    prompt: str = ""
-    data: tuple[str, ...] = ()
-    decoding: str = ""
-    limit: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One task of one result file.
-
-    Attributes:
-        key: Names it within the report.
-        model: The model's name as shown.
-        model_args: The model's arguments, without those that only say where and how fast it ran.
-        harness: Which harness ran it.
-        task: The task's name.
-        benchmark: Our benchmark that it belongs to; None for any other task of a harness.
-        settings: What decides comparability.
-        date: When, as ISO 8601 in UTC where the file says so.
-        results_file: Path of the result file.
-        samples_file: Path of the sample file; None where there is none that can be used.
-        items: Number of samples.
-        scored: How many of them have a score.
-        outcomes: How many samples ended how, by outcome.
-        problems: What is wrong with its files, one line each.
-    """
-
-    key: str
-    model: str
-    model_args: str
-    harness: Harness
-    task: str
-    benchmark: str | None
-    settings: Settings
-    date: str
-    results_file: str
-    samples_file: str | None
-    items: int
-    scored: int
-    outcomes: tuple[tuple[str, int], ...] = ()
-    problems: tuple[str, ...] = ()
-
-    @property
-    def coverage(self) -> float | None:
-        """Scored samples over samples; None without samples."""
-        return self.scored / self.items if self.items else None
-
-
-@dataclass(frozen=True, slots=True)
-class Entrant:
-    """One row of the report: a model, or a model under settings of its own.
-
-    Attributes:
-        key: Names it within the report.
-        model: The model's name.
-        variation: What sets it apart from other rows of that model, such as ``judge: text overlap``; may be empty.
-        published: Whether it comes from a paper.
-        source: Paper, table, judge and date of a published one; else empty.
-    """
-
-    key: str
-    model: str
-    variation: str = ""
-    published: bool = False
-    source: str = ""
-
-    @property
-    def label(self) -> str:
-        """Name for a table."""
-        return f"{self.model} [{self.variation}]" if self.variation else self.model
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """What is measured as one number.
-
-    Attributes:
-        key: The task or group, such as ``culturalvqa``, ``care``, ``cedar_text``, ``arab_culture``.
-        title: Name for a table.
-        benchmark: Our benchmark; None for any other task.
-        metric: The metric that its score is.
-        scale: The scale of its score.
-        about: What it measures, in a few words.
-        headline: Whether it stands in the summary, and not only in a table of its benchmark.
-        cells: The score of each entrant, by the entrant's key.
-    """
-
-    key: str
-    title: str
-    benchmark: str | None
-    metric: str
-    scale: Scale
-    about: str
-    headline: bool
-    cells: Mapping[str, Cell]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupValue:
-    """One number of one group: what figures are drawn from.
-
-    Attributes:
-        unit: Key of the unit.
-        entrant: Key of the entrant.
-        statistic: ``score`` (the unit's own), or ``gepp``, ``lsepp``, ``grqb``, ``lsrqb``, ``rouge_l``.
-        dimension: What the groups are: ``country``, ``facet``, ``category``, ``scope``, ``culture``, ``language``,
-            ``emotion``, ``quadrant``, ``topic``, ``partition``, ``role``, ``pair`` (prompt language/data language),
-            ``after`` (retention: number of insertions).
-        group: The group.
-        cell: The number. Its ``where`` has the same selection, with what else is held fixed, such as the language of
-            an ``lsepp``.
-    """
-
-    unit: str
-    entrant: str
-    statistic: str
-    dimension: str
-    group: str
-    cell: Cell
-
-
-@dataclass(frozen=True, slots=True)
-class Fairness:
-    """How evenly a unit's score spreads over the groups of one dimension.
-
-    Attributes:
-        unit: Key of the unit.
-        entrant: Key of the entrant.
-        dimension: What the groups are.
-        best: Group with the best score.
-        best_value: Its score.
-        worst: Group with the worst score.
-        worst_value: Its score: the worst-group score.
-        gap: Best minus worst, in the direction that is better; 0 where all groups do equally well.
-        variance: Sample variance over the groups, in squared units of the scale.
-        groups: Number of groups that have a score.
-        scale: The scale of the scores.
-    """
-
-    unit: str
-    entrant: str
-    dimension: str
-    best: str
-    best_value: float
-    worst: str
-    worst_value: float
-    gap: float
-    variance: float | None
-    groups: int
-    scale: Scale
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two entrants on the items of a unit that both answered.
-
-    Attributes:
-        unit: Key of the unit.
-        first: Key of one entrant.
-        second: Key of the other.
-        difference: Score of the second minus score of the first on common items.
-        low: Lower end of its interval.
-        high: Upper end.
-        p: The test's p-value.
-        p_holm: The same after Holm's adjustment over all pairs of the unit.
-        test: Name of the test.
-        n: Number of common items.
-        clusters: Number of clusters; None where the items are independent.
-        verdict: In words, such as ``B is better`` or ``not distinguishable``.
-        items_needed: Items that would tell them apart at this difference, 80 % of the time; None where unknown.
-        flags: Why they should not have been compared, where the user insisted.
-    """
-
-    unit: str
-    first: str
-    second: str
-    difference: float
-    low: float | None
-    high: float | None
-    p: float | None
-    p_holm: float | None
-    test: str
-    n: int
-    clusters: int | None
-    verdict: str
-    items_needed: int | None
-    flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,72 +107,6 @@ class Table:
     reproduces: str = ""
     benchmark: str | None = None
     notes: tuple[str, ...] = ()
-
-
-Kind = Literal["missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record"]
-"""What is wrong with a file or a part of one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A file, or a part of one, that was not used.
-
-    Attributes:
-        path: The file.
-        kind: What is wrong.
-        detail: More about it, in one line.
-        lines: Number of lines left out, where only some were.
-    """
-
-    path: str
-    kind: Kind
-    detail: str
-    lines: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One logged sample, for a reader's eyes.
-
-    Attributes:
-        run: Key of its run.
-        item: Id of the item.
-        question: What was asked.
-        references: Answers that count as right; for CEDAR the gold label.
-        response: What the model said: the first of several.
-        outcome: How grading ended (:data:`culture_tasks.judges.verdicts.Outcome`); CEDAR's are ``scored`` and
-            ``unparsable`` (no emotion could be read, which counts as wrong).
-        score: On the unit's scale; None unless scored.
-        rationale: The judge's reasons; None without any. For CEDAR the label that was read.
-        groups: Its groups: ``language``, ``country``, ``facet``, ``category``, ``culture``, …
-        image: Id of its image, where the record has one.
-    """
-
-    run: str
-    item: str
-    question: str
-    references: tuple[str, ...]
-    response: str
-    outcome: str
-    score: float | None
-    rationale: str | None
-    groups: Mapping[str, str]
-    image: str | None = None
-
-
-class SampleStore(Protocol):
-    """Access to the samples behind the cells. Texts stay in the files and are read when asked for, line by line."""
-
-    def count(self, run: str, where: Sequence[tuple[str, str]] = ()) -> int:
-        """Returns how many samples of a run belong to these groups, without opening a file."""
-        ...
-
-    def read(self, run: str, where: Sequence[tuple[str, str]] = (), limit: int | None = None) -> Iterator[Sample]:
-        """Yields samples of a run that belong to these groups, in the order of the file, at most ``limit``.
-
-        A run without usable samples yields none.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

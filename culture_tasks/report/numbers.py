@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval
+from culture_tasks.report.columns import Codes, Floats, Mask
 from culture_tasks.report.loading import LoadedRun
 from culture_tasks.report.model import Cell, Flag, Scale
-from culture_tasks.report.samples import Codes, Floats, Mask
 
 Where = tuple[tuple[str, str], ...]
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from culture_tasks.report.benchmarks import LAYOUTS, Layout, Record
+from culture_tasks.report.columns import Columns
 from culture_tasks.report.lines import parse
 from culture_tasks.report.loading import LoadedRun
 from culture_tasks.report.model import Sample
-from culture_tasks.report.samples import Columns, record_of
+from culture_tasks.report.samples import record_of
 
 
 class FileSamples:

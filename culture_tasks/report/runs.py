@@ -1,0 +1,161 @@
+"""Part of :mod:`culture_tasks.report.model`: what was run, on which settings, and its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from culture_tasks.result_files import Harness
+
+Kind = Literal["missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record"]
+"""What is wrong with a file or a part of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Who graded.
+
+    Attributes:
+        backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
+        model: Its name.
+        endpoint: Its address without secrets, or None.
+        sampling: Its sampling parameters as canonical JSON.
+        prompts: (rubric, prompt file, SHA-256) triples, sorted.
+    """
+
+    backend: str
+    model: str
+    endpoint: str | None = None
+    sampling: str = ""
+    prompts: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """A short name for a table."""
+        return "text overlap" if self.backend == "lexical" else self.model if self.backend != "none" else "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What decides whether two runs of a task can be compared.
+
+    Attributes:
+        judges: Who graded; empty where nobody needs to, several where a file mixes them.
+        task_version: Version in the task's metadata.
+        prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task says all.
+        data: Fingerprints of the data, sorted.
+        decoding: Generation settings as canonical JSON.
+        limit: Limit on the items as the harness was given it; None without one.
+    """
+
+    judges: tuple[Judge, ...] = ()
+    task_version: str = ""
+    prompt: str = ""
+    data: tuple[str, ...] = ()
+    decoding: str = ""
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One task of one result file.
+
+    Attributes:
+        key: Names it within the report.
+        model: The model's name as shown.
+        model_args: The model's arguments, without those that only say where and how fast it ran.
+        harness: Which harness ran it.
+        task: The task's name.
+        benchmark: Our benchmark that it belongs to; None for any other task of a harness.
+        settings: What decides comparability.
+        date: When, as ISO 8601 in UTC where the file says so.
+        results_file: Path of the result file.
+        samples_file: Path of the sample file; None where there is none that can be used.
+        items: Number of samples.
+        scored: How many of them have a score.
+        outcomes: How many samples ended how, by outcome.
+        problems: What is wrong with its files, one line each.
+    """
+
+    key: str
+    model: str
+    model_args: str
+    harness: Harness
+    task: str
+    benchmark: str | None
+    settings: Settings
+    date: str
+    results_file: str
+    samples_file: str | None
+    items: int
+    scored: int
+    outcomes: tuple[tuple[str, int], ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def coverage(self) -> float | None:
+        """Scored samples over samples; None without samples."""
+        return self.scored / self.items if self.items else None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file, or a part of one, that was not used.
+
+    Attributes:
+        path: The file.
+        kind: What is wrong.
+        detail: More about it, in one line.
+        lines: Number of lines left out, where only some were.
+    """
+
+    path: str
+    kind: Kind
+    detail: str
+    lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One logged sample, for a reader's eyes.
+
+    Attributes:
+        run: Key of its run.
+        item: Id of the item.
+        question: What was asked.
+        references: Answers that count as right; for CEDAR the gold label.
+        response: What the model said: the first of several.
+        outcome: How grading ended (:data:`culture_tasks.judges.verdicts.Outcome`); CEDAR's are ``scored`` and
+            ``unparsable`` (no emotion could be read, which counts as wrong).
+        score: On the unit's scale; None unless scored.
+        rationale: The judge's reasons; None without any. For CEDAR the label that was read.
+        groups: Its groups: ``language``, ``country``, ``facet``, ``category``, ``culture``, …
+        image: Id of its image, where the record has one.
+    """
+
+    run: str
+    item: str
+    question: str
+    references: tuple[str, ...]
+    response: str
+    outcome: str
+    score: float | None
+    rationale: str | None
+    groups: Mapping[str, str]
+    image: str | None = None
+
+
+class SampleStore(Protocol):
+    """Access to the samples behind the cells. Texts stay in the files and are read when asked for, line by line."""
+
+    def count(self, run: str, where: Sequence[tuple[str, str]] = ()) -> int:
+        """Returns how many samples of a run belong to these groups, without opening a file."""
+        ...
+
+    def read(self, run: str, where: Sequence[tuple[str, str]] = (), limit: int | None = None) -> Iterator[Sample]:
+        """Yields samples of a run that belong to these groups, in the order of the file, at most ``limit``.
+
+        A run without usable samples yields none.
+        """
+        ...
