@@ -45,7 +45,7 @@ _PREAMBLE = r"""% Needs booktabs, graphicx and longtable. Compiles with pdfLaTeX
 \documentclass{article}
 \usepackage{iftex}
 \ifPDFTeX\usepackage[utf8]{inputenc}\usepackage[T1]{fontenc}\usepackage{textcomp}\else\usepackage{fontspec}\fi
-\usepackage[margin=2cm]{geometry}
+\usepackage[a3paper,landscape,margin=2cm]{geometry}
 \usepackage{booktabs}
 \usepackage{graphicx}
 \usepackage{longtable}
@@ -57,6 +57,11 @@ _MACROS = r"""\providecommand{\otherscript}{}
 """
 _LONG = 40
 """Rows from which on a table may break across pages."""
+
+_WIDE = 8
+"""Columns from which on an interval stands below its number."""
+
+_TOGETHER = 4
 
 _OTHER = re.compile(r"[^\x20-\x7e]+")
 
@@ -90,10 +95,15 @@ def as_latex(report: Report) -> str:
         rf"{_PREAMBLE}{_MACROS}\begin{{document}}",
         *(escape(note) for note in report.notes),
         *(["\\begin{description}", *marks, "\\end{description}"] if marks else []),
-        *(rf"{table_latex(table)}\clearpage" for table in report.tables),
+        *(table_latex(table) + _page_break(at) for at, table in enumerate(report.tables, start=1)),
         r"\end{document}",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _page_break(at: int) -> str:
+    """Lets tables out before more wait for a page than LaTeX can hold."""
+    return "\n\\clearpage" if at % _TOGETHER == 0 else ""
 
 
 def escape(text: str) -> str:
@@ -120,7 +130,7 @@ def table_latex(table: Table) -> str:
     caption = rf"\caption{{{escape(table.title + layout)}}}"
     body = "\n".join(_body(table))
     columns = "l" * len(table.row_headers) + "r" * len(table.columns)
-    notes = "\n".join(rf"\par\footnotesize {escape(note)}" for note in table.notes)
+    notes = "\n".join(rf"\par\smallskip\footnotesize\raggedright {escape(note)}" for note in table.notes)
     if len(table.rows) >= _LONG:
         head = "\n".join(_head(table))
         return (
@@ -175,5 +185,9 @@ def _cell(cell: Cell | None, table: Table, at: int) -> str:
     if is_best(cell, table, at):
         value = rf"$\mathbf{{{value_of(cell)}}}$"
     marks, interval = marks_of(cell), interval_of(cell)
-    shown = rf" {{\scriptsize $[{interval}]$}}" if interval else ""
-    return f"{value}{shown}{f'$^{{{marks}}}$' if marks else ''}"
+    marked = f"{value}{f'$^{{{marks}}}$' if marks else ''}"
+    if not interval:
+        return marked
+    if len(table.columns) >= _WIDE:
+        return rf"\shortstack[r]{{{marked}\\{{\tiny $[{interval}]$}}}}"
+    return rf"{marked} {{\scriptsize $[{interval}]$}}"
