@@ -4,9 +4,8 @@ import json
 import math
 
 import pytest
-from support.in_process import run_lm_eval, run_lmms_eval
 from support.scripted_judge import ScriptedJudge, install
-from support.scripted_lm import ScriptedLM
+from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.verdicts import Verdict
@@ -21,25 +20,9 @@ def written(harness, folder, monkeypatch, fixture_data, judge, tasks=("care",)):
     monkeypatch.setenv("CULTURE_JUDGE", judge)
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
     if harness == "lm_eval":
-        from lm_eval.loggers import EvaluationTracker
-
-        tracker = EvaluationTracker(output_path=str(folder))
-        results = run_lm_eval(ScriptedLM(lambda prompt, _: prompt), list(tasks), evaluation_tracker=tracker)
+        write_lm_eval(folder, tasks, lambda prompt, _: prompt)
     else:
-        from lmms_eval.loggers import EvaluationTracker
-        from support.lmms_models import ChatEcho
-
-        tracker = EvaluationTracker(output_path=str(folder))
-        results = run_lmms_eval(ChatEcho(), list(tasks), evaluation_tracker=tracker)
-    samples = results.pop("samples")
-    if harness == "lm_eval":
-        tracker.general_config_tracker.model_name_sanitized = "toy"
-        tracker.save_results_aggregated(results=results, samples=samples)
-    else:
-        tracker.general_config_tracker.model_name_sanitized = "toy"
-        tracker.save_results_aggregated(results=results, samples=samples, datetime_str="20260101_000000")
-    for task in results["configs"]:
-        tracker.save_results_samples(task_name=task, samples=samples[task])
+        write_lmms_eval(folder, tasks)
     return folder
 
 
