@@ -49,10 +49,8 @@ def main() -> None:
             written = sum(_write_model(Path(folder), number) for number in range(models))
             found = _child(folder, options.formats)
         samples = models * sum(_SIZES.values())
-        size = f"{written / 2**30:.2f} GiB"
-        print(
-            f"| {models} | {samples:,} | {size} | {found['seconds']:.1f} s | {found['peak_mib']:.0f} MiB |", flush=True
-        )
+        cells = (str(models), f"{samples:,}", f"{written / 2**30:.2f} GiB", f"{found['seconds']:.1f} s")
+        print(f"| {' | '.join(cells)} | {found['cpu']:.1f} s | {found['peak_mib']:.0f} MiB |", flush=True)
 
 
 def _options() -> argparse.Namespace:
