@@ -21,6 +21,7 @@ from culture_tasks.report.html.markup import Markup, tag
 from culture_tasks.report.html.numbers import flag_words, interval, number
 from culture_tasks.report.html.page import write_html
 from culture_tasks.report.html.payload import safe_json, shortened
+from culture_tasks.report.html.tables import scrolled
 from culture_tasks.report.model import Cell, Scale
 
 HOSTILE = (
@@ -266,6 +267,27 @@ def test_too_many_samples_for_a_page_are_fewer_of_each_cell(tmp_path, monkeypatc
     data = _data(path.read_text())
     assert max(len(places) for _, places in data["selections"]) < 8
     assert "too many for one page" in caplog.text
+
+
+class _GoneStore(MemoryStore):
+    def count(self, run, where=()):
+        return 3
+
+    def read(self, run, where=(), limit=None):
+        raise FileNotFoundError(2, "gone", run)
+
+
+def test_files_that_have_gone_leave_cells_without_samples(tmp_path, caplog):
+    report = example_report(("m",))
+    path = tmp_path / "gone.html"
+    write_html(replace(report, samples=_GoneStore({})), path, figures=False)
+    assert "This page holds no samples." in path.read_text()
+    assert len(caplog.records) == len({record.args[0] for record in caplog.records}) > 1
+
+
+def test_a_long_table_keeps_its_header_in_sight():
+    assert 'class="scroll long"' in scrolled(Markup(), "x", rows=41)
+    assert 'class="scroll"' in scrolled(Markup(), "x", rows=40)
 
 
 def test_not_a_number_is_no_json():

@@ -348,7 +348,7 @@
 
   function cellText(cell, total, kept) {
     const coverage = cell[CELL.coverage] === null ? "" : `, coverage ${Math.round(100 * cell[CELL.coverage])} %`;
-    const cut = kept < total ? `The first ${kept} of ${total} samples are in this page.` : `All ${total} samples are in this page.`;
+    const cut = kept < total ? `${kept} of its ${total} samples are in this page, the first of each run.` : `All ${total} samples are in this page.`;
     return `${cell[CELL.n]} scored items${coverage}. ${cut} ${visible(cell[CELL.note])}`;
   }
 

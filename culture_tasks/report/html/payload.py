@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 if TYPE_CHECKING:
     from culture_tasks.report.html.images import Thumbnails
     from culture_tasks.report.model import Cell, Report, Sample
+
+_logger = logging.getLogger(__name__)
 
 # What could end the element, start a comment in it or break a line of a script, and what UTF-8 can't carry.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
@@ -55,6 +58,7 @@ class Payload:
     thumbnails: Thumbnails
     cells: list[list[Any]] = field(default_factory=list)
     _selections: dict[Selection, tuple[int, int, list[int]]] = field(default_factory=dict)
+    _unreadable: set[str] = field(default_factory=set)
     _runs: Index = field(default_factory=Index)
     _documents: Index = field(default_factory=Index)
     _groups: Index = field(default_factory=Index)
@@ -100,10 +104,19 @@ class Payload:
         return safe_json(data)
 
     def _collected(self, runs: tuple[str, ...], where: tuple[tuple[str, str], ...]) -> tuple[int, list[int]]:
-        store = self.report.samples
-        total = sum(store.count(run, where) for run in runs)
-        kept = [self._place(sample) for run in runs for sample in store.read(run, where, self.per_cell)]
-        return total, kept
+        total = sum(self.report.samples.count(run, where) for run in runs)
+        return total, [self._place(sample) for run in runs for sample in self._read(run, where)]
+
+    def _read(self, run: str, where: tuple[tuple[str, str], ...]) -> list[Sample]:
+        """Reads the first samples; a file that has gone since the report was made leaves its cells without any."""
+        if run in self._unreadable:
+            return []
+        try:
+            return list(self.report.samples.read(run, where, self.per_cell))
+        except OSError as error:
+            self._unreadable.add(run)
+            _logger.warning("html: no samples of %s: %s", run, error)
+            return []
 
     def _place(self, sample: Sample) -> int:
         address = self.thumbnails.address(sample.image)

@@ -70,7 +70,7 @@ def _panel_table(chart: Chart, panel: Panel, key: str) -> Markup:
         (series.label, *(_with_interval(series.cells.get(group)) for group in panel.groups)) for series in panel.series
     ]
     table = plain_table((chart.series, *panel.groups), rows, range(1, len(panel.groups) + 1))
-    return joined([tag("h3", name_of(panel.title), id=key), scrolled(table, key)])
+    return joined([tag("h3", name_of(panel.title), id=key), scrolled(table, key, rows=len(rows))])
 
 
 def _with_interval(cell: Cell | None) -> str:
@@ -88,4 +88,9 @@ def problems_section(report: Report) -> Markup:
         return Markup()
     table = plain_table(("file", "what is wrong", "lines left out", "more"), [*lost, *used], (2,))
     about = tag("p", "Files that are not in use are not counted anywhere.", class_="source")
-    return tag("section", tag("h2", "Files with problems", id="problems"), about, scrolled(table, "problems"))
+    return tag(
+        "section",
+        tag("h2", "Files with problems", id="problems"),
+        about,
+        scrolled(table, "problems", rows=len(lost) + len(used)),
+    )

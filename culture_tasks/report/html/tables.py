@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from culture_tasks.report.html.payload import Payload
     from culture_tasks.report.model import Cell, Column, Row, Table
 
+_LONG = 40
+"""Rows beyond which a table scrolls by itself, so that its header stays in sight."""
+
 
 def table_section(table: Table, payload: Payload) -> Markup:
     """Returns a table with its title, the paper's table that it follows, and its notes."""
@@ -25,15 +28,16 @@ def table_section(table: Table, payload: Payload) -> Markup:
         "section",
         tag("h2", name_of(table.title), id=title),
         source,
-        scrolled(_grid(table, payload), title),
+        scrolled(_grid(table, payload), title, rows=len(table.rows)),
         *notes,
         class_="table",
     )
 
 
-def scrolled(content: Markup, labelled_by: str) -> Markup:
-    """Returns a part of the page that scrolls sideways by itself, with keys too."""
-    return tag("div", content, class_="scroll", role="region", tabindex="0", aria_labelledby=labelled_by)
+def scrolled(content: Markup, labelled_by: str, *, rows: int = 0) -> Markup:
+    """Returns a part of the page that scrolls sideways by itself, with keys too; a long one under its header."""
+    css = "scroll long" if rows > _LONG else "scroll"
+    return tag("div", content, class_=css, role="region", tabindex="0", aria_labelledby=labelled_by)
 
 
 def plain_table(headers: Sequence[str], rows: Iterable[Sequence[str]], numeric: Collection[int]) -> Markup:
