@@ -121,6 +121,13 @@ def test_a_report_without_numbers_has_no_figures(tmp_path):
 # ---- names
 
 
+def test_readers_without_our_fonts_get_letters_without_serifs(written):
+    svg = (written[0] / "cedar_gepp.svg").read_text()
+    families = set(re.findall(r"font-family: ([^;\"]+)|px ('DejaVu[^;\"]+)", svg))
+    assert families
+    assert all("".join(found).endswith("sans-serif") for found in families)
+
+
 def test_names_of_every_script_are_text(written):
     for name in ("culturalvqa_country", "cedar_gepp"):
         texts = "".join(_texts((written[0] / f"{name}.svg").read_bytes()))

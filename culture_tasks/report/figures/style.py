@@ -70,7 +70,8 @@ def styled(charts: Iterable[Chart]) -> Iterator[None]:
     warn_of_gaps(names, fonts)
     settings: Any = {
         "text.parse_math": False,
-        "font.family": list(fonts.families),
+        "font.family": [*fonts.families, "sans-serif"],  # the last one for readers of SVG who have none of the others
+        "font.sans-serif": fonts.families[:1],
         "font.size": 9,
         "hatch.linewidth": 0.6,
         "svg.fonttype": "none",
