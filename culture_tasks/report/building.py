@@ -57,13 +57,13 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     if not runs:
         raise DataError(_nothing(paths, loading.problems))
     entered = enter(runs)
-    measured = measure(entered, options.min_coverage)
     entrants = {one.entrant.key: one.entrant for one in entered}
+    context = _context(entrants, runs, options)
+    measured = measure(entered, options.min_coverage, context.rankable)
     values = (*group_values(measured), *emotion_values(measured))
-    units = {unit.key: unit for unit in (*(each.unit for each in measured), *other_units(entered))}
+    units = {unit.key: unit for unit in (*(each.unit for each in measured), *other_units(entered, context.rankable))}
     tests = comparisons(measured, entrants, anyway=options.compare_anyway)
     spreads = fairness(values, measured)
-    context = _context(entrants, runs, options)
     tables = [
         *_overview(context, units, values),
         lists.fairness_table(context, units, spreads),

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from culture_tasks.report import comparability
 from culture_tasks.report.entrants import Entered
 from culture_tasks.report.loading import LoadedRun
-from culture_tasks.report.model import Scale, Unit
+from culture_tasks.report.model import Cell, Scale, Unit
 from culture_tasks.report.units import harness_cell, ranked
 
 _SHARES = re.compile(r"(^|_)(acc|accuracy|acc_norm|exact_match|em|f1|anls|match|recall|precision)($|_|,)")
 
 
-def other_units(entered: Sequence[Entered]) -> list[Unit]:
-    """Returns a unit for each task of a harness that isn't ours, with the metric that most of its runs have."""
+def other_units(entered: Sequence[Entered], rankable: Callable[[Cell], bool] | None = None) -> list[Unit]:
+    """Returns a unit for each task of a harness that isn't ours, with the metric that most of its runs have.
+
+    Args:
+        entered: The entrants.
+        rankable: Whether a cell may be ranked; None ranks those that can be compared.
+    """
     tasks: dict[str, dict[str, LoadedRun]] = {}
     parts: set[str] = set()
     for one in entered:
@@ -24,7 +30,8 @@ def other_units(entered: Sequence[Entered]) -> list[Unit]:
             if each.run.benchmark is None:
                 tasks.setdefault(task, {})[one.entrant.key] = each
                 parts.update(each.result.members if each.result.metrics else ())
-    return [unit for task, runs in tasks.items() if (unit := _unit(task, runs, task not in parts)) is not None]
+    units = (_unit(task, runs, task not in parts) for task, runs in tasks.items())
+    return [replace(unit, cells=ranked(unit.cells, unit.scale, rankable)) for unit in units if unit is not None]
 
 
 def _unit(task: str, runs: Mapping[str, LoadedRun], headline: bool) -> Unit | None:
@@ -42,7 +49,7 @@ def _unit(task: str, runs: Mapping[str, LoadedRun], headline: bool) -> Unit | No
         key: harness_cell(each, metric, scale, comparability.between(settings[key], usual) | {"from_result_file"})
         for key, each in runs.items()
     }
-    return Unit(task, task, None, metric, scale, "a task of the harness", headline, ranked(cells, scale))
+    return Unit(task, task, None, metric, scale, "a task of the harness", headline, cells)
 
 
 def _metric(runs: Mapping[str, LoadedRun]) -> str | None:

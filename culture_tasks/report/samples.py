@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from culture_tasks.harness.culturalvqa import SUBMISSION
 from culture_tasks.harness.judged import RECORD_VERSION
 from culture_tasks.harness.metric_lists import LEXICAL
 from culture_tasks.report.benchmarks import NOTHING_READ, Layout, Record
@@ -101,7 +102,7 @@ class _Pass:
             sample = parse(line)
             found = record_of(sample, self._layout.keys)
             if found is None:
-                return "foreign"
+                return "withheld" if SUBMISSION in sample else "foreign"
             key, record = found
             if record["record"] != RECORD_VERSION or record.get("benchmark") != self._layout.benchmark:
                 return "unknown_record"
@@ -195,6 +196,7 @@ _DTYPES = {
 _REASONS: Mapping[str, tuple[Kind, str]] = {
     "damaged": ("damaged", "not JSON; the run may have been cut off"),
     "foreign": ("foreign", "without a record of this benchmark"),
+    "withheld": ("foreign", "of data whose answers are withheld: there is nothing to score"),
     "unknown_record": (
         "unknown_record",
         f"with a record of another version than {RECORD_VERSION}, or of another benchmark, or without a field",

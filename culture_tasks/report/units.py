@@ -64,9 +64,23 @@ class _Plan:
     equal_parts: bool = False
 
 
-def measure(entered: Sequence[Entered], min_coverage: float) -> list[Measured]:
-    """Works out every unit of our benchmarks that some entrant has runs of."""
-    return [_measured(plan, entered, min_coverage) for plan in _plans(entered)]
+def measure(
+    entered: Sequence[Entered], min_coverage: float, rankable: Callable[[Cell], bool] | None = None
+) -> list[Measured]:
+    """Works out every unit of our benchmarks that some entrant has runs of.
+
+    Args:
+        entered: The entrants.
+        min_coverage: Share of scored verdicts under which a number is flagged.
+        rankable: Whether a cell may be ranked; None ranks those that can be compared.
+    """
+    measured = (_measured(plan, entered, min_coverage) for plan in _plans(entered))
+    return [_ranked(each, rankable) for each in measured]
+
+
+def _ranked(each: Measured, rankable: Callable[[Cell], bool] | None) -> Measured:
+    cells = ranked(each.unit.cells, each.unit.scale, rankable)
+    return replace(each, unit=replace(each.unit, cells=cells))
 
 
 def _plans(entered: Sequence[Entered]) -> Iterator[_Plan]:
@@ -143,7 +157,7 @@ def _measured(plan: _Plan, entered: Sequence[Entered], min_coverage: float) -> M
     sampled = {key: [each for each in own if each.columns is not None] for key, own in runs.items()}
     measured = Measured(unit, plan.tasks, plan.equal_parts, sampled, flags, min_coverage)
     cells = {key: _score(measured, key, own) for key, own in runs.items()}
-    return replace(measured, unit=replace(unit, cells=ranked(cells, scale)))
+    return replace(measured, unit=replace(unit, cells=cells))
 
 
 def _flags(runs: Mapping[str, Sequence[LoadedRun]]) -> dict[str, frozenset[Flag]]:

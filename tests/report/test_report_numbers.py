@@ -183,3 +183,16 @@ def test_samples_of_repeats_show_the_first(tmp_path):
     [cell] = cells(build([str(tmp_path)], Options(min_coverage=0.0))).values()
     assert cell.value == 0.75
     assert cell.coverage == pytest.approx(2 / 3)
+
+
+def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
+    about = {"benchmark": "care", "language": "zh", "category": "norms", "scope": "nationwide", "culture": "Native"}
+    care = [{"care_rating": sample["lave"] | about | {"score": 10.0}} for sample in vqa_samples([1.0] * 4)]
+    vqa, blind = vqa_samples([1.0, 0.0]), vqa_samples([0.0, 0.0])
+    write_run(tmp_path, "m", {"care_zh": care, "culturalvqa": vqa, "culturalvqa_blind": blind})
+    report = build([str(tmp_path)], Options())
+    summary = report.tables[0]
+    row = dict(zip((column.key for column in summary.columns), summary.rows[0].cells, strict=True))
+    assert [row[key].value for key in ("care_zh", "culturalvqa", "culturalvqa_blind")] == [100.0, 50.0, 0.0]
+    assert row["mean"].value == pytest.approx((100 + (50 + 0) / 2) / 2)
+    assert row["mean"].low is None  # every rating of CARE is the same, so it has no interval

@@ -82,6 +82,7 @@ def lines_with(*bad):
         ('{"doc_id": 9, "lave": {"record": 1, "bench', "damaged"),
         ("[]", "unknown_record"),
         ('{"doc_id": 9}', "foreign"),
+        ('{"predictions_for_submission": {"id": "q9", "pred": "x"}}', "foreign"),
         (json.dumps({"lave": vqa_record(9, 1.0, record=2)}), "unknown_record"),
         (json.dumps({"lave": vqa_record(9, 1.0, benchmark="care")}), "unknown_record"),
         (json.dumps({"lave": vqa_record(0, 0.0)}), "duplicate"),

@@ -76,7 +76,8 @@ def comparison_table(context: Context, units: Mapping[str, Unit], tests: Sequenc
     rows = [_comparison_row(context, units, each) for each in tests]
     note = (
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark. Items needed: common "
-        "items that would tell the two apart at this difference 4 times out of 5, at the level of 0.05."
+        "items that would tell the two apart at this difference 4 times out of 5, at the level of 0.05. Tasks that "
+        "aren't of these benchmarks are not tested: of them the result files alone are read."
     )
     headers = ("Benchmark", "A", "B", "Verdict", "Test")
     return Table("comparisons", "Differences between models", headers, columns, tuple(rows), notes=(note,))

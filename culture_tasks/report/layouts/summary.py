@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from culture_tasks.metrics.rankings import mean_rank
+from culture_tasks.report.columns import Floats
 from culture_tasks.report.layouts.grid import Context, Place, grid
 from culture_tasks.report.model import Cell, Column, GroupValue, Scale, Table, Unit
 
@@ -62,7 +64,8 @@ def summary(context: Context, units: Sequence[Unit]) -> Table:
     placed = [unit for unit in headline if unit.scale.low is not None and unit.scale.high is not None]
     cells = {unit.key: {key: to_common(cell) for key, cell in unit.cells.items()} for unit in placed}
     places = [Place(Column(unit.key, unit.title, COMMON), cells[unit.key].get) for unit in placed]
-    means = {key: _mean([cells[unit.key].get(key) for unit in placed], context) for key in context.entrants}
+    weights = _weights(placed)
+    means = {key: _mean([cells[unit.key].get(key) for unit in placed], weights, context) for key in context.entrants}
     ranks = _mean_ranks(context, placed, cells)
     places += [
         Place(Column("mean", "Mean", COMMON), means.get),
@@ -70,9 +73,9 @@ def summary(context: Context, units: Sequence[Unit]) -> Table:
         Place(Column("missing", "Missing or not comparable", _COUNT), lambda key: _missing(cells, key, context)),
     ]
     notes = [
-        "Each score's own range is mapped to 0-100. The mean takes every column alike; it is marked incomplete, and "
-        "not ranked, where a column is missing or can't be compared. The mean rank is over the columns in which every "
-        "entrant with a score can be compared.",
+        "Each score's own range is mapped to 0-100. In the mean every benchmark weighs the same, and so do the columns "
+        "of one benchmark; it is marked incomplete, and not ranked, where a column is missing or can't be compared.",
+        "The mean rank is over the columns in which every model with a score can be compared.",
         *_left_out(headline, placed),
     ]
     table = Table(
@@ -87,16 +90,25 @@ def _left_out(headline: Sequence[Unit], placed: Sequence[Unit]) -> Iterator[str]
         yield f"Not on the common scale, since the range of their metric isn't known: {', '.join(names)}."
 
 
-def _mean(cells: Sequence[Cell | None], context: Context) -> Cell | None:
-    """Mean over columns, with an interval that adds up those of the columns as independent ones."""
-    used = [cell for cell in cells if cell is not None and cell.value is not None]
-    values = [cell.value for cell in used if cell.value is not None]
-    if not values:
+def _weights(units: Sequence[Unit]) -> list[float]:
+    """Returns what each column counts: every benchmark the same, and its columns the same among themselves."""
+    benchmarks = [unit.benchmark or unit.key for unit in units]
+    columns = Counter(benchmarks)
+    return [1.0 / columns[benchmark] for benchmark in benchmarks]
+
+
+def _mean(cells: Sequence[Cell | None], weights: Sequence[float], context: Context) -> Cell | None:
+    """Weighted mean of columns, with an interval that adds up those of the columns as independent ones."""
+    pairs = zip(cells, weights, strict=True)
+    there = [(cell, weight) for cell, weight in pairs if cell is not None and cell.value is not None]
+    if not there:
         return None
+    used = [cell for cell, _ in there]
+    shares = np.array([weight for _, weight in there]) / sum(weight for _, weight in there)
     complete = len(used) == len(cells) and all(context.rankable(cell) for cell in used)
-    mean = sum(values) / len(values)
-    below = _reach([(cell.value, cell.low) for cell in used])
-    above = _reach([(cell.value, cell.high) for cell in used])
+    mean = float(shares @ np.array([cell.value for cell in used], dtype=np.float64))
+    below = _reach(shares, [(cell.value, cell.low) for cell in used])
+    above = _reach(shares, [(cell.value, cell.high) for cell in used])
     return Cell(
         mean,
         COMMON,
@@ -109,10 +121,10 @@ def _mean(cells: Sequence[Cell | None], context: Context) -> Cell | None:
     )
 
 
-def _reach(ends: Sequence[tuple[float | None, float | None]]) -> float | None:
-    """Root of the sum of squared half widths over the number of columns; None where one has no interval."""
-    squares = [(value - end) ** 2 for value, end in ends if value is not None and end is not None]
-    return math.sqrt(sum(squares)) / len(ends) if len(squares) == len(ends) else None
+def _reach(shares: Floats, ends: Sequence[tuple[float | None, float | None]]) -> float | None:
+    """Root of the sum of squared half widths, each times its share; None where a column has no interval."""
+    widths = [value - end for value, end in ends if value is not None and end is not None]
+    return math.hypot(*(shares * np.array(widths))) if len(widths) == len(ends) else None
 
 
 def _mean_ranks(
@@ -153,8 +165,12 @@ def cultures(context: Context, units: Mapping[str, Unit], values: Iterable[Group
     for culture, groups in CULTURES.items():
         columns = _culture_places(culture, groups, units, found)
         if len({units[key].benchmark for key in columns}) > 1:
-            places += [*columns.values(), _culture_mean(culture, list(columns.values()), context)]
-    note = "Only cultures that two of the benchmarks here share. Mean: over the columns of the culture, each alike."
+            weights = _weights([units[key] for key in columns])
+            places += [*columns.values(), _culture_mean(culture, list(columns.values()), weights, context)]
+    note = (
+        "Only cultures that two of the benchmarks here share. In the mean every benchmark weighs the same, and so do "
+        "the columns of one benchmark."
+    )
     table = Table(
         "cultures", "Cultures over benchmarks, on a common scale of 0-100", ("Model",), (), (), "", None, (note,)
     )
@@ -182,8 +198,8 @@ def _culture_places(
     return places
 
 
-def _culture_mean(culture: str, columns: Sequence[Place], context: Context) -> Place:
+def _culture_mean(culture: str, columns: Sequence[Place], weights: Sequence[float], context: Context) -> Place:
     return Place(
         Column(f"{culture} mean", "Mean", COMMON, culture),
-        lambda entrant: _mean([place.cell(entrant) for place in columns], context),
+        lambda entrant: _mean([place.cell(entrant) for place in columns], weights, context),
     )
