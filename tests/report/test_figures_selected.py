@@ -32,6 +32,11 @@ def test_papers_rows_are_left_out_and_can_be_asked_for():
     assert "Rows from papers are not drawn" in charts(report)[0].notes
 
 
+def test_rows_that_look_alike_are_told_apart():
+    chart = charts(example_report(("same", "same\u202e", "other"), published=False))[0]
+    assert [line.label.replace(" †", "") for line in chart.panels[0].series] == ["same", "same (2)", "other"]
+
+
 def test_rows_that_can_not_be_compared_are_marked():
     report = example_report()
     for chart in charts(report):

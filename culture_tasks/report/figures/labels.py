@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.cedar.labels import QUADRANT_NAMES
 from culture_tasks.report.figures.names import cleaned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from culture_tasks.report.model import GroupValue, Report
 
@@ -33,10 +34,11 @@ class Labels:
         """
         self._report = report
         self._marked = {value.entrant for value in values if not value.cell.comparable}
+        self._names = _told_apart({key: cleaned(entrant.label) for key, entrant in report.entrants.items()})
 
     def entrant(self, value: GroupValue) -> str:
         """Returns the name of the number's row, marked where some of the row's numbers can't be compared."""
-        return cleaned(self._report.entrants[value.entrant].label) + (_MARK if value.entrant in self._marked else "")
+        return self._names[value.entrant] + (_MARK if value.entrant in self._marked else "")
 
     def unit(self, value: GroupValue) -> str:
         """Returns the title of the number's unit."""
@@ -108,3 +110,13 @@ def group_name(dimension: str, group: str) -> str:
 def _held(value: GroupValue) -> dict[str, str]:
     """Returns what is held fixed beside the group, by field, as it is written in a figure."""
     return {field: group_name(field, text) for field, text in value.cell.where if field != value.dimension}
+
+
+def _told_apart(names: Mapping[str, str]) -> dict[str, str]:
+    """Numbers names that look alike, so that no row is drawn as part of another."""
+    seen: Counter[str] = Counter()
+    found: dict[str, str] = {}
+    for key, name in names.items():
+        seen[name] += 1
+        found[key] = name if seen[name] == 1 else f"{name} ({seen[name]})"
+    return found

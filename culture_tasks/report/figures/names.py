@@ -23,17 +23,16 @@ def cleaned(text: str) -> str:
 
 
 def shown(text: str, longest: int = _LONGEST) -> str:
-    """Returns a text of :func:`cleaned` parts as it is drawn: cut with an ellipsis, and left to right as a whole.
+    """Returns a text of :func:`cleaned` parts as it is drawn: cut in its middle, and left to right as a whole.
 
-    An empty text is drawn as a dash.
+    What tells names apart often stands at their ends, so both ends are kept. An empty text is drawn as a dash.
 
     Args:
         text: A clean text.
         longest: Most characters that are kept.
     """
     if len(text) > longest:
-        cut = text[: longest - 1].rstrip(_JOINERS)
-        text = cut + "…" + _END_ISOLATE * (cut.count(_ISOLATE) - cut.count(_END_ISOLATE))
+        text = _cut(text, longest)
     return _LEFT_TO_RIGHT + text if right_to_left(text) else text or "–"
 
 
@@ -47,3 +46,13 @@ def _drawable(character: str) -> str:
     if unicodedata.category(character) in ("Cc", "Zl", "Zp"):
         return " "
     return "\ufffd" if character in "\ufffe\uffff" else character
+
+
+def _cut(text: str, longest: int) -> str:
+    first = (longest - 1) * 3 // 5
+    last = len(text) - (longest - 1 - first)
+    while last < len(text) and unicodedata.combining(text[last]):
+        last += 1
+    cut = f"{text[:first].rstrip(_JOINERS)}…{text[last:].lstrip(_JOINERS)}"
+    open_ends = cut.count(_ISOLATE) - cut.count(_END_ISOLATE)
+    return _ISOLATE * -open_ends + cut + _END_ISOLATE * open_ends
