@@ -120,6 +120,7 @@ def _context(entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun], options
 def _overview(context: Context, units: Mapping[str, Unit], values: Sequence[GroupValue]) -> Iterator[Table]:
     yield summary.summary(context, list(units.values()))
     yield lists.scores(context, list(units.values()))
+    yield lists.details(context, list(units.values()))
     yield summary.cultures(context, units, values)
 
 

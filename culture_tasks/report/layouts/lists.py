@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from culture_tasks.report.layouts.grid import Context, Place, grid
 from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Row, Run, Scale, Table, Unit
@@ -19,6 +20,33 @@ def scores(context: Context, units: Sequence[Unit]) -> Table:
     ]
     table = Table("scores", "Scores, each on its own scale", ("Model",), (), ())
     return grid(context, table, places, context.entrants, lambda key: (context.entrants[key].label,))
+
+
+def details(context: Context, units: Sequence[Unit]) -> Table:
+    """Every headline score with its items, its coverage and who graded, one row each."""
+    columns = (
+        Column("score", "Score", Scale("the score's own")),
+        Column("items", "Scored items", _COUNT),
+        Column("coverage", "Coverage", _COVERAGE),
+        Column("rank", "Rank", _COUNT),
+    )
+    rows = [_detail(context, unit, key, cell) for unit in units if unit.headline for key, cell in unit.cells.items()]
+    headers = ("Benchmark", "Metric", "Model", "Judge")
+    return Table("details", "Scores in detail", headers, columns, tuple(rows))
+
+
+def _detail(context: Context, unit: Unit, key: str, cell: Cell) -> Row:
+    judges = dict.fromkeys(judge for run in cell.runs if (judge := _judges(context.runs[run])))
+    return Row(
+        (unit.title, _over(unit), context.entrants[key].label, " + ".join(judges)),
+        (
+            replace(cell, rank=None),
+            Cell(float(cell.n), _COUNT),
+            None if cell.coverage is None else Cell(cell.coverage, _COVERAGE),
+            None if cell.rank is None else Cell(float(cell.rank), _COUNT),
+        ),
+        key,
+    )
 
 
 def _over(unit: Unit) -> str:
