@@ -39,15 +39,17 @@ class PendingRecord(dict[str, Any]):
         if not known:
             raise ValueError("PendingRecord: found no key that is known at once; needed is at least one")
         super().__init__(known)
-        self._finish = finish
+        self._finish: Callable[[], Mapping[str, Any]] | None = finish
 
     def complete(self) -> CompleteRecord:
         """Waits for the rest and returns the record, which is complete now.
 
         Two threads may do so at once: both get the same rest.
         """
-        rest = self._finish()
-        dict.update(self, rest)
+        finish = self._finish
+        if finish is not None:
+            dict.update(self, finish())
+            self._finish = None  # lets go of the prompt, the ticket and the verdict
         self.__class__ = CompleteRecord  # type: ignore[assignment]
         return self  # type: ignore[return-value]
 
