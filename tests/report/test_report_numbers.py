@@ -196,3 +196,22 @@ def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
     assert [row[key].value for key in ("care_zh", "culturalvqa", "culturalvqa_blind")] == [100.0, 50.0, 0.0]
     assert row["mean"].value == pytest.approx((100 + (50 + 0) / 2) / 2)
     assert row["mean"].low is None  # every rating of CARE is the same, so it has no interval
+
+
+def test_rows_that_are_no_models_are_not_ranked(tmp_path):
+    def sample(number):
+        record = {"record": 1, "benchmark": "cedar", "id": str(number), "modality": "text", "language": "ja"}
+        record |= {"prompt_language": "en", "gold": "anger", "prediction": "anger", "response": "anger", "score": 100.0}
+        record |= {"minority": "", "data": "d", "prompt": "p", "prompt_sha256": "0" * 64, "supported": True}
+        return {"acc": record | {"narrative": "n", "question": "q"}}
+
+    for model in "ab":
+        write_run(tmp_path / model, model, {"cedar_text_prompt_en_data_ja": [sample(n) for n in range(4)]})
+    report = build([str(tmp_path)], Options())
+    matrices = [table for table in report.tables if "matrix" in table.key]
+    assert [table.key for table in matrices] == ["cedar_text_matrix_e1", "cedar_text_matrix_e2"]
+    for table in matrices:
+        [row] = table.rows
+        assert row.labels == ("English",)
+        [cell] = [cell for cell in row.cells if cell is not None]
+        assert (cell.value, cell.rank) == (100.0, None)

@@ -95,7 +95,9 @@ def grid(
 
 def _column(place: Place, keys: Iterable[str], context: Context | None) -> dict[str, Cell]:
     cells = {key: cell for key in keys if (cell := place.cell(key)) is not None}
-    return cells if context is None else ranked(cells, place.column.scale, context.rankable)
+    if context is None:  # a place among models would be misread as one among these rows
+        return {key: replace(cell, rank=None) for key, cell in cells.items()}
+    return ranked(cells, place.column.scale, context.rankable)
 
 
 def _published_rows(paper: str, places: Sequence[Place], headers: int) -> Iterator[Row]:
