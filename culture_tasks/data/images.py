@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import itertools
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _SMALL = (64, 64)
 _BATCH = 64
+_PILLOW_LOCK = threading.Lock()
 
 
 def image_column(
@@ -102,13 +105,27 @@ Reader = Callable[[], bytes]
 
 def _check(table: Table, readers: Iterable[Reader | None]) -> None:
     """Checks the images of a table's rows; None stands for one that was checked before."""
-    with ThreadPoolExecutor() as pool:
+    with _strict_pillow(), ThreadPoolExecutor() as pool:
         for index, problem in enumerate(_problems(pool, iter(readers))):
             if problem is not None:
                 raise DataError(
                     f"{table.where(index)}, field 'image': {problem}. Needed is a PNG, JPEG or other image that Pillow "
                     "can open. Replace the image, or remove the row."
                 )
+
+
+@contextlib.contextmanager
+def _strict_pillow() -> Iterator[None]:
+    """Makes Pillow refuse damaged images: lmms-eval has it fill the missing part with grey, for the whole process."""
+    from PIL import ImageFile
+
+    with _PILLOW_LOCK:
+        lenient = ImageFile.LOAD_TRUNCATED_IMAGES
+        ImageFile.LOAD_TRUNCATED_IMAGES = False
+        try:
+            yield
+        finally:
+            ImageFile.LOAD_TRUNCATED_IMAGES = lenient
 
 
 def _problems(pool: ThreadPoolExecutor, readers: Iterator[Reader | None]) -> Iterator[str | None]:

@@ -7,7 +7,7 @@ import io
 
 import datasets
 import pytest
-from PIL import Image
+from PIL import Image, ImageFile
 
 from culture_tasks.data.images import image_column, image_keys
 from culture_tasks.data.tables import Table
@@ -113,16 +113,25 @@ BROKEN = {
 }
 
 
+@pytest.fixture(params=[False, True], ids=["strict", "lenient"])
+def pillow(request, monkeypatch):
+    """Pillow as it comes, and as lmms-eval sets it when it is imported."""
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", request.param)
+    return request.param
+
+
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
-def test_a_broken_file_is_named_with_the_row_and_what_to_do(tmp_path, content):
+def test_a_broken_file_is_named_with_the_row_and_what_to_do(tmp_path, content, pillow):
     (tmp_path / "a.png").write_bytes(encoded())
     (tmp_path / "b.png").write_bytes(content)
     said = refused(load, tmp_path, "a.png", "b.png", "a.png")
     assert said.startswith("data/test.json, row 2, field 'image': ")
     assert "broken image (" in said or "found an empty image" in said
     assert said.endswith("Replace the image, or remove the row.")
+    assert pillow == ImageFile.LOAD_TRUNCATED_IMAGES  # other tasks of the harness go on as they did
 
 
+@pytest.mark.usefixtures("pillow")
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
 def test_a_broken_embedded_image_is_refused(content):
     cells = [{"bytes": encoded(), "path": None}, {"bytes": content, "path": "b.png"}]
