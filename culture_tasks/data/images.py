@@ -18,6 +18,9 @@ from culture_tasks.errors import DataError
 if TYPE_CHECKING:
     import datasets
 
+KEY_LENGTH = 16
+"""Hexadecimal digits of an image's SHA-256 that stand for it; among a million, two are alike once in 10^7 times."""
+
 _SMALL = (64, 64)
 _BATCH = 64
 _PILLOW_LOCK = threading.Lock()
@@ -50,17 +53,37 @@ def image_column(
     return datasets.Dataset.from_dict({"image": [str(path) for path in paths]}).cast_column("image", datasets.Image())
 
 
-def image_keys(table: Table, names: Sequence[str | None], folder: Path) -> list[str]:
+def image_keys(table: Table, names: Sequence[str | None], folder: Path, *, needed: bool = True) -> list[str | None]:
     """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
 
+    Args:
+        table: The rows.
+        names: As for ``image_column``.
+        folder: As for ``image_column``.
+        needed: Whether each row must have its image. Where it need not, the name alone stands for a file that can't
+            be read, and None for no image.
+
     Raises:
-        DataError: For the first row whose image is missing or outside the folder.
+        DataError: For the first row whose image is missing or outside the folder, where it is needed.
     """
     if table.images is not None:
-        readers = (_embedded(row["image"], table.local) for row in _undecoded(table.images))
-    else:
-        readers = (_file(table, index, name, folder).read_bytes for index, name in enumerate(names))
-    return [hashlib.sha256(read()).hexdigest() for read in readers]
+        contents = (_embedded(row["image"], table.local)() for row in _undecoded(table.images))
+        return [image_key(content) if content or needed else None for content in contents]
+    return [_file_key(table, index, name, folder, needed) for index, name in enumerate(names)]
+
+
+def _file_key(table: Table, index: int, name: str | None, folder: Path, needed: bool) -> str | None:
+    try:
+        return image_key(_file(table, index, name, folder).read_bytes())
+    except (DataError, OSError):
+        if needed:
+            raise
+        return image_key(name.encode("utf-8", "surrogatepass")) if name else None
+
+
+def image_key(content: bytes) -> str:
+    """Returns what stands for an image with these bytes: the first digits of their SHA-256."""
+    return hashlib.sha256(content).hexdigest()[:KEY_LENGTH]
 
 
 def _undecoded(images: datasets.Dataset) -> datasets.Dataset:

@@ -100,5 +100,5 @@ def _subject(doc: CulturalVqaDoc, rubric: VqaRubric) -> Subject:
         references=tuple(doc["references"]),
         rubric=RUBRICS[rubric],
         score=partial(fraction_of, rubric),
-        about={name: doc[name] for name in ("id", "country", "facet", "data")},
+        about={name: doc[name] for name in ("id", "country", "facet", "image_id", "data")},
     )

@@ -54,8 +54,8 @@ def _own(record: Record) -> str:
 
 
 def _image(record: Record) -> str:
-    """The image where the record names it; questions of one image are not independent."""
-    return str(record.get("image") or record["id"])
+    """The image, where the question has one: questions about one image are not independent."""
+    return str(record.get("image_id") or record["id"])
 
 
 def _scene(record: Record) -> str:

@@ -100,7 +100,6 @@ def _text(value: object) -> str | None:
 
 
 def _image(record: Record) -> str | None:
-    for name in ("image", "image_id"):
-        if record.get(name):
-            return str(record[name])
+    if record.get("image_id"):
+        return str(record["image_id"])
     return str(record["id"]) if record.get("modality") == "multimodal" else None

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from support.scripted_lm import ScriptedLM
 from culture_tasks.catalog import task_folder
 from culture_tasks.errors import DataError, JudgeNotConfiguredError
 from culture_tasks.judges.verdicts import Verdict
+from culture_tasks.report.benchmarks import LAYOUTS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -270,6 +272,23 @@ def test_culturalvqa_metrics_of_a_model_that_knows_half(harness, fixture_data):
         country = item["country"].lower()
         of_country = [other["question"] in known for other in items if other["country"] == item["country"]]
         assert value(results, "culturalvqa_blind", f"lave_lexical_{country}") == sum(of_country) / len(of_country)
+
+
+@pytest.mark.parametrize("task", ["culturalvqa", "culturalvqa_blind"])
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_records_tell_which_questions_share_an_image(harness, task, fixture_data, monkeypatch, tmp_path):
+    home = tmp_path / "culturalvqa"
+    home.mkdir()
+    shutil.copytree(fixture_data / "culturalvqa" / "images", home / "images")
+    questions = [json.loads(line) for line in (fixture_data / "culturalvqa" / "test.jsonl").open(encoding="utf-8")][:4]
+    questions[2]["image"] = questions[0]["image"]
+    (home / "test.jsonl").write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+    found = records(run(harness, model_for(harness, lambda prompt: "x"), [task]), task, "lave_lexical")
+    shared = {record["id"]: LAYOUTS["culturalvqa"].cluster(record) for record in found}
+    ids = [question["u_id"] for question in questions]
+    assert shared[ids[0]] == shared[ids[2]]
+    assert len(set(shared.values())) == 3
 
 
 @pytest.mark.parametrize("harness", HARNESSES)

@@ -15,6 +15,7 @@ from lxml import html as parsed
 from PIL import Image
 from support.example_report import MemoryStore, example_report, share, with_hostile_texts
 
+from culture_tasks.data.images import image_key
 from culture_tasks.report.html import payload
 from culture_tasks.report.html.images import Thumbnails
 from culture_tasks.report.html.markup import Markup, tag
@@ -345,6 +346,13 @@ def image_folder(tmp_path):
 @pytest.mark.parametrize("name", ["brazil_0", "brazil_0.png", "deep/brazil_0.png", "grey"])
 def test_images_are_found_by_id(image_folder, name):
     assert Thumbnails(image_folder).address(name).startswith("data:image/jpeg;base64,")
+
+
+def test_images_are_found_by_the_key_of_their_content(image_folder):
+    key = image_key((image_folder / "deep" / "brazil_0.png").read_bytes())
+    thumbnails = Thumbnails(image_folder)
+    assert thumbnails.address(key) == thumbnails.address("brazil_0") is not None
+    assert thumbnails.address("0" * len(key)) is None
 
 
 @pytest.mark.parametrize("name", [None, "", "nowhere", "../secret.png", "/etc/passwd", "..\\secret.png", "\x00"])

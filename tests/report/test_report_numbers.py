@@ -131,7 +131,7 @@ def test_many_items_tell_models_apart(tmp_path):
 
 def test_items_that_share_an_image_are_one_cluster(tmp_path):
     for model, score in (("a", 1.0), ("b", 0.0)):
-        samples = [{"lave": vqa_record(n, abs(score - n % 2), image=f"i{n // 4}")} for n in range(16)]
+        samples = [{"lave": vqa_record(n, abs(score - n % 2), image_id=f"i{n // 4}")} for n in range(16)]
         write_run(tmp_path / model, model, {"culturalvqa": samples})
     report = build([str(tmp_path)], Options())
     [test] = report.comparisons

@@ -61,7 +61,8 @@ class CulturalVqaDoc(TypedDict):
 
     ``references`` is empty where the answers are withheld. ``country`` and ``facet`` are empty where the row has none
     of the paper's; ``country_name`` is the row's own spelling, which a model may be shown. ``examples`` are the rows
-    that the few-shot variant shows before the question.
+    that the few-shot variant shows before the question. ``image_id`` is the same for questions about one image, and
+    empty where there is none.
     """
 
     id: str
@@ -72,6 +73,7 @@ class CulturalVqaDoc(TypedDict):
     facet: str
     entities: str
     examples: list[int]
+    image_id: str
     data: str
 
 
@@ -171,8 +173,9 @@ def load(variant: Variant, data_folder: Path | None) -> Questions:
     path = local_file(SOURCE, data_folder)
     folder = path.parent if path else Path()
     names = [row.image for row in rows]
-    examples = _examples(table, image_keys(table, names, folder)) if variant == "fewshot" else [[] for _ in rows]
-    return Questions(table, _documents(table, rows, examples), names, folder)
+    keys = image_keys(table, names, folder, needed=variant == "fewshot")
+    examples = _examples(table, keys) if variant == "fewshot" else [[] for _ in rows]
+    return Questions(table, _documents(table, rows, examples, keys), names, folder)
 
 
 def _with_local_answers(table: Table, rows: list[CulturalVqaRow], data_folder: Path | None) -> list[CulturalVqaRow]:
@@ -228,7 +231,9 @@ def _check_variant(table: Table, rows: Sequence[CulturalVqaRow], variant: Varian
             )
 
 
-def _documents(table: Table, rows: Sequence[CulturalVqaRow], examples: Sequence[list[int]]) -> list[CulturalVqaDoc]:
+def _documents(
+    table: Table, rows: Sequence[CulturalVqaRow], examples: Sequence[list[int]], keys: Sequence[str | None]
+) -> list[CulturalVqaDoc]:
     data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
     ids = unique(table, (row.u_id for row in rows), "u_id")
     documents = [
@@ -241,15 +246,16 @@ def _documents(table: Table, rows: Sequence[CulturalVqaRow], examples: Sequence[
             facet=facet_of(row.facet or "") or "",
             entities=", ".join(row.entities),
             examples=shown,
+            image_id=key or "",
             data=data,
         )
-        for identifier, row, shown in zip(ids, rows, examples, strict=True)
+        for identifier, row, shown, key in zip(ids, rows, examples, keys, strict=True)
     ]
     _warn_of_unknown_groups(table, rows, documents)
     return documents
 
 
-def _examples(table: Table, keys: Sequence[str]) -> list[list[int]]:
+def _examples(table: Table, keys: Sequence[str | None]) -> list[list[int]]:
     """Draws the examples of each question, by a fixed seed, from the questions about other images."""
     times = Counter(keys)
     for index, key in enumerate(keys):
@@ -261,7 +267,7 @@ def _examples(table: Table, keys: Sequence[str]) -> list[list[int]]:
     return [_drawn(keys, index) for index in range(len(keys))]
 
 
-def _drawn(keys: Sequence[str], index: int) -> list[int]:
+def _drawn(keys: Sequence[str | None], index: int) -> list[int]:
     random_numbers = random.Random(f"{EXAMPLE_SEED}-{index}")  # noqa: S311
     drawn: list[int] = []
     while len(drawn) < EXAMPLES:

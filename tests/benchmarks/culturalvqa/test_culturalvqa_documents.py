@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import logging
 from collections import Counter
@@ -74,6 +75,7 @@ def test_the_bundled_items_load_in_every_variant(fixture_data, variant):
 
 
 def test_a_document_holds_what_the_row_says(folder):
+    image = folder() / "culturalvqa" / "images" / "0.png"
     (doc,) = load("vlm", folder(row(0))).documents
     assert doc == {
         "id": "q0",
@@ -84,6 +86,7 @@ def test_a_document_holds_what_the_row_says(folder):
         "facet": "food",
         "entities": "plate, hand",
         "examples": [],
+        "image_id": hashlib.sha256(image.read_bytes()).hexdigest()[:16],
         "data": doc["data"],
     }
 
@@ -275,6 +278,20 @@ def test_examples_are_other_questions_about_other_images(folder):
     assert all(set(doc["examples"]) <= {3, 4, 5, 6, 7} for doc in documents[:3])
     assert 6 not in documents[5]["examples"]
     assert 5 not in documents[6]["examples"]
+
+
+@pytest.mark.parametrize("variant", ["vlm", "blind", "country"])
+def test_questions_about_one_image_have_one_image_id(folder, variant):
+    documents = load(variant, folder(row(0), row(1, image="images/0.png"), row(2))).documents
+    assert documents[0]["image_id"] == documents[1]["image_id"] != documents[2]["image_id"]
+    assert documents[0]["image_id"] == load("vlm", folder(row(0))).documents[0]["image_id"]
+
+
+def test_text_variants_do_without_image_files(folder):
+    data = folder(row(0, image="gone.png"), row(1, image="gone.png"), row(2, image=...))
+    ids = [doc["image_id"] for doc in load("blind", data).documents]
+    assert ids[0] == ids[1] != ""
+    assert ids[2] == ""
 
 
 def test_examples_are_drawn_alike_each_time_and_differ_between_questions(folder):
