@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import aiohttp
+from judging_runs import lm_eval_way, lmms_eval_way, our_way
 
 from culture_tasks.judges.endpoint import EndpointJudge
 from culture_tasks.judges.http1 import Pool
@@ -166,37 +165,6 @@ def _body(item: JudgeItem) -> bytes:
     return ChatRequest("", "judge", _RUBRIC.messages(item), _RUBRIC.sampling).body(_RUBRIC.sampling)
 
 
-def lmms_eval_way(url: str, workers: int, documents: int) -> Timing:
-    """Measures lmms-eval's ``llm_judge``, called for each document as its ``process_results`` pool does it."""
-    os.environ.update(OPENAI_API_KEY="none", OPENAI_API_URL=url)
-    from lmms_eval.llm_judge import ProviderFactory, Request, ServerConfig
-    from loguru import logger
-
-    logger.remove()
-    provider = ProviderFactory.create_provider("openai", ServerConfig(model_name="judge"))
-    wanted = [Request(messages=[dict(message) for message in _RUBRIC.messages(item)]) for item in items(documents)]
-
-    def process_all() -> None:
-        with ThreadPoolExecutor(workers) as pool:
-            for response in pool.map(provider.evaluate, wanted):
-                assert response.content
-
-    return timed(process_all)
-
-
-def lm_eval_way(url: str, documents: int) -> Timing:
-    """Measures one call after the other, as a judge inside lm-eval's ``process_results`` does it."""
-    from openai import OpenAI
-
-    client = OpenAI(api_key="none", base_url=url)
-
-    def process_all() -> None:
-        for item in items(documents):
-            client.chat.completions.create(model="judge", messages=_RUBRIC.messages(item), **_RUBRIC.sampling)  # type: ignore[call-overload]
-
-    return timed(process_all)
-
-
 def peak_memory() -> float:
     """Returns the largest memory that this process has had, in megabytes (Linux)."""
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -232,16 +200,16 @@ def speeds(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def comparison(options: argparse.Namespace) -> Iterator[Row]:
-    """Measures the harnesses' own ways and this project's, on the same documents."""
+    """Measures whole runs of the harnesses: judged in their own ways and in this project's, on the same documents."""
     documents, latency = options.documents, options.latency
     with server(latency) as url:
-        yield Row("lm-eval: one by one", 1, 20, latency, lm_eval_way(url, 20))
+        yield Row("lm-eval: one by one", 1, 20, latency, Timing(*lm_eval_way(url, 20)))
         for workers in (4, 64):
-            timing = lmms_eval_way(url, workers, documents)
+            timing = Timing(*lmms_eval_way(url, workers, documents))
             yield Row(f"lmms-eval llm_judge, {workers} workers", workers, documents, latency, timing)
         for in_flight in (64, 256):
-            cold, _ = ours(url, in_flight, documents)
-            yield Row("culture-tasks, cache on", in_flight, documents, latency, cold)
+            timing = Timing(*our_way(url, in_flight, documents))
+            yield Row("culture-tasks, cache on", in_flight, documents, latency, timing)
 
 
 def show(title: str, rows: Iterator[Row]) -> list[Row]:
@@ -281,7 +249,7 @@ def main() -> None:
         return
     show(f"L = {options.latency:g} s", speeds(options))
     if options.documents:
-        show_ratios(show(f"{options.documents} documents", comparison(options)))
+        show_ratios(show(f"{options.documents} documents, in runs of the harnesses", comparison(options)))
     if options.memory:
         subprocess.run([sys.executable, __file__, "--only-memory", str(options.memory)], check=True)
 
