@@ -24,7 +24,6 @@ import aiohttp
 from judging_runs import lm_eval_way, lmms_eval_way, our_way
 
 from culture_tasks.judges.endpoint import EndpointJudge
-from culture_tasks.judges.http1 import Pool
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.settings import Settings
@@ -127,23 +126,7 @@ def ours(url: str, in_flight: int, count: int) -> tuple[Timing, Timing]:
 
 
 def bare(url: str, in_flight: int, count: int) -> Timing:
-    """Measures a loop over the same client that does nothing else: bodies made before, replies not read."""
-    bodies = iter([_body(item) for item in items(count)])
-
-    async def worker(pool: Pool) -> None:
-        for body in bodies:
-            await pool.post(body)
-
-    async def all_workers() -> None:
-        pool = Pool(f"{url}/chat/completions", {"Content-Type": "application/json"})
-        await asyncio.gather(*(worker(pool) for _ in range(in_flight)))
-        await pool.close()
-
-    return timed(lambda: asyncio.run(all_workers()))
-
-
-def bare_aiohttp(url: str, in_flight: int, count: int) -> Timing:
-    """Measures the same loop over aiohttp."""
+    """Measures a loop over the same client that does nothing else: bodies made before, replies not looked at."""
     bodies = iter([_body(item) for item in items(count)])
 
     async def worker(session: aiohttp.ClientSession) -> None:
@@ -187,13 +170,11 @@ def speeds(options: argparse.Namespace) -> Iterator[Row]:
     with server(options.latency) as url:
         for in_flight in options.in_flight:
             count = min(options.requests, in_flight * options.rounds)
-            yield Row("bare loop, aiohttp", in_flight, count, options.latency, bare_aiohttp(url, in_flight, count))
-            yield Row("bare loop, same client", in_flight, count, options.latency, bare(url, in_flight, count))
+            yield Row("bare loop, aiohttp", in_flight, count, options.latency, bare(url, in_flight, count))
             cold, _ = ours(url, in_flight, count)
             yield Row("culture-tasks, cache on", in_flight, count, options.latency, cold)
     with server(0.0) as url:
-        yield Row("bare loop, aiohttp", 256, options.requests, 0.0, bare_aiohttp(url, 256, options.requests))
-        yield Row("bare loop, same client", 256, options.requests, 0.0, bare(url, 256, options.requests))
+        yield Row("bare loop, aiohttp", 256, options.requests, 0.0, bare(url, 256, options.requests))
         cold, warm = ours(url, 256, options.requests)
         yield Row("culture-tasks, cache on", 256, options.requests, 0.0, cold)
         yield Row("culture-tasks, warm rerun", 256, options.requests, 0.0, warm)

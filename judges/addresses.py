@@ -53,7 +53,7 @@ def address_of(settings: Settings, model: str) -> Address:
     OpenAI's own by default.
 
     Raises:
-        SettingsError: If the address is no URL, or Azure's API version is missing.
+        SettingsError: If the address is no URL, Azure's API version is missing, or a header can't be sent.
     """
     if settings.azure_endpoint and not settings.openai_base_url:
         return _azure(settings, model)
@@ -92,7 +92,7 @@ def _split(variable: str, url: str) -> SplitResult:
 def _address(base: SplitResult, path: str, query: str, headers: Mapping[str, str | None], key: str | None) -> Address:
     host = base.netloc.rpartition("@")[2]
     root = base.path.rstrip("/")
-    given = {name: value for name, value in headers.items() if value}
+    given = {name: _header(name, value) for name, value in headers.items() if value}
     credentials = ""
     if base.username is not None:
         pair = f"{unquote(base.username)}:{unquote(base.password or '')}"
@@ -108,5 +108,14 @@ def _address(base: SplitResult, path: str, query: str, headers: Mapping[str, str
     )
 
 
+def _header(name: str, value: str) -> str:
+    if not value.isprintable():
+        raise SettingsError(
+            f"The judge's key, organization or project (the header {name}) holds a line break or another character "
+            "that no header can have. Set it without."
+        )
+    return value
+
+
 def _plain(secret: SecretStr | None) -> str | None:
-    return secret.get_secret_value() if secret else None
+    return secret.get_secret_value().strip() if secret else None

@@ -73,7 +73,7 @@ def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float 
 
     Args:
         status: HTTP status.
-        headers: Reply headers, with names in lower case.
+        headers: Reply headers, looked up by names in lower case.
         now: Seconds since 1970.
 
     Returns:

@@ -50,6 +50,17 @@ def test_what_is_no_url_is_refused(url):
         address_of(Settings(openai_base_url=url), "m")
 
 
+@pytest.mark.parametrize("field", ["openai_api_key", "openai_organization", "openai_project"])
+def test_headers_can_not_be_split(field):
+    with pytest.raises(SettingsError, match="line break") as caught:
+        address_of(Settings(**{field: "a-secret-or-name\r\nX-Evil: 1"}), "m")
+    assert "a-secret-or-name" not in str(caught.value)
+
+
+def test_the_line_end_of_a_key_file_is_no_part_of_the_key():
+    assert address_of(Settings(openai_api_key="k\n"), "m").headers == {"Authorization": "Bearer k"}
+
+
 def test_proxies_of_the_environment(monkeypatch):
     for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)

@@ -1,8 +1,9 @@
-"""The lean HTTP client: replies in every form that servers send, over plain, secure and proxied connections."""
+"""The client: replies in every form that servers send, over plain, secure and proxied connections."""
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import shutil
 import ssl
@@ -10,106 +11,21 @@ import subprocess
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.fault_server import completion, raw, says
 
+from culture_tasks.judges import client
 from culture_tasks.judges.addresses import address_of
 from culture_tasks.judges.client import Client
 from culture_tasks.judges.completions import Completion
-from culture_tasks.judges.http1 import Pool, ProtocolError, ResponseReader
 from culture_tasks.judges.replies import Problem
 from culture_tasks.settings import Settings
-
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-CHUNKED += b"4\r\nwiki\r\n5;x=y\r\npedia\r\nE\r\n in\r\n\r\nchunks.\r\n0\r\n"
-REPLIES = {
-    "length": (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", b"hello", True),
-    "empty": (b"HTTP/1.1 500 X\r\ncontent-length:0\r\n\r\n", b"", True),
-    "no reason": (b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", b"ok", True),
-    "no content": (b"HTTP/1.1 204 No Content\r\n\r\n", b"", True),
-    "chunks": (CHUNKED + b"\r\n", b"wikipedia in\r\n\r\nchunks.", True),
-    "chunks with trailers": (CHUNKED + b"X-Sum: 1\r\nY: 2\r\n\r\n", b"wikipedia in\r\n\r\nchunks.", True),
-    "interim": (b"HTTP/1.1 103 Hints\r\nX: y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", b"ok", True),
-    "closing": (b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", b"ok", False),
-    "old": (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", b"ok", False),
-    "more than asked for": (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok!", b"ok", False),
-}
-
-
-@pytest.mark.parametrize(("data", "body", "keeps"), REPLIES.values(), ids=REPLIES.keys())
-def test_replies_in_one_piece(data, body, keeps):
-    reader = ResponseReader()
-    response = reader.feed(data)
-    assert response is not None
-    assert (response.body, reader.keeps_connection) == (body, keeps)
-
-
-@given(st.sampled_from([name for name in REPLIES if name != "more than asked for"]), st.integers(1, 7))
-def test_replies_in_any_pieces(name, size):
-    data, body, _ = REPLIES[name]
-    reader = ResponseReader()
-    results = [reader.feed(data[start : start + size]) for start in range(0, len(data), size)]
-    assert all(result is None for result in results[:-1])
-    assert results[-1].body == body
-
-
-def test_a_body_may_end_with_the_connection():
-    reader = ResponseReader()
-    assert reader.feed(b"HTTP/1.1 200 OK\r\n\r\nhel") is None
-    assert reader.feed(b"lo") is None
-    assert reader.end().body == b"hello"
-    assert not reader.keeps_connection
-
-
-@pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200", REPLIES["length"][0][:-1], CHUNKED])
-def test_a_reply_that_ends_early_is_an_error(data):
-    reader = ResponseReader()
-    assert reader.feed(data) is None
-    with pytest.raises(ProtocolError, match="before the reply was complete"):
-        reader.end()
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"SSH-2.0-OpenSSH\r\n\r\n",
-        b"HTTP/2 200\r\n\r\n",
-        b"HTTP/1.1 abc\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFF\r\n",
-        b"x" * 100_000,
-    ],
-)
-def test_what_is_no_http_is_an_error(data):
-    with pytest.raises(ProtocolError):
-        ResponseReader().feed(data)
-
-
-@given(st.binary(max_size=200))
-def test_any_bytes_are_survived(data):
-    reader = ResponseReader()
-    try:
-        reader.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + data)
-        reader.feed(data)
-        reader.end()
-    except ProtocolError:
-        pass
-
-
-def test_headers_can_not_be_split():
-    with pytest.raises(ValueError, match="line break"):
-        Pool("http://x/v1", {"Authorization": "Bearer x\r\nX-Evil: 1"})
 
 
 def post_all(url, count, **options):
     async def scenario():
-        client = Client(address_of(Settings(openai_base_url=url), "m"), 5.0, **options)
-        replies = [await client.post(b'{"messages": []}') for _ in range(count)]
-        await client.close()
+        asking = Client(address_of(Settings(openai_base_url=url), "m"), 5.0, **options)
+        replies = [await asking.post(b'{"messages": []}') for _ in range(count)]
+        await asking.close()
         return [reply.result for reply in replies]
 
     return asyncio.run(scenario())
@@ -142,15 +58,71 @@ def test_chunks_and_unknown_lengths_from_a_server(server):
     assert [result.text[-8:] for result in post_all(server.url, 4)] == ["rating=2"] * 4
 
 
-def test_nonsense_from_a_server(server):
+NONSENSE = {
+    "another protocol": b"220 mail.example.org ESMTP\r\n\r\n",
+    "no status": b"HTTP/1.1 abc\r\n\r\n",
+    "length that is no number": b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+    "negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+    "chunk that is no number": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n\r\n",
+    "endless head": b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000,
+}
+
+
+@pytest.mark.parametrize("data", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_from_a_server(server, data):
     async def nonsense(writer, seen):
-        writer.write(b"220 mail.example.org ESMTP\r\n\r\n")
+        writer.write(data)
 
     server.script(nonsense, says())
     first, second = post_all(server.url, 2)
     assert isinstance(first, Problem)
     assert first.retry
     assert isinstance(second, Completion)
+
+
+@pytest.mark.parametrize("head", [b"Content-Length: 1000000000", b"Transfer-Encoding: chunked", b"Connection: close"])
+def test_a_body_longer_than_any_completion_is_not_read_to_its_end(server, head, monkeypatch):
+    monkeypatch.setattr(client, "_LONGEST_BODY", 1_000)
+    sent = []
+
+    async def endless(writer, seen):
+        writer.write(b"HTTP/1.1 200 OK\r\n%s\r\n\r\n" % head)
+        while len(sent) < 10_000:
+            writer.write(b"400\r\n%s\r\n" % (b"x" * 1024))
+            sent.append(1024)
+            await writer.drain()
+
+    server.script(endless, says())
+    first, second = post_all(server.url, 2)
+    assert "the body is too long" in first.message
+    assert isinstance(second, Completion)
+    assert len(sent) < 10_000
+
+
+def test_a_packed_body_is_not_unpacked(server):
+    packed = gzip.compress(json.dumps(completion("rating=2")).encode())
+
+    async def send(writer, seen):
+        assert seen.headers["accept-encoding"] == "identity"
+        head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+        writer.write(head + packed)
+
+    server.script(send)
+    (result,) = post_all(server.url, 1)
+    assert "not JSON" in result.message
+
+
+def test_redirects_and_cookies_are_not_followed(server):
+    async def elsewhere(writer, seen):
+        head = b"HTTP/1.1 307 Go\r\nLocation: %s/other\r\nSet-Cookie: a=b\r\n" % server.url.encode()
+        writer.write(head + b"Content-Length: 0\r\n\r\n")
+
+    server.script(elsewhere, says())
+    first, second = post_all(server.url, 2)
+    assert "redirects elsewhere" in first.message
+    assert isinstance(second, Completion)
+    assert len(server.requests) == 2
+    assert "cookie" not in server.requests[1].headers
 
 
 @pytest.fixture
