@@ -31,7 +31,11 @@ def any_of(alternatives: Iterable[str], *, around: str = "{}") -> re.Pattern[str
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Patterns over the words around a mention, which are joined by single spaces and begin and end with one."""
+    """Patterns over the text around a mention.
+
+    Where words are spaced, they are joined by single spaces and begin and end with one; Japanese and Chinese are
+    without spaces and markup.
+    """
 
     negators: re.Pattern[str]
     no_negation: re.Pattern[str]
@@ -62,21 +66,8 @@ def grammar(language: Language) -> Grammar:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class UnspacedGrammar:
-    """Patterns over the Japanese and Chinese text around a mention, without spaces and markup."""
-
-    negators: re.Pattern[str]
-    no_negation: re.Pattern[str]
-    negated_by: re.Pattern[str]
-    contrast: re.Pattern[str]
-    feel: re.Pattern[str]
-    felt: re.Pattern[str]
-    best: re.Pattern[str]
-
-
 @cache
-def unspaced_grammar() -> UnspacedGrammar:
+def unspaced_grammar() -> Grammar:
     """Returns the patterns of Japanese and Chinese."""
 
     def of(key: str, around: str) -> re.Pattern[str]:
@@ -84,7 +75,7 @@ def unspaced_grammar() -> UnspacedGrammar:
 
     after = "|".join(cast("str", language_file(language)["after"]) for language in UNSPACED)
     adjacent = of("adjacent", "{}").pattern
-    return UnspacedGrammar(
+    return Grammar(
         negators=re.compile(rf"{of('before', '{}').pattern}.{{0,8}}\Z|{adjacent}\Z"),
         no_negation=of("not_negation", "{}"),
         negated_by=re.compile(after),
