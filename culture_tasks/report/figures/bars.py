@@ -10,8 +10,8 @@ from culture_tasks.report.figures.names import shown
 from culture_tasks.report.figures.style import (
     legend_beside,
     look,
+    name_groups,
     new_figure,
-    tilted,
     value_axis,
     values_of,
     whiskers,
@@ -56,9 +56,7 @@ def _draw_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Chart) 
     for number, series in enumerate(part):
         own = places + (number - middle) * width
         handles[series.label] = _draw_series(axes, own, width, panel, series, look(number))
-    names = [shown(group, 28) for group in panel.groups]
-    turn = tilted(names)
-    axes.set_xticks(places, names, rotation=turn, ha="right" if turn else "center", rotation_mode="anchor")
+    name_groups(axes, panel.groups)
     axes.set_xlim(-0.6, len(places) - 0.4)
     axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
     value_axis(axes, panel.scale, chart.value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culture_tasks.report.figures.names import shown
+from culture_tasks.report.figures.panels import shape
 from culture_tasks.report.figures.style import new_figure, values_of
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ def draw_heat(chart: Chart) -> Figure:
     """Draws the panels in a grid, with the same colours for the same numbers everywhere."""
     from matplotlib.colors import Normalize
 
-    columns = min(_ACROSS, len(chart.panels))
-    rows = -(-len(chart.panels) // columns)
+    rows, columns = shape(chart, _ACROSS)
     figure = new_figure(chart, 1.4 + _SIZE * columns, 0.9 + _SIZE * rows)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     numbers = [cell.value for panel in chart.panels for cell in panel.cells if cell.value is not None]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from culture_tasks.report.figures.names import shown
-from culture_tasks.report.figures.style import all_labels, legend_for_all, look, new_figure, values_of
+from culture_tasks.report.figures.panels import in_grid, shape
+from culture_tasks.report.figures.style import look, new_figure, values_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.figure import Figure
     from matplotlib.projections.polar import PolarAxes
 
@@ -22,22 +26,14 @@ _SIZE = 3.6
 
 def draw_radar(chart: Chart) -> Figure:
     """Draws the panels in a grid, on one scale, with one legend for all."""
-    columns = min(_ACROSS, len(chart.panels))
-    rows = -(-len(chart.panels) // columns)
-    labels = all_labels(chart)
+    rows, columns = shape(chart, _ACROSS)
     figure = new_figure(chart, 1.0 + max(4.5, _SIZE * columns), 1.2 + _SIZE * rows)
-    grid = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": "polar"}).ravel()
+    grid = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": "polar"})
     top = max(float(cell.value) for panel in chart.panels for cell in panel.cells if cell.value is not None)
-    handles: Handles = {}
-    for axes, panel in zip(grid, chart.panels, strict=False):
-        handles |= _draw_panel(axes, panel, labels, top)
-    for axes in grid[len(chart.panels) :]:
-        axes.set_visible(False)
-    legend_for_all(figure, {label: handles[label] for label in labels}, chart.series)
-    return figure
+    return in_grid(grid.ravel(), chart, figure, partial(_draw_panel, top))
 
 
-def _draw_panel(axes: PolarAxes, panel: Panel, labels: list[str], top: float) -> Handles:
+def _draw_panel(top: float, axes: PolarAxes, panel: Panel, labels: Sequence[str]) -> Handles:
     angles = np.linspace(0, 2 * np.pi, len(panel.groups), endpoint=False)
     handles: Handles = {}
     for series in panel.series:

@@ -147,6 +147,8 @@ def all_labels(chart: Chart) -> list[str]:
     return list(dict.fromkeys(series.label for panel in chart.panels for series in panel.series))
 
 
-def tilted(names: Sequence[str]) -> float:
-    """Returns by how many degrees the names of an axis are turned."""
-    return 35.0 if sum(map(len, names)) > 70 else 0.0
+def name_groups(axes: Axes, groups: Sequence[str]) -> None:
+    """Writes the groups' names along the axis, one a unit from 0 on; long ones are turned."""
+    names = [shown(group, 28) for group in groups]
+    turn = 35.0 if sum(map(len, names)) > 70 else 0.0
+    axes.set_xticks(range(len(names)), names, rotation=turn, ha="right" if turn else "center", rotation_mode="anchor")
