@@ -112,8 +112,7 @@ def choices(options: argparse.Namespace) -> Options:
 
 
 def _say(report: Report, paths: list[Path], folder: Path) -> None:
-    models = {entrant.model for entrant in report.entrants.values()}
-    print(f"{len(report.runs)} runs of {len(models)} models, {len(report.tables)} tables")
+    print(f"{len(report.runs)} runs of {len(report.models)} models, {len(report.tables)} tables")
     for path in paths:
         if path.parent == folder:
             print(path)

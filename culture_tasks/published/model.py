@@ -125,6 +125,11 @@ class Row(_Strict):
     cells: tuple[str | None, ...]
     measure: str | None = None
 
+    @property
+    def name(self) -> str:
+        """What it is called in one line, such as ``Gemma2-9B Aligned``; a model's size says nothing more."""
+        return " ".join(text for name, text in self.keys.items() if name != "size")
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:

@@ -17,6 +17,7 @@ from culture_tasks.report.loading import LoadedRun, Loading, Names, load, newest
 from culture_tasks.report.model import Cell, Entrant, GroupValue, Problem, Report, Table, Unit
 from culture_tasks.report.other_tasks import other_units
 from culture_tasks.report.pairs import comparisons
+from culture_tasks.report.papers import Papers, paper_values
 from culture_tasks.report.store import FileSamples
 from culture_tasks.report.units import Measured, measure
 
@@ -72,15 +73,16 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         *(papers.tables(shown=measured) if options.published else ()),
         lists.runs_table(context.runs.values()),
     ]
+    rows = paper_values(measured, values) if options.published else Papers({}, ())
     return Report(
         created=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
         version=__version__,
         options=_said(options),
-        entrants=entrants,
+        entrants={**entrants, **rows.entrants},
         runs=context.runs,
         units=units,
         tables=tuple(table for table in tables if table.rows),
-        groups=values,
+        groups=(*values, *rows.values),
         fairness=tuple(spreads),
         comparisons=tuple(tests),
         problems=tuple(loading.problems),

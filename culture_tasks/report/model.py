@@ -117,11 +117,11 @@ class Report:
         created: When, as ISO 8601 in UTC.
         version: Version of this package.
         options: What the user asked for, by option.
-        entrants: The rows, in order, by key.
+        entrants: The rows, in order, by key; where they were asked for, the papers' own are the last.
         runs: The runs in use, by key.
         units: What was measured, in order, by key.
         tables: Finished tables, in order.
-        groups: Numbers by group, in long form.
+        groups: Numbers by group, in long form; where they were asked for, the papers' own are the last.
         fairness: Spread over groups.
         comparisons: Tests between entrants.
         problems: Files that were not used, and why.
@@ -142,3 +142,8 @@ class Report:
     problems: tuple[Problem, ...]
     samples: SampleStore
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def models(self) -> set[str]:
+        """Names of the user's models; the papers' are not among them."""
+        return {entrant.model for entrant in self.entrants.values() if not entrant.published}

@@ -278,6 +278,29 @@ def test_intervals_are_drawn():
     assert b"LineCollection" not in without
 
 
+@pytest.mark.parametrize("key", ["culturalvqa_country", "cedar_gepp"])
+def test_a_papers_numbers_are_hollow_marks_without_intervals(key):
+    own, both = (
+        _figure(charts_of, key) for charts_of in (example_report(("m",), published=False), example_report(("m",)))
+    )
+    assert own == replace(both, notes=own.notes)
+    chart = next(one for one in charts(example_report(("m",)), published=True) if one.key == key)
+    pictures = [svg_images([one])[0] for one in (both, chart)]
+    white = [picture.count(b"fill: #ffffff; stroke: #") for picture in pictures]
+    assert white[1] - white[0] == sum(len(panel.groups) for panel in chart.panels) + 1  # and one in the legend
+    assert pictures[0].count(b'id="LineCollection') == pictures[1].count(b'id="LineCollection')
+
+
+def test_a_papers_rows_stand_in_each_row_of_bars_with_one_legend():
+    report = example_report([f"model {number}" for number in range(13)])
+    [chart] = [one for one in charts(report, published=True) if one.key == "culturalvqa_country"]
+    [svg] = svg_images([chart])
+    assert _texts(svg).count("CulturalVQA") == 3
+    assert _texts(svg).count("GPT-4V [published]") == 1
+    marks = svg.count(b"fill: #ffffff; stroke: #")
+    assert marks == 3 * len(chart.panels[0].groups) + 1
+
+
 def test_many_models_are_drawn_in_rows_of_six():
     report = example_report([f"model {number}" for number in range(13)], published=False)
     report = replace(

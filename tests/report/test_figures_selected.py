@@ -30,6 +30,26 @@ def test_papers_rows_are_left_out_and_can_be_asked_for():
         [chart] = [chart for chart in charts(report, published=published) if chart.key == "culturalvqa_country"]
         assert len(chart.panels[0].series) == expected
     assert "Rows from papers are not drawn" in charts(report)[0].notes
+    assert any(note.startswith("Hollow: published") for note in charts(report, published=True)[0].notes)
+
+
+def test_a_papers_row_is_told_from_a_users_row_of_that_name():
+    report = example_report(("GPT-4V",))
+    panel = next(chart for chart in charts(report, published=True) if chart.key == "culturalvqa_country").panels[0]
+    rows = [(series.label.replace(" †", ""), series.published) for series in panel.series]
+    assert rows == [("GPT-4V", False), ("GPT-4V [published]", True)]
+
+
+def test_papers_rows_of_other_figures_are_not_numbered_with_those_of_this_one():
+    report = example_report(("m",))
+    papers = {key: replace(report.entrants["paper"], key=key) for key in ("paper", "other paper")}
+    values = tuple(
+        replace(value, entrant="other paper") if value.entrant == "paper" and value.statistic == "gepp" else value
+        for value in report.groups
+    )
+    report = replace(report, entrants=report.entrants | papers, groups=values)
+    [gepp] = [chart for chart in charts(report, published=True) if chart.key == "cedar_gepp"]
+    assert [series.label for series in gepp.panels[0].series if series.published] == ["GPT-4V [published]"]
 
 
 def test_rows_that_look_alike_are_told_apart():

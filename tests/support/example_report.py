@@ -87,7 +87,9 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, publis
     """
     entrants = {f"m{number}": Entrant(f"m{number}", name) for number, name in enumerate(models)}
     if published:
-        entrants["paper"] = Entrant("paper", "GPT-4V", published=True, source="CulturalVQA, Table 2, judge GPT-4, 2024")
+        entrants["paper"] = Entrant(
+            *("paper", "GPT-4V", "published"), published=True, source="CulturalVQA, Table 2, judge GPT-4, 2024"
+        )
     runs = {
         f"{key}.{task}": _run(f"{key}.{task}", entrant, task) for key, entrant in entrants.items() for task in TASKS
     }
@@ -155,10 +157,10 @@ def _cell(entrant: Entrant, task: str, scale: Scale, where: tuple[tuple[str, str
     width = (high - low) * 0.05
     flags: tuple[Flag, ...] = ()
     if entrant.published:
-        flags = ("published",)
-    elif share(entrant.key, task) < 0.2:
+        return Cell(value, scale, flags=("published",), where=where)
+    if share(entrant.key, task) < 0.2:
         flags = ("low_coverage",)
-    runs = () if entrant.published else (f"{entrant.key}.{task}",)
+    runs = (f"{entrant.key}.{task}",)
     return Cell(value, scale, value - width, value + width, 50, 0.96, flags, runs, where, 1 if not flags else None)
 
 

@@ -1,4 +1,7 @@
-"""Grouped bars, as of scores by country: one row of bars for every six series, on one scale."""
+"""Grouped bars, as of scores by country: one row of bars for every six series, on one scale.
+
+A paper's numbers are hollow marks beside the bars of each row.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culture_tasks.report.figures.names import shown
+from culture_tasks.report.figures.panels import draw_marks
 from culture_tasks.report.figures.style import (
+    legend_alone,
     legend_beside,
     look,
     name_groups,
@@ -18,7 +23,7 @@ from culture_tasks.report.figures.style import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
@@ -31,37 +36,75 @@ if TYPE_CHECKING:
 _IN_ONE_ROW = 6
 _WIDTH = 10.0
 _ROW_HEIGHT = 2.7
+_BARS = 0.82
+_GAP = 0.05
+_MARK = 0.025
+_MARKS = 0.38
+_ACROSS = 4
+_LINE = 0.2
 
 
 def draw_bars(chart: Chart) -> Figure:
     """Draws each panel as rows of at most six series, so that bars stay readable with many models."""
     rows = [(panel, part) for panel in chart.panels for part in _parts(panel)]
-    figure = new_figure(chart, _WIDTH, 0.9 + _ROW_HEIGHT * len(rows))
-    all_axes = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
-    for axes, (panel, part) in zip(all_axes, rows, strict=True):
-        _draw_row(axes, panel, part, chart)
+    papers = [label for label, published in _labels(chart).items() if published]
+    heights = [_ROW_HEIGHT] * len(rows) + ([_LINE * (2 + -(-len(papers) // _ACROSS))] if papers else [])
+    figure = new_figure(chart, _WIDTH, 0.9 + sum(heights))
+    all_axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    marks: Handles = {}
+    for axes, (panel, part) in zip(all_axes, rows, strict=False):
+        _draw_row(axes, panel, part, chart, _beside(panel, papers))
+        marks |= _draw_papers(axes, panel, papers)
+    if papers:
+        legend_alone(all_axes[-1], {label: marks[label] for label in papers}, "published", _ACROSS)
     return figure
 
 
+def _labels(chart: Chart) -> dict[str, bool]:
+    """Returns the labels of all series, and whether each is published."""
+    return {series.label: series.published for panel in chart.panels for series in panel.series}
+
+
 def _parts(panel: Panel) -> Iterator[tuple[Series, ...]]:
-    for start in range(0, len(panel.series), _IN_ONE_ROW):
-        yield panel.series[start : start + _IN_ONE_ROW]
+    own = tuple(series for series in panel.series if not series.published)
+    for start in range(0, max(1, len(own)), _IN_ONE_ROW):
+        yield own[start : start + _IN_ONE_ROW]
 
 
-def _draw_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Chart) -> None:
-    width = 0.82 / len(part)
-    middle = (len(part) - 1) / 2
+def _beside(panel: Panel, papers: Sequence[str]) -> float:
+    """Returns the room of a group that a paper's marks take from the bars."""
+    any_here = any(series.published for series in panel.series)
+    return min(_MARKS, _GAP + _MARK * len(papers)) if any_here else 0.0
+
+
+def _draw_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Chart, beside: float) -> None:
+    width = (_BARS - beside) / max(1, len(part))
     places = np.arange(len(panel.groups), dtype=np.float64)
     handles: Handles = {}
     for number, series in enumerate(part):
-        own = places + (number - middle) * width
+        own = places - _BARS / 2 + (number + 0.5) * width
         handles[series.label] = _draw_series(axes, own, width, panel, series, look(number))
     name_groups(axes, panel.groups)
     axes.set_xlim(-0.6, len(places) - 0.4)
     axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
     value_axis(axes, panel.scale, chart.value)
     axes.set_ylim(*_range(chart, panel))
-    legend_beside(axes, handles, chart.series)
+    if handles:
+        legend_beside(axes, handles, chart.series)
+
+
+def _draw_papers(axes: Axes, panel: Panel, papers: Sequence[str]) -> Handles:
+    """Draws a paper's rows beside the bars, each at the same place and with the same look in every group and panel."""
+    last = _BARS / 2
+    first = last - _beside(panel, papers) + _GAP
+    step = (last - first) / max(1, len(papers) - 1)
+    handles: Handles = {}
+    for series in panel.series:
+        if series.published:
+            place = papers.index(series.label)
+            places = np.arange(len(panel.groups)) + first + place * step
+            handles |= draw_marks(axes, places, series, panel.groups, place, linestyle="none")
+    return handles
 
 
 def _draw_series(

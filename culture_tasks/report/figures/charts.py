@@ -25,6 +25,11 @@ class Series:
     label: str
     cells: Mapping[str, Cell]
 
+    @property
+    def published(self) -> bool:
+        """Whether its numbers are a paper's."""
+        return any("published" in cell.flags for cell in self.cells.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:

@@ -34,7 +34,9 @@ class Labels:
         """
         self._report = report
         self._marked = {value.entrant for value in values if not value.cell.comparable}
-        self._names = _told_apart({key: cleaned(entrant.label) for key, entrant in report.entrants.items()})
+        drawn = {value.entrant for value in values}
+        rows = {key: row for key, row in report.entrants.items() if key in drawn or not row.published}
+        self._names = _told_apart({key: cleaned(row.label) for key, row in rows.items()})
 
     def entrant(self, value: GroupValue) -> str:
         """Returns the name of the number's row, marked where some of the row's numbers can't be compared."""

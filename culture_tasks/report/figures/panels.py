@@ -51,7 +51,7 @@ def in_grid(axes: Iterable[Axes], chart: Chart, figure: Figure, draw: Draw) -> F
 def draw_marks(
     axes: Axes, places: ArrayLike, series: Series, groups: Sequence[str], place: int, **line: Any
 ) -> Handles:
-    """Draws a series as marks with their intervals, and returns its legend entry.
+    """Draws a series as marks with their intervals, hollow ones where it is published, and returns its legend entry.
 
     Args:
         axes: Where.
@@ -63,13 +63,8 @@ def draw_marks(
     """
     cells = [series.cells.get(group) for group in groups]
     style = look(place)
-    drawn = axes.errorbar(
-        places,
-        values_of(cells),
-        yerr=whiskers(cells),
-        color=style.colour,
-        marker=style.marker,
-        markersize=5,
-        **line,
-    )
+    marks: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5} | line
+    if series.published:
+        marks |= {"markerfacecolor": "white", "markeredgecolor": style.colour, "markeredgewidth": 1.1}
+    drawn = axes.errorbar(places, values_of(cells), yerr=whiskers(cells), **marks)
     return {series.label: drawn}

@@ -142,6 +142,15 @@ def legend_for_all(figure: Figure, handles: Handles, title: str) -> None:
     )
 
 
+def legend_alone(axes: Axes, handles: Handles, title: str, across: int) -> None:
+    """Fills axes with nothing but a legend, so many entries side by side."""
+    names = [shown(label, 34) for label in handles]
+    artists = cast("list[Artist]", list(handles.values()))
+    place: Any = {"loc": "center", "ncols": across, "frameon": False, "fontsize": 8}
+    axes.set_axis_off()
+    axes.legend(artists, names, title=shown(title), **place)
+
+
 def all_labels(chart: Chart) -> list[str]:
     """Returns the labels of all series, each once: a series looks the same in every panel."""
     return list(dict.fromkeys(series.label for panel in chart.panels for series in panel.series))

@@ -24,7 +24,7 @@ def facts(report: Report) -> Markup:
     options = [f"{key.replace('_', ' ')}: {value}" for key, value in report.options.items() if value]
     lines = {
         "Made": f"{report.created}, culture-tasks {report.version}",
-        "Models": str(len({entrant.model for entrant in report.entrants.values() if not entrant.published})),
+        "Models": str(len(report.models)),
         "Runs": f"{len(report.runs)}, with {items:,} samples",
         "Files left out": str(len(report.problems)),
         "Options": "; ".join(options) or "none",

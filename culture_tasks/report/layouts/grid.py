@@ -119,14 +119,13 @@ def _as_set(keys: Mapping[Any, str]) -> frozenset[tuple[str, str]]:
 
 
 def _published_labels(table: published.PublishedTable, row: published.Row, headers: int) -> tuple[str, ...]:
-    keys = [text for name, text in row.keys.items() if name != "size"]
-    first, rest = keys[0], " ".join(keys[1:])
     judge = f"published ({table.judge})" if table.judge else "published"
     if headers == 1:
-        return (f"{' '.join(keys)}, {judge}",)
+        return (f"{row.name}, {judge}",)
     if headers == 2:
-        return (" ".join(keys), judge)
-    return (first, rest, judge)
+        return (row.name, judge)
+    first = next(iter(row.keys.values()))
+    return (first, row.name.removeprefix(first).strip(), judge)
 
 
 def _published_cell(table: published.PublishedTable, row: published.Row, column: int, scale: Scale) -> Cell | None:

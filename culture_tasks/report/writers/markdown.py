@@ -20,7 +20,7 @@ def write_markdown(report: Report, folder: Path) -> list[Path]:
 def as_markdown(report: Report) -> str:
     """Returns the report as Markdown."""
     parts = [
-        f"# Report on {len({each.model for each in report.entrants.values()})} models",
+        f"# Report on {len(report.models)} models",
         *(f"{_text(note)}" for note in report.notes),
     ]
     marks = [f"- ({mark}) {meaning}" for mark, meaning in legend(report.tables)]

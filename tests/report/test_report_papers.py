@@ -1,0 +1,93 @@
+"""The papers' numbers beside the user's by group: where they stand, and what they take no part in."""
+
+import pytest
+from support.sample_files import vqa_record, write_run
+
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.figures.selecting import charts
+
+CATEGORIES = ("entities", "opinion", "norms", "commonsense", "literacy")
+
+
+def care(language, **changes):
+    about = {"benchmark": "care", "language": language, "scope": "nationwide", "culture": "Native"} | changes
+    return [
+        {"care_rating": vqa_record(number, 5.0 + number % 3) | about | {"category": CATEGORIES[number % 5]}}
+        for number in range(15)
+    ]
+
+
+def cedar(modality):
+    about = {"record": 1, "benchmark": "cedar", "modality": modality, "minority": "", "data": "d", "response": "x"}
+    about |= {"prompt": "p", "prompt_sha256": "0" * 64, "narrative": "n", "question": "q", "supported": True}
+    return [
+        {"acc": about | {"id": emotion, "language": language, "gold": emotion, "prediction": "anger", "score": 0.0}}
+        for language in ("ar", "zh")
+        for emotion in EMOTIONS
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for model in ("GPT-4o", "b"):
+        write_run(folder / model / "care", model, {"care_zh": care("zh"), "care_cot_zh": care("zh")})
+        write_run(folder / model / "cedar", model, {"cedar_multimodal": cedar("multimodal")})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reports(folder):
+    return [build([str(folder)], Options(published=published)) for published in (False, True)]
+
+
+def published(report):
+    return {
+        (value.unit, report.entrants[value.entrant].model, value.statistic, value.group, value.cell.where): value.cell
+        for value in report.groups
+        if report.entrants[value.entrant].published
+    }
+
+
+def test_the_papers_numbers_stand_where_the_users_do(reports):
+    found = published(reports[1])
+    where = (("language", "zh"), ("category", "norms"))
+    assert found["care_zh", "Gemma2-9B Aligned", "score", "norms", where].value == 7.9  # Table 3
+    assert found["care_zh", "GPT-4o", "score", "norms", where].value == 8.72  # Table 6
+    assert found["cedar_multimodal", "Gemini2.5-Flash", "gepp", "surprise", ()].value == 1.47  # Table 7
+    care_rows = {model for unit, model, *_ in found if unit == "care_zh"}
+    assert len(care_rows) == 8 + 7  # Table 3; Table 6 without human awareness, which is no score
+    assert {unit for unit, *_ in found} == {"care_zh", "cedar_multimodal"}  # no other prompt than the papers'
+    for cell in found.values():
+        assert (cell.low, cell.high, cell.rank, cell.runs, cell.flags) == (None, None, None, (), ("published",))
+
+
+def test_the_papers_rows_take_no_part_in_anything_worked_out(reports):
+    without, both = reports
+    assert not published(without)
+    assert both.groups[: len(without.groups)] == without.groups
+    assert (both.fairness, both.comparisons, both.units) == (without.fairness, without.comparisons, without.units)
+    tables = [{table.key: table for table in report.tables} for report in reports]
+    for key in ("summary", "scores", "cultures", "fairness"):
+        assert tables[0][key] == tables[1][key]
+    assert both.models == without.models == {"GPT-4o", "b"}
+
+
+def test_the_papers_rows_name_their_tables(reports):
+    sources = {key: row.source for key, row in reports[1].entrants.items() if row.published}
+    assert sources["published care GPT-4o"] == "Guo et al. (2025), Table 6; judge GPT-4o; 2025"
+    assert sources["published cedar GPT-4o"] == "Dai et al. (2026), Table 7; no judge; 2026"
+
+
+def test_figures_show_the_papers_rows(reports):
+    panels = {
+        (chart.key, panel.title): [series.label for series in panel.series]
+        for chart in charts(reports[1], published=True)
+        for panel in chart.panels
+    }
+    assert panels["care_category", "care_zh"] == ["b", "GPT-4o"]
+    assert panels["care_category", "care_zh · ZH"][:3] == ["b", "GPT-4o", "Gemma2-9B Vanilla [published]"]
+    assert panels["care_category", "care_zh · ZH"][-1] == "GPT-4o [published]"
+    assert panels["care_category", "care_cot_zh · ZH"] == ["b", "GPT-4o"]
+    assert len(panels["cedar_gepp", "Multimodal"]) == 2 + 15
