@@ -11,7 +11,16 @@ from culture_tasks.errors import DataError
 from culture_tasks.report.emotions import emotion_values
 from culture_tasks.report.entrants import enter
 from culture_tasks.report.groups import fairness, group_values
-from culture_tasks.report.layouts import care, cedar, crosscult, culturalvqa, lists, papers, summary
+from culture_tasks.report.layouts import (
+    care,
+    cedar,
+    crosscult,
+    culturalvqa,
+    lists,
+    papers,
+    retention,
+    summary,
+)
 from culture_tasks.report.layouts.grid import Context
 from culture_tasks.report.loading import LoadedRun, Loading, Names, load, newest
 from culture_tasks.report.model import Cell, Entrant, GroupValue, Problem, Report, Table, Unit
@@ -134,6 +143,7 @@ def _layouts(context: Context, measured: Sequence[Measured], values: Sequence[Gr
             yield from care.tables(context, each)
         elif each.unit.benchmark == "crosscult":
             yield from crosscult.tables(context, each)
+    yield from retention.tables(context, measured)
     yield from cedar.tables(context, [each for each in measured if each.unit.benchmark == "cedar"], values)
 
 

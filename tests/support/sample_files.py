@@ -38,6 +38,16 @@ def vqa_record(number: int, score: float | None, **changes: Any) -> dict[str, An
     return record | ({} if score is None else {"score": score}) | changes
 
 
+def crosscult_sample(
+    number: int, score: float, rouge_l: float, partition: str = "zh", role: str = "reliability", after: int = 1
+) -> dict[str, Any]:
+    """A sample of CrossCult-KIBench; topics come by turns, and every item has a scenario of its own."""
+    topic = ("social", "religious", "ethical")[number % 3]
+    about = {"benchmark": "crosscult", "id": f"c{number}-{partition}", "role": role, "scenario": f"s{number}"}
+    about |= {"topic": topic, "partition": partition, "language": partition, "after": after, "draw": "d"}
+    return {"judge_score": vqa_record(number, score) | about | {"rouge_l": rouge_l}}
+
+
 def vqa_samples(scores: list[float | None], metric: str = "lave", **changes: Any) -> list[dict[str, Any]]:
     """Samples of CulturalVQA with these scores."""
     return [{"doc_id": n, metric: vqa_record(n, score, **changes)} for n, score in enumerate(scores)]

@@ -95,7 +95,8 @@ class Labels:
     def metric(self, values: Sequence[GroupValue]) -> str:
         """Returns what the numbers are, with their unit."""
         first = values[0]
-        name = self._report.units[first.unit].metric if first.statistic == "score" else first.statistic.upper()
+        of_paper = first.statistic.upper().replace("_", "-")
+        name = self._report.units[first.unit].metric if first.statistic == "score" else of_paper
         return f"{cleaned(name)} ({cleaned(first.cell.scale.unit)})"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from culture_tasks.report.figures.names import shown
 from culture_tasks.report.figures.panels import draw_marks, in_grid, shape
 from culture_tasks.report.figures.style import look, new_figure, value_axis
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from culture_tasks.report.figures.style import Handles
 
 _ACROSS = 3
+_APART = 0.06
+"""How far series stand from each other at a step, so that none hides another's interval."""
 
 
 def draw_lines(chart: Chart) -> Figure:
@@ -35,10 +39,11 @@ def _draw_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[str]) -
     for series in panel.series:
         place = labels.index(series.label)
         line = {"linestyle": look(place).dashes, "linewidth": 1.5, "capsize": 3}
-        handles |= draw_marks(axes, range(len(steps)), series, steps, place, **line)
+        places = np.arange(len(steps)) + _APART * (place - (len(labels) - 1) / 2)
+        handles |= draw_marks(axes, places, series, steps, place, **line)
     axes.set_xticks(range(len(steps)), [shown(step, 16) for step in steps])
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(chart.groups))
-    axes.set_title(shown(panel.title, 40), fontsize=9)
+    axes.set_title(shown(panel.title, 48), fontsize=8)
     value_axis(axes, panel.scale, chart.value)
     return handles

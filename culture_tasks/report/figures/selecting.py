@@ -137,6 +137,15 @@ _PLANS = (
         panel=Labels.entrant_and_chain,
         line=Labels.partition,
     ),
+    _Plan(
+        *("crosscult_retention_rouge_l", "Retention by ROUGE-L", "CrossCult-KIBench, Figures 6, 11-13", "lines"),
+        *("crosscult", "rouge_l", ("after",), "insertions so far"),
+        unit="crosscult_retention",
+        free=("partition",),
+        series="inserted partition",
+        panel=Labels.entrant_and_chain,
+        line=Labels.partition,
+    ),
 )
 
 

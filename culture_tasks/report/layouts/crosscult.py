@@ -45,7 +45,7 @@ def tables(context: Context, measured: Measured) -> Iterator[Table]:
         "crosscult",
         (note,),
     )
-    yield grid(context, table, places, measured.unit.cells, _labels(context, measured))
+    yield grid(context, table, places, measured.unit.cells, with_method(context, measured))
 
 
 def _places(measured: Measured, role: str, paper: str) -> Iterator[Place]:
@@ -82,7 +82,9 @@ def overlap_in(measured: Measured, where: Where) -> CellOf:
     return cell
 
 
-def _labels(context: Context, measured: Measured) -> Callable[[str], tuple[str, ...]]:
+def with_method(context: Context, measured: Measured) -> Callable[[str], tuple[str, ...]]:
+    """Returns labels of three texts: the base model, what inserts knowledge into it, and who graded."""
+
     def labels(entrant: str) -> tuple[str, ...]:
         runs = [context.runs[key] for key in measured.unit.cells[entrant].runs]
         methods = (part.partition("=")[2] for part in runs[0].model_args.split(", ") if part.startswith("method="))

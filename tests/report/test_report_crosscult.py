@@ -1,0 +1,91 @@
+"""CrossCult-KIBench's layouts beside those of its tables: retention."""
+
+import itertools
+
+import pytest
+from support.sample_files import crosscult_sample, write_run
+
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.figures.selecting import charts
+
+ORDERS = (("en", "zh", "ar"), ("ar", "zh", "en"))
+METHODS = ("base", "mcki")
+
+
+def tables(report):
+    return {table.key: table for table in report.tables}
+
+
+def row(table, at=0):
+    return dict(zip((column.key for column in table.columns), table.rows[at].cells, strict=True))
+
+
+def chain(order, score):
+    """Samples of every step of a chain: the score, less the number of insertions since, in both measures."""
+    return {
+        f"crosscult_retention_{'_'.join(order)}_{partition}_after_{after}": [
+            crosscult_sample(number, score + number % 2 - lost, 10.0 * (score - lost), partition, after=after)
+            for number in range(4)
+        ]
+        for after in (1, 2, 3)
+        for place, partition in enumerate(order[:after], start=1)
+        for lost in (after - place,)
+    }
+
+
+def insert(folder, model, samples, method):
+    arguments = {"model": "knowledge_insertion", "model_args": f"pretrained={model},method={method}"}
+    return write_run(folder / f"{model}-{method}", model, samples, config=arguments)
+
+
+@pytest.fixture(scope="module")
+def retention(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("retention")
+    for method, order in itertools.product(METHODS, ORDERS):
+        if (method, order) != ("base", ORDERS[1]):
+            insert(folder / "_".join(order), "m", chain(order, 4.0 if method == "base" else 8.0), method)
+    return build([str(folder)], Options())
+
+
+def test_retention_has_a_column_for_each_order_step_and_partition(retention):
+    table = tables(retention)["crosscult_retention"]
+    assert [(column.over, column.label) for column in table.columns[:6]] == [
+        ("EN, ZH, AR: step 1", "EN"),
+        ("EN, ZH, AR: step 2", "EN"),
+        ("EN, ZH, AR: step 2", "ZH"),
+        ("EN, ZH, AR: step 3", "EN"),
+        ("EN, ZH, AR: step 3", "ZH"),
+        ("EN, ZH, AR: step 3", "AR"),
+    ]
+    assert [(column.over, column.label) for column in table.columns[6:9]] == [
+        ("AR, ZH, EN: step 1", "AR"),
+        ("AR, ZH, EN: step 2", "AR"),
+        ("AR, ZH, EN: step 2", "ZH"),
+    ]
+
+
+def test_retention_has_a_row_for_each_model_and_method(retention):
+    table = tables(retention)["crosscult_retention"]
+    assert [line.labels for line in table.rows] == [("m", "Base Model", "judge-1"), ("m", "mcki", "judge-1")]
+    base, edited = row(table, 0), row(table, 1)
+    assert base["ar_zh_en_ar_after_1"] is None
+    # scores of 8, 9, 8, 9 less one for each later insertion: sd 0.577, se 0.289, t(3) 3.182
+    cell = edited["en_zh_ar_en_after_3"]
+    assert cell.value == 6.5
+    assert (cell.low, cell.high) == pytest.approx((6.5 - 0.9186, 6.5 + 0.9186), abs=1e-3)
+    assert edited["ar_zh_en_en_after_3"].value == 8.5
+    assert (cell.rank, base["en_zh_ar_en_after_3"].rank) == (1, 2)
+
+
+def test_retention_in_rouge_l_has_its_own_table_and_figure(retention):
+    edited = row(tables(retention)["crosscult_retention_rouge_l"], 1)
+    assert edited["en_zh_ar_en_after_3"].value == 60.0
+    assert edited["en_zh_ar_ar_after_3"].value == 80.0
+    drawn = {chart.key: chart for chart in charts(retention)}
+    for key, scale in (("crosscult_retention", "score"), ("crosscult_retention_rouge_l", "percent")):
+        assert drawn[key].panels[0].scale.unit == scale
+        assert [panel.title for panel in drawn[key].panels] == [
+            "m + base · EN→ZH→AR",
+            "m + mcki · EN→ZH→AR",
+            "m + mcki · AR→ZH→EN",
+        ]
