@@ -16,6 +16,7 @@ from culture_tasks.report.layouts import (
     cedar,
     crosscult,
     culturalvqa,
+    diagnostic,
     lists,
     papers,
     retention,
@@ -141,6 +142,8 @@ def _layouts(context: Context, measured: Sequence[Measured], values: Sequence[Gr
             yield from culturalvqa.tables(context, each)
         elif each.unit.benchmark == "care":
             yield from care.tables(context, each)
+        elif each.unit.key == "crosscult_diagnostic":
+            yield from diagnostic.tables(context, each)
         elif each.unit.benchmark == "crosscult":
             yield from crosscult.tables(context, each)
     yield from retention.tables(context, measured)

@@ -1,4 +1,4 @@
-"""CrossCult-KIBench's layouts beside those of its tables: retention."""
+"""CrossCult-KIBench's layouts beside those of its tables: retention, and what is known with nothing inserted."""
 
 import itertools
 
@@ -89,3 +89,25 @@ def test_retention_in_rouge_l_has_its_own_table_and_figure(retention):
             "m + mcki · EN→ZH→AR",
             "m + mcki · AR→ZH→EN",
         ]
+
+
+def test_diagnostic_has_languages_topics_and_all(tmp_path):
+    samples = [
+        crosscult_sample(number, score + number % 2, 10.0 * score, partition, "diagnostic", 0)
+        for partition, score in (("en", 8.0), ("zh", 6.0), ("ar", 1.0))
+        for number in range(6)
+    ]
+    write_run(tmp_path, "m", {"crosscult_diagnostic": samples})
+    report = build([str(tmp_path)], Options())
+    table = tables(report)["crosscult_diagnostic_by_language"]
+    assert list(dict.fromkeys(column.over for column in table.columns)) == [
+        *("English", "Chinese", "Arabic", "Social", "Religious", "Ethical", "All"),
+    ]
+    cells = row(table)
+    assert [cells[f"{name}_judge_score"].value for name in ("en", "zh", "ar", "all")] == [8.5, 6.5, 1.5, 5.5]
+    assert [cells[f"{name}_rouge_l"].value for name in ("en", "zh", "ar", "all")] == [80.0, 60.0, 10.0, 50.0]
+    # numbers 0 and 3 of each partition are social: one even, one odd
+    assert cells["social_judge_score"].value == 5.5
+    assert cells["social_judge_score"].n == 6
+    assert cells["en_judge_score"].low < 8.5 < cells["en_judge_score"].high
+    assert "crosscult_diagnostic" in {chart.key for chart in charts(report)}
