@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.errors import SettingsError
+from culture_tasks.report.html import SAMPLES_PER_CELL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +53,13 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--images", type=Path, metavar="DIR", help="images of the samples, for small copies in the HTML"
     )
+    parser.add_argument(
+        "--samples-per-cell",
+        type=_count,
+        default=SAMPLES_PER_CELL,
+        metavar="N",
+        help="most samples of each run that a cell of the HTML opens; 0 for none (default: %(default)s)",
+    )
     add_choices(parser)
     parser.set_defaults(handler=run)
 
@@ -91,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output.exists() and not options.output.is_dir():
         raise SettingsError(f"report: {options.output} is a file. Choose a folder with -o.")
     report = build(options.results, choices(options))
-    paths = write_report(report, options.output, formats, options.images)
+    paths = write_report(report, options.output, formats, options.images, options.samples_per_cell)
     _say(report, paths, options.output)
     return 0
 
@@ -129,6 +137,12 @@ def say_problems(problems: Sequence[Problem]) -> None:
     if len(problems) > 10:
         counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         print(f"not used: {len(problems)} in all ({counted}); the report lists them", file=sys.stderr)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number, 0 or more")
+    return int(text)
 
 
 def _share(text: str) -> float:

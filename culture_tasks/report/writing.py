@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.model import Report
 from culture_tasks.report.writers.csv import write_csv
 from culture_tasks.report.writers.json import write_json
@@ -17,7 +18,13 @@ Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
-def write_report(report: Report, folder: Path, formats: Sequence[Format], images: Path | None = None) -> list[Path]:
+def write_report(
+    report: Report,
+    folder: Path,
+    formats: Sequence[Format],
+    images: Path | None = None,
+    samples_per_cell: int = SAMPLES_PER_CELL,
+) -> list[Path]:
     """Writes a report and returns the paths.
 
     Args:
@@ -25,6 +32,7 @@ def write_report(report: Report, folder: Path, formats: Sequence[Format], images
         folder: Where the files go; made if need be.
         formats: What to write.
         images: Folder with the images that samples name, for small copies in the HTML file; None leaves them out.
+        samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none.
 
     Raises:
         SettingsError: If the folder can't be written.
@@ -32,7 +40,7 @@ def write_report(report: Report, folder: Path, formats: Sequence[Format], images
     try:
         folder.mkdir(parents=True, exist_ok=True)
         paths = [path for name in formats if name in _TEXT for path in _TEXT[name](report, folder)]
-        return paths + _html(report, folder, formats, images) + _figures(report, folder, formats)
+        return paths + _html(report, folder, formats, images, samples_per_cell) + _figures(report, folder, formats)
     except OSError as error:
         raise SettingsError(
             f"report: can't write to {folder} ({error.strerror}: {error.filename}). Choose another folder with -o."
@@ -56,13 +64,16 @@ def parse_formats(text: str) -> tuple[Format, ...]:
     return tuple(each for each in FORMATS if each in names)
 
 
-def _html(report: Report, folder: Path, formats: Sequence[Format], images: Path | None) -> list[Path]:
+def _html(
+    report: Report, folder: Path, formats: Sequence[Format], images: Path | None, samples_per_cell: int
+) -> list[Path]:
     if "html" not in formats:
         return []
     from culture_tasks.report.html.page import write_html
 
     path = folder / "report.html"
-    write_html(report, path, images=images, published=report.options.get("published") == "true")
+    published = report.options.get("published") == "true"
+    write_html(report, path, samples_per_cell=samples_per_cell, images=images, published=published)
     return [path]
 
 

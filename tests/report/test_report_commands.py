@@ -50,6 +50,28 @@ def test_report_explains_what_it_can_not_do(runs, capsys, arguments, said):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "holds 20 samples"),
+        (["--samples-per-cell", "1"], "holds 2 samples"),
+        (["--samples-per-cell", "0"], "holds no samples"),
+    ],
+)
+def test_report_takes_the_number_of_samples_per_cell(tmp_path, arguments, said):
+    for model in ("a", "b"):  # all in one group, so that every cell opens the same samples
+        write_run(tmp_path / model, model, {"culturalvqa": vqa_samples(WEAK, country="usa")})
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "out"), "--formats", "html", *arguments]) == 0
+    assert said in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", ["-1", "x", "1.5"])
+def test_report_refuses_a_number_of_samples_that_is_none(runs, capsys, number):
+    with pytest.raises(SystemExit):
+        main(["report", str(runs), "-o", str(runs / "out"), "--samples-per-cell", number])
+    assert "needed is a whole number, 0 or more" in capsys.readouterr().err
+
+
 def test_report_does_not_write_into_a_file(runs, capsys):
     file = runs / "weak" / "20260101_000000_results.json"
     assert main(["report", str(runs), "-o", str(file)]) == 1

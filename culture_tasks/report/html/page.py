@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.writing import svg_images
+from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.html.images import Thumbnails
 from culture_tasks.report.html.markup import Markup, escaped, joined, name_of, tag
 from culture_tasks.report.html.payload import Payload
@@ -35,7 +36,7 @@ def write_html(
     report: Report,
     path: Path,
     *,
-    samples_per_cell: int = 10,
+    samples_per_cell: int = SAMPLES_PER_CELL,
     images: Path | None = None,
     figures: bool = True,
     published: bool = False,
