@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from culture_tasks import __version__, published
 from culture_tasks.errors import DataError
+from culture_tasks.report.contrasts import contrasts
 from culture_tasks.report.emotions import emotion_values
 from culture_tasks.report.entrants import enter
 from culture_tasks.report.groups import fairness, group_values
@@ -20,6 +21,7 @@ from culture_tasks.report.layouts import (
     lists,
     papers,
     retention,
+    side_by_side,
     summary,
 )
 from culture_tasks.report.layouts.grid import Context
@@ -75,11 +77,13 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     units = {unit.key: unit for unit in (*(each.unit for each in measured), *other_units(entered, context.rankable))}
     tests = comparisons(measured, entrants, anyway=options.compare_anyway)
     spreads = fairness(values, measured)
+    sides = contrasts(measured, values, anyway=options.compare_anyway)
     tables = [
         *_overview(context, units, values),
         lists.fairness_table(context, units, spreads),
         lists.comparison_table(context, units, tests),
         *_layouts(context, measured, values),
+        *side_by_side.tables(context, {each.unit.key: each for each in measured}, sides),
         *(papers.tables(shown=measured) if options.published else ()),
         lists.runs_table(context.runs.values()),
     ]
@@ -95,6 +99,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         groups=(*values, *rows.values),
         fairness=tuple(spreads),
         comparisons=tuple(tests),
+        contrasts=tuple(sides),
         problems=tuple(loading.problems),
         samples=FileSamples(runs),
         notes=tuple(_notes(entrants, options)),

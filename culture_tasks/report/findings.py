@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from culture_tasks.report.cells import Cell, Flag, Scale
 
@@ -147,3 +148,32 @@ class Comparison:
     verdict: str
     items_needed: int | None
     flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two numbers of one group of one entrant that a paper sets side by side, and their paired difference.
+
+    Attributes:
+        kind: ``insertion`` (CrossCult-KIBench: the model as it was, and with an insertion) or ``language`` (CARE: asked
+            in English, and in the culture's own language).
+        unit: Key of the unit of the second number.
+        entrant: Key of the entrant of the second number.
+        statistic: ``score``, or ``rouge_l``.
+        dimension: What the groups are.
+        group: The group; what else is held fixed stands in the numbers' ``where``.
+        first: The number of the model as it was, or of what was asked in English.
+        second: The number with the insertion, or of what was asked in the culture's own language.
+        difference: Second less first on the items that both have a score for, with a paired interval; without a value
+            where the two can't be compared, unless the user insisted.
+    """
+
+    kind: Literal["insertion", "language"]
+    unit: str
+    entrant: str
+    statistic: str
+    dimension: str
+    group: str
+    first: Cell
+    second: Cell
+    difference: Cell

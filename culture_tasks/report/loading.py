@@ -145,7 +145,7 @@ def _samples(result: TaskResult, layout: Layout, reader: SampleReader, problems:
         )
         return None
     try:
-        loaded = reader.read(path, result.task, layout)
+        loaded = reader.read(path, layout)
     except OSError as error:
         problems.append(Problem(str(path), "damaged", f"can't be read ({error.strerror})"))
         return None

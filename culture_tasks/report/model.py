@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from culture_tasks.report.cells import FLAG_TEXT, NOT_COMPARABLE, Cell, Flag, Scale
-from culture_tasks.report.findings import Comparison, Entrant, Fairness, GroupValue, Unit
+from culture_tasks.report.findings import Comparison, Contrast, Entrant, Fairness, GroupValue, Unit
 from culture_tasks.report.runs import Judge, Kind, Problem, Run, Sample, SampleStore, Settings
 from culture_tasks.result_files import Harness
 
@@ -30,6 +30,7 @@ __all__ = [
     "Cell",
     "Column",
     "Comparison",
+    "Contrast",
     "Entrant",
     "Fairness",
     "Flag",
@@ -124,6 +125,7 @@ class Report:
         groups: Numbers by group, in long form; where they were asked for, the papers' own are the last.
         fairness: Spread over groups.
         comparisons: Tests between entrants.
+        contrasts: Numbers of one entrant that a paper sets side by side.
         problems: Files that were not used, and why.
         notes: What holds for the whole report.
         samples: The samples behind the cells.
@@ -139,6 +141,7 @@ class Report:
     groups: tuple[GroupValue, ...]
     fairness: tuple[Fairness, ...]
     comparisons: tuple[Comparison, ...]
+    contrasts: tuple[Contrast, ...]
     problems: tuple[Problem, ...]
     samples: SampleStore
     notes: tuple[str, ...] = field(default=())

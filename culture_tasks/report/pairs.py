@@ -12,7 +12,7 @@ import numpy as np
 from culture_tasks.metrics.comparison import Difference, mcnemar, paired_difference, paired_permutation
 from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.report import comparability
-from culture_tasks.report.model import NOT_COMPARABLE, Comparison, Entrant, Flag, Scale
+from culture_tasks.report.model import Comparison, Entrant, Flag, Scale
 from culture_tasks.report.numbers import Observations, common_items, contributions, in_order, known, ordered
 from culture_tasks.report.units import Measured
 
@@ -22,7 +22,8 @@ ALPHA = 0.05
 MANY = 200
 """Clusters, or items that stand alone, from which on Student's t does for a mean: below, its signs are flipped."""
 
-_OF_ITS_OWN: frozenset[Flag] = frozenset(("low_coverage", "mixed_settings", "incomplete", "unjudged"))
+OF_ITS_OWN: frozenset[Flag] = frozenset(("low_coverage", "mixed_settings", "incomplete", "unjudged"))
+"""Flags that keep a number out of tests by itself, whatever it is compared with."""
 
 
 def comparisons(
@@ -57,7 +58,7 @@ def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     """Returns why two entrants can't be compared on a unit; nothing where they can."""
     settings = [{each.run.task: each.run.settings for each in measured.runs[key]} for key in (first, second)]
     flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags}
-    return comparability.between(*settings) | (flags & _OF_ITS_OWN & NOT_COMPARABLE)
+    return comparability.between(*settings) | (flags & OF_ITS_OWN)
 
 
 def compare(

@@ -62,13 +62,15 @@ class SampleReader:
         self._items: dict[str, Vocabulary] = {}
         self._clusters: dict[str, Vocabulary] = {}
 
-    def read(self, path: Path, task: str, layout: Layout) -> Loaded:
+    def read(self, path: Path, layout: Layout) -> Loaded:
         """Reads the samples of a task; lines that can't be used are counted and left out.
+
+        An item has the same number in all tasks of its benchmark.
 
         Raises:
             OSError: If the file can't be read.
         """
-        items = self._items.setdefault(task, Vocabulary())
+        items = self._items.setdefault(layout.benchmark, Vocabulary())
         clusters = self._clusters.setdefault(layout.benchmark, Vocabulary())
         return _Pass(layout, items, clusters).over(path)
 

@@ -23,6 +23,7 @@ from culture_tasks.report.model import Cell, Scale
 FIGURES = {
     *("culturalvqa_country", "culturalvqa_facet", "care_category", "cedar_gepp", "cedar_lsepp", "cedar_grqb"),
     *("cedar_lsrqb", "cedar_matrix", "crosscult_reliability", "crosscult_diagnostic", "crosscult_retention"),
+    *("care_languages", "crosscult_insertion"),
 }
 KINDS = {
     "bars": "culturalvqa_country",
@@ -30,6 +31,7 @@ KINDS = {
     "radar": "cedar_lsepp",
     "heat": "cedar_matrix",
     "lines": "crosscult_retention",
+    "pairs": "crosscult_insertion",
 }
 HOSTILE = "</text><script>x</script><!-- ]]> \x00\x01\ud800\ufffe\u202e $x^2$ \\alpha & \"'"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -109,12 +111,13 @@ def test_one_format_alone(tmp_path):
         report,
         groups=tuple(value for value in report.groups if value.dimension == "country"),
         units={key: unit for key, unit in report.units.items() if key == "culturalvqa"},
+        contrasts=(),
     )
     assert [path.name for path in write_figures(report, tmp_path / "new", ("svg",))] == ["culturalvqa_country.svg"]
 
 
 def test_a_report_without_numbers_has_no_figures(tmp_path):
-    report = replace(example_report(), groups=(), units={})
+    report = replace(example_report(), groups=(), units={}, contrasts=())
     assert write_figures(report, tmp_path) == []
 
 
@@ -307,6 +310,7 @@ def test_many_models_are_drawn_in_rows_of_six():
         report,
         groups=tuple(value for value in report.groups if value.dimension == "facet"),
         units={key: unit for key, unit in report.units.items() if key == "culturalvqa"},
+        contrasts=(),
     )
     [svg] = svg_images(charts(report))
     assert _texts(svg).count("CulturalVQA") == 3
@@ -317,6 +321,26 @@ def test_numbers_of_a_heat_map_stand_in_it():
     [svg] = svg_images([chart])
     numbers = {text for text in _texts(svg) if re.fullmatch(r"\d+\.\d", text)}
     assert {f"{cell.value:.1f}" for cell in chart.panels[0].cells} <= numbers
+
+
+def test_a_pair_has_its_difference_below_it():
+    chart = _figure(example_report(("m",), published=False), "crosscult_insertion")
+    [panel] = chart.panels
+    [svg] = svg_images([chart])
+    texts = _texts(svg)
+    assert [series.label for series in panel.series] == ["base", "edited", "Difference"]
+    assert panel.groups == ("Social", "Religious", "Ethical", "ZH", "AR")
+    assert {f"{cell.value:+.1f}" for cell in panel.series[2].cells.values()} <= set(texts)
+    assert texts.count("± 1.0") == 5
+    assert "Difference" not in texts
+    assert texts.count("base") == texts.count("edited") == 1
+
+
+def test_a_pair_that_can_not_be_compared_has_no_difference():
+    report = example_report(("m",), published=False)
+    without = tuple(replace(each, difference=replace(each.difference, value=None)) for each in report.contrasts)
+    [svg] = svg_images([_figure(replace(report, contrasts=without), "crosscult_insertion")])
+    assert "± 1.0" not in _texts(svg)
 
 
 def test_drawing_leaves_matplotlibs_settings_alone():

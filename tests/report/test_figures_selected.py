@@ -13,7 +13,8 @@ from culture_tasks.report.model import Cell, GroupValue
 
 def _only(*values):
     report = example_report(("m",), published=False)
-    return {chart.key: chart for chart in charts(replace(report, groups=values, units=_own_units(report)))}
+    alone = replace(report, groups=values, units=_own_units(report), contrasts=())
+    return {chart.key: chart for chart in charts(alone)}
 
 
 def _own_units(report):

@@ -320,7 +320,7 @@ def test_seventeen_models_fit(tmp_path):
 
 def test_every_figure_has_words_and_numbers(written):
     figures = parsed.fromstring(written).xpath("//figure")
-    assert len(figures) == 11
+    assert len(figures) == 13
     for figure in figures:
         [image] = figure.xpath(".//img")
         assert len(image.get("alt")) > 60

@@ -12,6 +12,7 @@ from culture_tasks.report.model import (
     Cell,
     Column,
     Comparison,
+    Contrast,
     Entrant,
     Fairness,
     Flag,
@@ -107,6 +108,7 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, publis
         groups=groups,
         fairness=tuple(_fairness(entrants)),
         comparisons=tuple(_comparisons(entrants)),
+        contrasts=tuple(_contrasts(entrants)),
         problems=(Problem("runs/broken.json", "damaged", "line 3 isn't JSON", 1),),
         samples=MemoryStore({key: _samples(run, per_group) for key, run in runs.items()}),
         notes=("One model was run twice; the newer run counts.",),
@@ -252,6 +254,24 @@ def _comparisons(entrants: Mapping[str, Entrant]) -> Iterator[Comparison]:
             *("culturalvqa", first.key, second.key, 1.5, -0.4, 3.4, 0.12, 0.36),
             *("paired bootstrap", 2378, 1200, "not distinguishable", 9000),
         )
+
+
+def _contrasts(entrants: Mapping[str, Entrant]) -> Iterator[Contrast]:
+    held = {"category": ("care_zh", "language", RATING, (("language", "zh"),))}
+    held |= dict.fromkeys(
+        ("topic", "partition"), ("crosscult_single", "insertion", PERCENT, (("role", "reliability"),))
+    )
+    groups = {"category": CATEGORIES, "topic": TOPICS, "partition": PARTITIONS[1:]}
+    for entrant in (each for each in entrants.values() if not each.published):
+        for dimension, names in groups.items():
+            unit, kind, scale, fixed = held[dimension]
+            for group in names:
+                where = (*fixed, (dimension, group))
+                first, second = (_cell(entrant, unit, scale, where, side, group) for side in ("first", "second"))
+                apart = second.value - first.value
+                own = Scale(scale.unit, None, None, None, 0.0, scale.digits)
+                difference = Cell(apart, own, apart - 1.0, apart + 1.0, 50, None, (), second.runs, where)
+                yield Contrast(kind, unit, entrant.key, "score", dimension, group, first, second, difference)
 
 
 def _samples(run: Run, per_group: int) -> list[Sample]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.report.model import Cell, GroupValue, Scale
 
-Kind = Literal["bars", "points", "radar", "heat", "lines"]
+Kind = Literal["bars", "points", "radar", "heat", "lines", "pairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Chart:
         """What a reader who doesn't see the figure is told before its numbers."""
         count = len(self.panels)
         panels = f"{count} panels: {_listed([panel.title for panel in self.panels])}" if count > 1 else "One panel"
-        extremes = f" {_extremes(self)}" if self.kind != "radar" else ""
+        extremes = f" {_extremes(self)}" if self.kind not in ("radar", "pairs") else ""
         return f"{self.title}. {panels}. {self.value} by {self.groups}, one {self.series} a series.{extremes}"
 
     @property

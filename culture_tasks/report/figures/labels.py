@@ -62,6 +62,10 @@ class Labels:
         """Returns the subset of CEDAR, with the group."""
         return f"{self.modality(value)} · {self.group(value)}"
 
+    def entrant_and_language(self, value: GroupValue) -> str:
+        """Returns the row's name, with the language that is held fixed."""
+        return f"{self.entrant(value)} · {self.language(value)}"
+
     def entrant_and_modality(self, value: GroupValue) -> str:
         """Returns the row's name, with the subset of CEDAR."""
         return f"{self.entrant(value)} · {self.modality(value).lower()}"

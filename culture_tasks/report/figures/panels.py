@@ -44,7 +44,7 @@ def in_grid(axes: Iterable[Axes], chart: Chart, figure: Figure, draw: Draw) -> F
         handles |= draw(one, panel, labels)
     for one in grid[len(chart.panels) :]:
         one.set_visible(False)
-    legend_for_all(figure, {label: handles[label] for label in labels}, chart.series)
+    legend_for_all(figure, {label: handles[label] for label in labels if label in handles}, chart.series)
     return figure
 
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS
 from culture_tasks.report.figures.charts import Chart, panels
+from culture_tasks.report.figures.contrasting import contrast_charts
 from culture_tasks.report.figures.labels import QUADRANTS, Labels
-from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Flag, GroupValue
+from culture_tasks.report.figures.notes import notes
+from culture_tasks.report.model import GroupValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from culture_tasks.report.figures.charts import Kind
     from culture_tasks.report.model import Report
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
 _ORDER = (*EMOTIONS, *QUADRANTS.values(), *(language.upper() for language in LANGUAGES))
 _PARTITIONS = tuple(partition.upper() for partition in PARTITIONS)
-_WITH_INTERVALS: frozenset[Kind] = frozenset(("bars", "points", "lines"))
 _PAIR = re.compile(r"_prompt_(?P<prompt>[a-z]{2})_data_(?P<data>[a-z]{2})$")
 
 
@@ -162,7 +163,8 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
         if value.cell.value is not None and (published or not report.entrants[value.entrant].published)
     ]
     picked = ((plan, _picked(report, plan, drawn)) for plan in _PLANS)
-    return tuple(_chart(report, plan, values, published) for plan, values in picked if values)
+    made = (_chart(report, plan, values, published) for plan, values in picked if values)
+    return (*made, *contrast_charts(report))
 
 
 def _pairs(report: Report) -> Iterator[GroupValue]:
@@ -202,21 +204,4 @@ def _chart(report: Report, plan: _Plan, values: Sequence[GroupValue], published:
         order=plan.order,
     )
     names = (plan.key, plan.title, plan.source, plan.kind, plan.groups, plan.series, labels.metric(values))
-    return Chart(*names, made, _notes(report, plan.kind, values, published))
-
-
-def _notes(report: Report, kind: Kind, values: Sequence[GroupValue], published: bool) -> tuple[str, ...]:
-    flags = {flag for value in values for flag in value.cell.flags}
-    reasons = "; ".join(text for flag, text in FLAG_TEXT.items() if flag in flags & NOT_COMPARABLE)
-    lexical = (FLAG_TEXT["lexical_judge"],) if "lexical_judge" in flags else ()
-    marked = (f"† in part not comparable: {reasons}",) if reasons else ()
-    known = kind in _WITH_INTERVALS and any(value.cell.low is not None for value in values)
-    intervals = ("Error bars: 95 % intervals",) if known else ()
-    return (*intervals, *marked, *lexical, *_of_papers(report, kind, flags, published))
-
-
-def _of_papers(report: Report, kind: Kind, flags: Collection[Flag], published: bool) -> Iterator[str]:
-    if "published" in flags and kind in _WITH_INTERVALS:
-        yield "Hollow: published by the paper, not measured here, and without an interval"
-    elif not published and any(row.published for row in report.entrants.values()):
-        yield "Rows from papers are not drawn"
+    return Chart(*names, made, notes(report, plan.kind, values, published))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from culture_tasks.report.figures.bars import draw_bars
 from culture_tasks.report.figures.heat import draw_heat
 from culture_tasks.report.figures.lines import draw_lines
+from culture_tasks.report.figures.pairs import draw_pairs
 from culture_tasks.report.figures.points import draw_points
 from culture_tasks.report.figures.radar import draw_radar
 from culture_tasks.report.figures.selecting import charts
@@ -31,6 +32,7 @@ _DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
     "radar": draw_radar,
     "heat": draw_heat,
     "lines": draw_lines,
+    "pairs": draw_pairs,
 }
 _DPI = 160
 
