@@ -17,6 +17,7 @@ from culture_tasks.report.numbers import Observations, Where, cell_of, from_inte
 
 _Z = 1.959963984540054
 _PAIR = "_prompt_"
+_RETENTION = "crosscult_retention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +103,19 @@ def _plans(entered: Sequence[Entered]) -> Iterator[_Plan]:
 
 
 def _group_plan(entry: TaskEntry, anywhere: set[str], ran: Sequence[set[str]]) -> _Plan | None:
-    """Returns the plan of a group: a headline where at least one entrant has all of it."""
+    """Returns the plan of a group that an entrant has all of, or of a chain whose steps stand nowhere else."""
     if entry.kind != "group" or entry.benchmark == "cedar" or _is_part(entry):
         return None
     tasks = _tasks_below(entry)
-    if not anywhere.intersection(tasks) or not any(one.issuperset(tasks) for one in ran):
+    is_chain = entry.name.startswith(_RETENTION)
+    if not anywhere.intersection(tasks) or not (is_chain or any(one.issuperset(tasks) for one in ran)):
         return None
     return _Plan(
         entry.name,
         entry.benchmark,
         entry.metric,
         entry.about,
-        not entry.name.startswith("crosscult_retention"),
+        not is_chain,
         tasks,
         equal_parts=entry.benchmark == "crosscult",
     )
@@ -122,7 +124,7 @@ def _group_plan(entry: TaskEntry, anywhere: set[str], ran: Sequence[set[str]]) -
 def _is_part(entry: TaskEntry) -> bool:
     """Whether a group is a part of another one whose mean counts; the orders of retention stand for themselves."""
     above = [other for other in entries().values() if entry.name in other.members]
-    return any(other.name != "crosscult_retention" for other in above) or entry.name == "crosscult_retention"
+    return any(other.name != _RETENTION for other in above) or entry.name == _RETENTION
 
 
 def _tasks_below(entry: TaskEntry) -> tuple[str, ...]:
@@ -134,7 +136,7 @@ def _tasks_below(entry: TaskEntry) -> tuple[str, ...]:
 
 
 def _stands_alone(entry: TaskEntry, covered: set[str]) -> bool:
-    return entry.name not in covered and not entry.name.startswith("crosscult_retention")
+    return entry.name not in covered and not entry.name.startswith(_RETENTION)
 
 
 def _is_headline(entry: TaskEntry, anywhere: set[str]) -> bool:

@@ -91,6 +91,19 @@ def test_retention_in_rouge_l_has_its_own_table_and_figure(retention):
         ]
 
 
+def test_retention_of_which_nobody_ran_all_steps_is_shown(tmp_path):
+    samples = {name: lines for name, lines in chain(ORDERS[0], 8.0).items() if name.endswith("en_after_3")}
+    insert(tmp_path, "m", samples, "mcki")
+    report = build([str(tmp_path)], Options())
+    cells = row(tables(report)["crosscult_retention"])
+    assert [name for name, cell in cells.items() if cell is not None] == ["en_zh_ar_en_after_3"]
+    assert cells["en_zh_ar_en_after_3"].value == 6.5
+    [cell] = report.units["crosscult_retention_en_zh_ar"].cells.values()
+    assert cell.flags == ("incomplete",)
+    assert not report.units["crosscult_retention_en_zh_ar"].headline
+    assert {chart.key for chart in charts(report)} == {"crosscult_retention", "crosscult_retention_rouge_l"}
+
+
 def test_diagnostic_has_languages_topics_and_all(tmp_path):
     samples = [
         crosscult_sample(number, score + number % 2, 10.0 * score, partition, "diagnostic", 0)
