@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,10 +57,10 @@ def _cedar(parts: cedar_loading.Parts) -> Loader:
     return load
 
 
-def _from_documents(docs: Iterable[Mapping[str, Any]]) -> datasets.Dataset:
-    import datasets
+def _from_documents(docs: Sequence[Mapping[str, Any]]) -> datasets.Dataset:
+    from culture_tasks.harness.decoded import DecodedDataset
 
-    return datasets.Dataset.from_list([dict(doc) for doc in docs])
+    return DecodedDataset(docs)
 
 
 LOADERS: Mapping[str, Loader] = {

@@ -1,0 +1,79 @@
+"""Data sets whose rows are at hand as Python objects."""
+
+import copy
+import pickle
+
+import datasets
+import pytest
+
+from culture_tasks.harness.decoded import DecodedDataset
+from culture_tasks.harness.loading import load_for_evaluation
+
+ROWS = [{"id": "a", "references": ["x", "y"], "number": None}, {"id": "b", "references": [], "number": 2}]
+
+
+@pytest.fixture
+def data():
+    return DecodedDataset(ROWS)
+
+
+def plain():
+    return datasets.Dataset.from_list(ROWS)
+
+
+def test_it_is_the_data_set_of_its_rows(data):
+    assert isinstance(data, datasets.Dataset)
+    assert list(data) == list(plain()) == ROWS
+    assert (len(data), data.features) == (2, plain().features)
+    assert (data[1], data[-1], data[0:1], data["id"][:]) == (plain()[1], plain()[-1], plain()[0:1], ["a", "b"])
+
+
+def test_a_row_that_a_reader_changes_stays_as_it_was(data):
+    data[0]["id"] = "changed"
+    next(iter(data))["id"] = "changed"
+    assert list(data) == ROWS
+
+
+def test_a_row_out_of_range_is_refused(data):
+    with pytest.raises(IndexError):
+        data[2]
+
+
+DERIVED = {
+    "removed": lambda data: data.remove_columns(["number"]),
+    "selected columns": lambda data: data.select_columns(["id"]),
+    "renamed": lambda data: data.rename_column("id", "key"),
+    "selected": lambda data: data.select([1]),
+    "reversed": lambda data: data.select([1, 0]),
+    "filtered": lambda data: data.filter(lambda row: row["id"] == "b"),
+    "mapped": lambda data: data.map(lambda row: {"more": row["id"] * 2}),
+    "added": lambda data: data.add_column("more", [1, 2]),
+    "joined": lambda data: datasets.concatenate_datasets([data, data]),
+    "formatted": lambda data: data.with_format("numpy", columns=["id"]),
+    "copied": copy.copy,
+    "deep-copied": copy.deepcopy,
+    "pickled": lambda data: pickle.loads(pickle.dumps(data)),
+}
+
+
+@pytest.mark.parametrize("derive", DERIVED.values(), ids=DERIVED)
+def test_what_is_derived_from_it_is_what_is_derived_from_any(data, derive):
+    assert list(derive(data)) == list(derive(plain()))
+    assert list(data) == ROWS
+
+
+def test_a_format_set_in_place_holds_until_it_is_reset(data):
+    data.set_format("numpy", columns=["id"])
+    assert list(data[0]) == ["id"]
+    assert [list(row) for row in data] == [["id"], ["id"]]
+    data.reset_format()
+    assert list(data) == ROWS
+
+
+@pytest.mark.parametrize("name", ["care_ar", "culturalvqa_blind", "culturalvqa_country", "culturalvqa_lens"])
+def test_documents_are_what_arrow_would_give(fixture_data, monkeypatch, name):
+    monkeypatch.setenv("CULTURE_JUDGE", "none")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    loaded = load_for_evaluation(name)
+    assert type(loaded) is DecodedDataset
+    assert list(loaded) == list(copy.copy(loaded))
