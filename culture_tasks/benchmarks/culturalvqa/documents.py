@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from annotated_types import Len
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -60,21 +60,21 @@ class CulturalVqaDoc(TypedDict):
     """One question of CulturalVQA, its image aside.
 
     ``references`` is empty where the answers are withheld. ``country`` and ``facet`` are empty where the row has none
-    of the paper's; ``country_name`` is the row's own spelling, which a model may be shown. ``examples`` are the rows
-    that the few-shot variant shows before the question. ``image_id`` is the same for questions about one image, and
-    empty where there is none.
+    of the paper's. ``image_id`` is the same for questions about one image, and empty where there is none. What only one
+    variant shows is in its documents alone, since the harnesses walk over every field of every document several times:
+    ``country_name`` (the row's own spelling), ``entities``, and ``examples``, the rows that stand before the question.
     """
 
     id: str
     question: str
     references: list[str]
     country: str
-    country_name: str
     facet: str
-    entities: str
-    examples: list[int]
     image_id: str
     data: str
+    country_name: NotRequired[str]
+    entities: NotRequired[str]
+    examples: NotRequired[list[int]]
 
 
 @dataclass(frozen=True)
@@ -174,8 +174,9 @@ def load(variant: Variant, data_folder: Path | None) -> Questions:
     folder = path.parent if path else Path()
     names = [row.image for row in rows]
     keys = image_keys(table, names, folder, needed=variant == "fewshot")
-    examples = _examples(table, keys) if variant == "fewshot" else [[] for _ in rows]
-    return Questions(table, _documents(table, rows, examples, keys), names, folder)
+    documents = _documents(table, rows, keys)
+    _add_shown(documents, variant, table, rows, keys)
+    return Questions(table, documents, names, folder)
 
 
 def _with_local_answers(table: Table, rows: list[CulturalVqaRow], data_folder: Path | None) -> list[CulturalVqaRow]:
@@ -231,9 +232,7 @@ def _check_variant(table: Table, rows: Sequence[CulturalVqaRow], variant: Varian
             )
 
 
-def _documents(
-    table: Table, rows: Sequence[CulturalVqaRow], examples: Sequence[list[int]], keys: Sequence[str | None]
-) -> list[CulturalVqaDoc]:
+def _documents(table: Table, rows: Sequence[CulturalVqaRow], keys: Sequence[str | None]) -> list[CulturalVqaDoc]:
     data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
     ids = unique(table, (row.u_id for row in rows), "u_id")
     documents = [
@@ -242,17 +241,32 @@ def _documents(
             question=row.question,
             references=row.all_answers,
             country=country_of(row.country or "") or "",
-            country_name=row.country or "",
             facet=facet_of(row.facet or "") or "",
-            entities=", ".join(row.entities),
-            examples=shown,
             image_id=key or "",
             data=data,
         )
-        for identifier, row, shown, key in zip(ids, rows, examples, keys, strict=True)
+        for identifier, row, key in zip(ids, rows, keys, strict=True)
     ]
     _warn_of_unknown_groups(table, rows, documents)
     return documents
+
+
+def _add_shown(
+    documents: Sequence[CulturalVqaDoc],
+    variant: Variant,
+    table: Table,
+    rows: Sequence[CulturalVqaRow],
+    keys: Sequence[str | None],
+) -> None:
+    """Adds what this variant alone shows to the model."""
+    if variant == "fewshot":
+        for document, examples in zip(documents, _examples(table, keys), strict=True):
+            document["examples"] = examples
+    for document, row in zip(documents, rows, strict=True):
+        if variant == "country":
+            document["country_name"] = row.country or ""
+        elif variant == "lens":
+            document["entities"] = ", ".join(row.entities)
 
 
 def _examples(table: Table, keys: Sequence[str | None]) -> list[list[int]]:

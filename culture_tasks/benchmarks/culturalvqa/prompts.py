@@ -20,7 +20,11 @@ class Example(NamedTuple):
 
 def render(variant: Variant, doc: CulturalVqaDoc) -> str:
     """Returns the text of a prompt without examples."""
-    values = {"question": doc["question"], "country": doc["country_name"], "entities": doc["entities"]}
+    values = {"question": doc["question"]}
+    if variant == "country":
+        values["country"] = doc["country_name"]
+    elif variant == "lens":
+        values["entities"] = doc["entities"]
     return load(__package__, f"{variant}.v1").fill(values)
 
 

@@ -82,13 +82,27 @@ def test_a_document_holds_what_the_row_says(folder):
         "question": "What is thing 0?",
         "references": ["naan", "bread 0"],
         "country": "india",
-        "country_name": "India",
         "facet": "food",
-        "entities": "plate, hand",
-        "examples": [],
         "image_id": hashlib.sha256(image.read_bytes()).hexdigest()[:16],
         "data": doc["data"],
     }
+
+
+@pytest.mark.parametrize(
+    ("variant", "added"),
+    [
+        ("vlm", {}),
+        ("blind", {}),
+        ("country", {"country_name": "India"}),
+        ("lens", {"entities": "plate, hand"}),
+        ("fewshot", {"examples": [1, 2, 3]}),
+    ],
+)
+def test_a_document_holds_of_what_few_variants_show_only_its_own(folder, variant, added):
+    doc = load(variant, folder(*(row(number) for number in range(4)))).documents[0]
+    common = {"id", "question", "references", "country", "facet", "image_id", "data"}
+    extra = {name: sorted(value) if name == "examples" else value for name, value in doc.items() if name not in common}
+    assert extra == added
 
 
 def test_an_older_revision_of_image_and_question_alone_loads_without_answers(hub):

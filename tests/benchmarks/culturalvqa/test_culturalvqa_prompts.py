@@ -21,7 +21,7 @@ def doc(question="Q?", country="India", entities="plate, cup"):
         country_name=country,
         facet="",
         entities=entities,
-        examples=[],
+        image_id="",
         data="",
     )
 
