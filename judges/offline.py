@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from culture_tasks.judges.base import Judge
 from culture_tasks.judges.rubrics import Rubric
@@ -21,6 +22,11 @@ class Ready:
         return self.answer
 
 
+@cache
+def _identity(backend: str, model: str, rubric: str) -> JudgeIdentity:
+    return JudgeIdentity(backend, model, None, rubric, "none", "", {})
+
+
 class LexicalJudge(Judge):
     """Grades by text overlap, offline: a stand-in for trials, never a substitute for a paper's judge.
 
@@ -30,7 +36,7 @@ class LexicalJudge(Judge):
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns the lexical judge's identity, which names no prompt."""
-        return JudgeIdentity("lexical", "token_f1", None, rubric.name, "none", "", {})
+        return _identity("lexical", "token_f1", rubric.name)
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> Ready:
         """Grades at once."""
@@ -39,13 +45,16 @@ class LexicalJudge(Judge):
         return Ready(Verdict("scored", float(rating), rationale=f"best token F1 with a reference: {f1:.4f}"))
 
 
+_UNGRADED = Ready(Verdict("unjudged", error="no judge was asked (CULTURE_JUDGE=none)"))
+
+
 class NoJudge(Judge):
     """Records responses without grading them, for ``culture-tasks rejudge``."""
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns an identity that names nobody."""
-        return JudgeIdentity("none", "none", None, rubric.name, "none", "", {})
+        return _identity("none", "none", rubric.name)
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> Ready:  # noqa: ARG002
         """Leaves the item ungraded."""
-        return Ready(Verdict("unjudged", error="no judge was asked (CULTURE_JUDGE=none)"))
+        return _UNGRADED

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 Outcome = Literal["scored", "unparsable", "refused", "failed", "unjudged"]
@@ -34,7 +35,7 @@ class JudgeItem:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JudgeIdentity:
     """Who graded, with what prompt and settings: two scores compare only where these agree.
 
@@ -56,9 +57,18 @@ class JudgeIdentity:
     prompt_sha256: str
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns the identity as plain JSON data."""
-        return {each.name: getattr(self, each.name) for each in fields(self)} | {"sampling": dict(self.sampling)}
+    @cached_property
+    def json(self) -> Mapping[str, Any]:
+        """The identity as plain JSON data, made once: ten thousand records hold it."""
+        return {
+            "backend": self.backend,
+            "model": self.model,
+            "endpoint": self.endpoint,
+            "rubric": self.rubric,
+            "prompt": self.prompt,
+            "prompt_sha256": self.prompt_sha256,
+            "sampling": dict(self.sampling),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ def _ratings_rows(report: Report) -> Iterator[list[str | float | None]]:
 def _judge(rater: Rater) -> dict[str, Any]:
     return {
         "name": rater.name,
-        "identities": [identity.to_json() for identity in rater.identities],
+        "identities": [identity.json for identity in rater.identities],
         "outcomes": dict(Counter(rater.outcomes or ())),
     }
 

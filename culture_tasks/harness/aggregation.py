@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from culture_tasks.harness.records import PartRecord
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.verdicts import Outcome
 
@@ -45,12 +46,15 @@ class _Tally(NamedTuple):
         return self.scored > 0 and self.coverage >= current_session().settings.judge_min_coverage
 
 
+def _concerned(records: Iterable[Record | None]) -> Iterator[Record]:
+    """Yields the documents that the metric concerns, without the detour over a view."""
+    return (record.record if isinstance(record, PartRecord) else record for record in records if record is not None)
+
+
 def _tally(records: Iterable[Record | None]) -> _Tally:
     scores: list[float] = []
     scored = asked = 0
-    for record in records:
-        if record is None:
-            continue
+    for record in _concerned(records):
         outcomes = record["outcomes"]
         asked += sum(outcomes.values())
         if "score" in record:
@@ -65,23 +69,22 @@ def coverage(records: Iterable[Record | None]) -> float:
     Range 0-1; 1 is best. Without any verdict asked for, NaN.
     """
     asked = scored = 0
-    for record in records:
-        if record is not None:
-            asked += sum(record["outcomes"].values())
-            scored += record["outcomes"].get("scored", 0)
+    for record in _concerned(records):
+        asked += sum(record["outcomes"].values())
+        scored += record["outcomes"].get("scored", 0)
     return scored / asked if asked else math.nan
 
 
 def coverage_stderr(records: Sequence[Record | None]) -> float:
     """Standard error of :func:`coverage`: the square root of p (1 - p) / n over n verdicts; NaN without any."""
     share = coverage(records)
-    asked = sum(sum(record["outcomes"].values()) for record in records if record is not None)
+    asked = sum(sum(record["outcomes"].values()) for record in _concerned(records))
     return math.sqrt(share * (1.0 - share) / asked) if asked else math.nan
 
 
 def outcome_count(records: Iterable[Record | None], outcome: Outcome) -> int:
     """How many verdicts ended this way. Range 0 and up; for every outcome but ``scored``, 0 is best."""
-    return sum(record["outcomes"].get(outcome, 0) for record in records if record is not None)
+    return sum(record["outcomes"].get(outcome, 0) for record in _concerned(records))
 
 
 def mean_of_scored(records: Iterable[Record | None]) -> float:
@@ -111,7 +114,7 @@ def spread_over_runs(records: Iterable[Record | None]) -> float:
 
     The mean of run r is taken over the documents whose r-th verdict was scored. NaN with fewer than two runs.
     """
-    runs = [record["run_scores"] for record in records if record is not None and "run_scores" in record]
+    runs = [record["run_scores"] for record in _concerned(records) if "run_scores" in record]
     if not runs:
         return math.nan
     table = np.array(runs, dtype=np.float64)

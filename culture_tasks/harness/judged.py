@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from culture_tasks.harness.records import PendingRecord
 from culture_tasks.harness.session import current_session
@@ -18,9 +16,10 @@ from culture_tasks.text import storable, without_reasoning
 RECORD_VERSION = 1
 """Version of the layout of logged records; readers refuse versions that they don't know."""
 
+_KNOWN = {"record": RECORD_VERSION}
 
-@dataclass(frozen=True)
-class Subject:
+
+class Subject(NamedTuple):
     """What is graded, apart from the responses.
 
     Attributes:
@@ -45,6 +44,8 @@ class Subject:
 class JudgedDocument:
     """The responses to one document, submitted to the judge at once and read later."""
 
+    __slots__ = ("_responses", "_subject", "_tickets", "identity")
+
     def __init__(self, subject: Subject, responses: Sequence[str], kept: Mapping[int, Verdict] | None = None) -> None:
         """Submits every response.
 
@@ -68,65 +69,51 @@ class JudgedDocument:
         answer = without_reasoning(response).strip()
         return JudgeItem(subject.question, subject.references, answer, subject.judge_language)
 
-    @cached_property
-    def _verdicts(self) -> list[Verdict]:
-        return [ticket.verdict() for ticket in self._tickets]
-
     def record(self) -> PendingRecord:
-        """Returns the full record: all that is needed to read the verdict, and to grade the responses again."""
-        known = {
-            "record": RECORD_VERSION,
-            "benchmark": self._subject.benchmark,
-            **self._subject.about,
-            "question": self._subject.question,
-            "references": list(self._subject.references),
-            "judge": self.identity.to_json(),
-        }
-        if self._subject.judge_language:
-            known["judge_language"] = self._subject.judge_language
-        return PendingRecord(known, lambda: {"runs": self._run_fields(), **self._summary()})
-
-    def scores(self) -> PendingRecord:
-        """Returns the little that a mean over a part of the documents needs."""
-        return PendingRecord({"id": self._subject.about.get("id")}, self._summary)
-
-    def outcomes(self) -> PendingRecord:
-        """Returns how the verdicts ended, without a score."""
-        return PendingRecord({"id": self._subject.about.get("id")}, lambda: {"outcomes": self._counts()})
+        """Returns the record: all that is needed to read the verdict, and to grade the responses again."""
+        return PendingRecord(_KNOWN, self._fields)
 
     def wait(self) -> None:
         """Waits until every verdict is there."""
-        _ = self._verdicts
+        for ticket in self._tickets:
+            ticket.verdict()
 
     @property
     def runs(self) -> int:
         """Number of responses to the document."""
         return len(self._responses)
 
-    def _counts(self) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for verdict in self._verdicts:
-            counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1
-        return counts
-
-    def _summary(self) -> dict[str, Any]:
-        scores = [self._score(verdict) for verdict in self._verdicts]
-        scored = [score for score in scores if score is not None]
-        summary: dict[str, Any] = {"outcomes": self._counts()}
-        if scored:
-            summary["score"] = sum(scored) / len(scored)
-        if len(scores) > 1:
-            summary["run_scores"] = scores
-        return summary
-
-    def _score(self, verdict: Verdict) -> float | None:
-        return None if verdict.score is None else self._subject.score(verdict.score)
-
-    def _run_fields(self) -> list[dict[str, Any]]:
-        return [
+    def _fields(self) -> dict[str, Any]:
+        subject = self._subject
+        verdicts = [ticket.verdict() for ticket in self._tickets]
+        fields = {
+            "benchmark": subject.benchmark,
+            **subject.about,
+            "question": subject.question,
+            "references": list(subject.references),
+            "judge": self.identity.json,
+        }
+        if subject.judge_language:
+            fields["judge_language"] = subject.judge_language
+        fields["runs"] = [
             {"prediction": response, **_verdict_fields(verdict)}
-            for response, verdict in zip(self._responses, self._verdicts, strict=True)
+            for response, verdict in zip(self._responses, verdicts, strict=True)
         ]
+        return fields | _summary(verdicts, subject.score)
+
+
+def _summary(verdicts: Sequence[Verdict], score: Callable[[float], float]) -> dict[str, Any]:
+    counts: dict[str, int] = {}
+    for verdict in verdicts:
+        counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1
+    scores = [None if verdict.score is None else score(verdict.score) for verdict in verdicts]
+    scored = [each for each in scores if each is not None]
+    summary: dict[str, Any] = {"outcomes": counts}
+    if scored:
+        summary["score"] = sum(scored) / len(scored)
+    if len(scores) > 1:
+        summary["run_scores"] = scores
+    return summary
 
 
 def _verdict_fields(verdict: Verdict) -> dict[str, Any]:

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, partial
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from culture_tasks.harness import aggregation
 from culture_tasks.harness.judged import JudgedDocument
+from culture_tasks.harness.records import CountedRecord, PartRecord
 from culture_tasks.judges.verdicts import Outcome
 
 Metric = dict[str, Any]
@@ -58,29 +60,33 @@ def _metric(name: str, function: Any, better: Literal["higher", "lower"]) -> Met
     return {"metric": name, "aggregation": function, "higher_is_better": better == "higher"}
 
 
-class _Names(NamedTuple):
-    """The names under which one document's records are returned, in order.
+class _Places(NamedTuple):
+    """Where one document's record goes.
 
     Attributes:
-        base: The overall metric.
+        empty: Every metric with None, in the order of the results.
+        base: The overall metric, which gets the record itself.
+        scores: Metrics over every document's score.
+        counts: Metrics over the outcomes.
         groups: Metric and metric of the standard error of each group.
-        counted: Metrics over the outcomes.
     """
 
+    empty: Mapping[str, None]
     base: str
+    scores: tuple[str, ...]
+    counts: tuple[str, ...]
     groups: Mapping[str, tuple[str, str]]
-    counted: tuple[str, ...]
 
 
 @cache
-def _names(name: str, backend: str, groups: tuple[str, ...]) -> _Names:
+def _places(name: str, backend: str, groups: tuple[str, ...], repeated: bool) -> _Places:
     base = f"{name}{LEXICAL}" if backend == "lexical" else name
     outcomes = (*_COUNTED, _UNJUDGED) if backend == "none" else _COUNTED
-    return _Names(
-        base,
-        {group: (f"{base}_{group}", f"{base}_{group}_stderr") for group in groups},
-        tuple(f"{name}_{part}" for part in ("coverage", "coverage_stderr", *outcomes)),
-    )
+    of_groups = {group: (f"{base}_{group}", f"{base}_{group}_stderr") for group in groups}
+    spread = [f"{base}_run_sd"] if repeated else []
+    counts = tuple(f"{name}_{part}" for part in ("coverage", "coverage_stderr", *outcomes))
+    order = [base, f"{base}_stderr", *chain.from_iterable(of_groups.values()), *spread, *counts]
+    return _Places(dict.fromkeys(order), base, (f"{base}_stderr", *spread), counts, of_groups)
 
 
 def judged_results(
@@ -97,13 +103,16 @@ def judged_results(
         groups: All parts of the data with a mean of their own.
         belongs: The parts that the document belongs to.
     """
-    names = _names(name, document.identity.backend, groups)
-    scores, outcomes = document.scores(), document.outcomes()
-    results: dict[str, Any] = {names.base: document.record(), f"{names.base}_stderr": scores}
-    for group, (mean, stderr) in names.groups.items():
-        results[mean] = results[stderr] = scores if group in belongs else None
-    if document.runs > 1:
-        results[f"{names.base}_run_sd"] = scores
-    for counted in names.counted:
-        results[counted] = outcomes
+    places = _places(name, document.identity.backend, groups, document.runs > 1)
+    record = document.record()
+    part, counted = PartRecord(record), CountedRecord(record)
+    results: dict[str, Any] = {**places.empty}
+    results[places.base] = record
+    for metric in places.scores:
+        results[metric] = part
+    for metric in places.counts:
+        results[metric] = counted
+    for group in belongs:
+        for metric in places.groups.get(group, ()):
+            results[metric] = part
     return results

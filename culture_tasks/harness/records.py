@@ -4,6 +4,9 @@ Both harnesses call ``process_results`` document by document and keep what it re
 are aggregated, and the logged samples. A :class:`PendingRecord` is put into both at once, before its verdict is there.
 Whoever reads it first (an aggregation, the log writer, pickle on its way to rank 0) waits for the verdict; all verdicts
 of a task are on their way by then. From then on the record is as fast as a plain dictionary.
+
+One document belongs to a dozen metrics, which all read the same few values. A :class:`PartRecord` lets them do so,
+while the log holds the record once.
 """
 
 from __future__ import annotations
@@ -95,3 +98,46 @@ class PendingRecord(dict[str, Any]):
     def copy(self) -> dict[str, Any]:
         """Completes the record and returns a plain dictionary."""
         return dict(self.complete())
+
+
+class PartRecord(dict[str, Any]):
+    """What a metric over a part of the documents or a standard error reads: a view of a document's record.
+
+    As a dictionary it is empty, so that a log has ``{}`` in its place, and not a copy of what stands in the record.
+    It is a dictionary because lmms-eval looks for a ``score`` in nothing else. It travels with the few values that
+    aggregations need, since lmms-eval sends each metric by itself.
+    """
+
+    __slots__ = ("record",)
+    names = frozenset({"id", "outcomes", "score", "run_scores"})
+
+    def __init__(self, record: Mapping[str, Any]) -> None:
+        """Makes a view.
+
+        Args:
+            record: The record to read from.
+        """
+        super().__init__()
+        self.record = record
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self.names:
+            raise KeyError(key)
+        return self.record[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.names and key in self.record
+
+    def __reduce__(self) -> tuple[type[PartRecord], tuple[dict[str, Any]]]:
+        return type(self), ({name: value for name, value in self.record.items() if name in self.names},)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Gets a value of the record."""
+        return self.record.get(key, default) if key in self.names else default
+
+
+class CountedRecord(PartRecord):
+    """What a count of outcomes reads: no score, from which lmms-eval would make a standard error of the count."""
+
+    __slots__ = ()
+    names = frozenset({"id", "outcomes"})

@@ -113,7 +113,7 @@ def _document(sample: JudgedSample, failed_only: bool) -> JudgedDocument:
     kept = {number: _verdict(run) for number, run in scored.items()} if failed_only else {}
     document = JudgedDocument(sample.subject(), [run["prediction"] for run in runs], kept)
     if kept:
-        _check_judge(sample.record["judge"], document.identity.to_json())
+        _check_judge(sample.record["judge"], document.identity.json)
     return document
 
 

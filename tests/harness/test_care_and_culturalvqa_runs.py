@@ -71,6 +71,8 @@ def test_a_run_ends_with_scores_errors_coverage_and_full_records(harness, fixtur
     assert results["results"]["care_zh"]["care_rating_lexical_stderr,none"] == pytest.approx(1.5)
     assert value(results, "care_zh", "care_rating_coverage") == 1.0
     assert value(results, "care_zh", "care_rating_failed") == 0
+    # lmms-eval's own standard error is over scores, which a count has none of
+    assert results["results"]["care_zh"].get("care_rating_failed_stderr_clt,none", "N/A") == "N/A"
     assert "care_rating,none" not in results["results"]["care_zh"]
     record = records(results, "care_zh", "care_rating_lexical")[0]
     assert {"id", "language", "category", "scope", "culture", "data", "question", "references", "judge"} <= set(record)

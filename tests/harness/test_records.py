@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from culture_tasks.harness.records import CompleteRecord, PendingRecord
+from culture_tasks.harness.records import CompleteRecord, CountedRecord, PartRecord, PendingRecord
 
 
 def pending(calls=None):
@@ -90,3 +90,52 @@ def test_two_readers_at_once_get_the_same():
 def test_an_empty_record_is_refused():
     with pytest.raises(ValueError, match="at least one"):
         PendingRecord({}, dict)
+
+
+PART_READS = {
+    "getitem": lambda part: part["score"],
+    "get": lambda part: part.get("score"),
+    "contains": lambda part: "score" in part,
+}
+
+
+@pytest.mark.parametrize("read", PART_READS.values(), ids=PART_READS)
+def test_reading_a_part_completes_its_record(read):
+    record = pending()
+    assert read(PartRecord(record)) == 1.0
+    assert type(record) is CompleteRecord
+
+
+def test_a_part_shows_what_aggregations_read_and_no_more():
+    part = PartRecord(pending())
+    assert isinstance(part, dict)
+    assert ("score" in part, "run_scores" in part, "runs" in part) == (True, False, False)
+    assert (part.get("run_scores", "none"), part.get("runs", "none")) == ("none", "none")
+    for name in ("run_scores", "runs"):
+        with pytest.raises(KeyError):
+            part[name]
+
+
+@pytest.mark.parametrize("travel", [lambda part: part, lambda part: pickle.loads(pickle.dumps(part))])
+def test_what_is_counted_shows_no_score(travel):
+    counted = travel(CountedRecord(PendingRecord({"id": "a"}, lambda: {"outcomes": {"scored": 1}, "score": 1.0})))
+    assert type(counted) is CountedRecord
+    assert (counted["outcomes"], counted.get("score"), "score" in counted) == ({"scored": 1}, None, False)
+
+
+@pytest.mark.parametrize("encode", [json.dumps, lambda value: "".join(json.JSONEncoder(indent=0).iterencode(value))])
+def test_a_log_holds_a_record_once(encode):
+    record = pending()
+    logged = json.loads(encode({"lave": record, "lave_stderr": PartRecord(record)}))
+    assert logged == {"lave": record, "lave_stderr": {}}
+
+
+def test_a_part_travels_with_the_few_values_that_aggregations_need():
+    record = PendingRecord(
+        {"id": "a"}, lambda: {"outcomes": {"scored": 1}, "score": 1.0, "runs": [{"prediction": "x"}]}
+    )
+    travelled = pickle.loads(pickle.dumps(PartRecord(record)))
+    assert travelled["score"] == 1.0
+    assert travelled["outcomes"] == {"scored": 1}
+    assert "runs" not in travelled.record
+    assert json.dumps(travelled) == "{}"

@@ -248,7 +248,7 @@ def test_sampling_and_identity(server, judge_for, item):
     body = server.requests[0].body
     assert {name: body[name] for name in identity.sampling} == dict(CARE.sampling)
     assert (identity.model, identity.endpoint, body["model"]) == ("judge", server.url, "judge")
-    assert identity.to_json()["sampling"] == dict(CARE.sampling)
+    assert identity.json["sampling"] == dict(CARE.sampling)
     assert judge.identity(CARE) != judge_for(judge_delimiters="off").identity(CARE)
 
 

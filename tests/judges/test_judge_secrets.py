@@ -41,7 +41,7 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
     judge = judge_for(openai_base_url=url, judge_timeout=0.3)
     with caplog.at_level(logging.DEBUG):
         verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(20)]]
-    identity = judge.identity(LAVE).to_json()
+    identity = judge.identity(LAVE).json
     shown = [
         caplog.text,
         json.dumps([asdict(verdict) for verdict in verdicts]),

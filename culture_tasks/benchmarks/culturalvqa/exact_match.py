@@ -26,8 +26,11 @@ _STRAY_PERIOD = re.compile(r"\.(?!\d)")
 def normalised(answer: str) -> str:
     """Returns an answer in the form in which two answers are compared."""
     text = unicodedata.normalize("NFKC", answer).casefold().translate(_MARKS)
-    text = _STRAY_PERIOD.sub("", _THOUSANDS.sub("", text))
-    words = text.replace(",", " ").split()
+    if "," in text:
+        text = _THOUSANDS.sub("", text).replace(",", " ")
+    if "." in text:
+        text = _STRAY_PERIOD.sub("", text)
+    words = text.split()
     return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
 
 
