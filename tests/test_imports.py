@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("torch", "transformers", "lm_eval", "lmms_eval", "datasets", "matplotlib", "openai", "pandas")
 
-# Modules that run a model in the process, or are one, or are a data set: they are imported by a run that needs them, and
-# by nothing else.
+# Modules that run a model in the process, or are one, or are a data set: they are imported by a run that needs them,
+# and by nothing else.
 MAY_LOAD = {
     "culture_tasks.insertion.": {"torch"},
     "culture_tasks.insertion.lmms_eval_model": set(HEAVY),

@@ -43,7 +43,7 @@ def paper_values(measured: Iterable[Measured], values: Iterable[GroupValue]) -> 
         measured: The user's units.
         values: The user's numbers.
     """
-    benchmarks = {each.unit.key: each.unit.benchmark or "" for each in measured if _is_the_papers(each)}
+    benchmarks = {each.unit.key: each.unit.benchmark or "" for each in measured if is_the_papers(each)}
     places: dict[tuple[str, str, str], dict[tuple[object, ...], GroupValue]] = {}
     for value in values:
         if value.unit in benchmarks and value.cell.value is not None:
@@ -59,8 +59,8 @@ def paper_values(measured: Iterable[Measured], values: Iterable[GroupValue]) -> 
     return Papers(entrants, tuple(found))
 
 
-def _is_the_papers(measured: Measured) -> bool:
-    """Whether a unit is the variant that the papers' tables are about, and not another prompt or language."""
+def is_the_papers(measured: Measured) -> bool:
+    """Whether a unit is the variant that CARE's or CEDAR's tables are about, and not another prompt or language."""
     plain = {"care": entries()["care"].members, "cedar": tuple(f"cedar_{modality}" for modality in MODALITIES)}
     return set(measured.tasks) <= set(plain.get(measured.unit.benchmark or "", ()))
 

@@ -91,3 +91,14 @@ def test_figures_show_the_papers_rows(reports):
     assert panels["care_category", "care_zh · ZH"][-1] == "GPT-4o [published]"
     assert panels["care_category", "care_cot_zh · ZH"] == ["b", "GPT-4o"]
     assert len(panels["cedar_gepp", "Multimodal"]) == 2 + 15
+
+
+def test_tables_show_the_papers_rows_below_the_papers_own_variant_alone(reports, tmp_path):
+    tables = {table.key: table for table in reports[1].tables}
+    shown = {key for key, table in tables.items() if any(row.published for row in table.rows)}
+    assert {"care_zh_table_3", "care_zh_table_13"} <= shown
+    assert not {"care_cot_zh_table_3", "care_cot_zh_table_13"} & shown
+    assert "published_care_table_3" not in tables
+    write_run(tmp_path, "b", {"care_cot_zh": care("zh")})
+    alone = {table.key for table in build([str(tmp_path)], Options(published=True)).tables}
+    assert {"care_cot_zh_table_3", "published_care_table_3", "published_care_table_6"} <= alone

@@ -8,6 +8,7 @@ from culture_tasks.benchmarks.care.categories import CATEGORIES
 from culture_tasks.benchmarks.care.documents import SCOPES
 from culture_tasks.report.layouts.grid import SHORT, Context, Place, cell_in, grid, with_judge
 from culture_tasks.report.model import Column, Table
+from culture_tasks.report.papers import is_the_papers
 from culture_tasks.report.units import Measured
 
 _LANGUAGES = ("zh", "ar", "ja")
@@ -29,11 +30,12 @@ def tables(context: Context, measured: Measured) -> Iterator[Table]:
 
 def _by_category(context: Context, measured: Measured) -> Table:
     places: list[Place] = []
+    papers = _papers(measured, *_TABLES)
     for language in _present(measured):
         for category in CATEGORIES:
             label = _CATEGORY_LABELS.get(category, category.title())
-            places.append(_place(measured, language, "category", category, label, _TABLES, category))
-        places.append(_average(measured, language))
+            places.append(_place(measured, language, "category", category, label, papers, category))
+        places.append(_average(measured, language, papers))
     key = measured.unit.key
     title = f"{key}: mean rating (1 poor, 10 excellent) by culture and category"
     note = "Average: the mean over all scored questions, not over the categories."
@@ -55,13 +57,19 @@ def _place(
     return Place(column, cell_in(measured, where), {"language": language, field: printed}, papers)
 
 
-def _average(measured: Measured, language: str) -> Place:
+def _papers(measured: Measured, *names: str) -> tuple[str, ...]:
+    """Returns the published tables whose rows may stand below a unit's: none where it asks in another way."""
+    return names if is_the_papers(measured) else ()
+
+
+def _average(measured: Measured, language: str, papers: tuple[str, ...]) -> Place:
     column = Column(f"{language}_average", "Average", measured.unit.scale, SHORT[language])
     printed = {"language": language, "category": "average"}
-    return Place(column, cell_in(measured, (("language", language),)), printed, _TABLES)
+    return Place(column, cell_in(measured, (("language", language),)), printed, papers)
 
 
 def _by_scope(context: Context, measured: Measured) -> Table:
+    papers = _papers(measured, "care_table_13")
     places = [
         _place(
             measured,
@@ -69,7 +77,7 @@ def _by_scope(context: Context, measured: Measured) -> Table:
             "scope",
             scope,
             _SCOPE_LABELS.get(scope, scope.title()),
-            ("care_table_13",),
+            papers,
             _PRINTED_SCOPES.get(scope, scope),
         )
         for language in _present(measured)

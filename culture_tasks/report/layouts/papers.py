@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from culture_tasks import published
 from culture_tasks.report.layouts.grid import paper_notes
 from culture_tasks.report.model import Cell, Column, Row, Scale, Table
+from culture_tasks.report.papers import is_the_papers
 from culture_tasks.report.units import Measured
 
-_LAID_OUT = frozenset(
-    ("care_table_3", "care_table_6", "care_table_13", "cedar_table_1", "cedar_table_7", "cedar_table_8")
-) | {"crosscult_table_2", "crosscult_table_3"}
-"""Tables that the user's rows are put into, where there are any of that benchmark."""
+_LAID_OUT: Mapping[str, tuple[str, ...]] = {
+    "care": ("care_table_3", "care_table_6", "care_table_13"),
+    "cedar": ("cedar_table_1", "cedar_table_7", "cedar_table_8"),
+    "crosscult": ("crosscult_table_2", "crosscult_table_3"),
+}
+"""Tables that the user's rows are put into, by benchmark."""
 
 
 def tables(shown: Sequence[Measured]) -> Iterator[Table]:
     """Yields the published tables of the benchmarks that the user ran, apart from those that show the user's rows."""
     benchmarks = {each.unit.benchmark for each in shown}
+    laid_out = {name for each in shown for name in _laid_out(each)}
     for table in published.all_tables():
-        if table.benchmark in benchmarks and table.name not in _LAID_OUT:
+        if table.benchmark in benchmarks and table.name not in laid_out:
             yield _table(table)
+
+
+def _laid_out(measured: Measured) -> tuple[str, ...]:
+    benchmark = measured.unit.benchmark or ""
+    return () if benchmark == "care" and not is_the_papers(measured) else _LAID_OUT.get(benchmark, ())
 
 
 def _table(table: published.PublishedTable) -> Table:
