@@ -15,6 +15,7 @@ from culture_tasks.report.figures import fonts
 from culture_tasks.report.figures.charts import Chart, Panel, Series
 from culture_tasks.report.figures.fonts import choose, warn_of_gaps
 from culture_tasks.report.figures.names import cleaned, shown
+from culture_tasks.report.figures.panels import shape
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import look, styled
 from culture_tasks.report.figures.writing import svg_images, write_figures
@@ -354,3 +355,12 @@ def test_drawing_leaves_matplotlibs_settings_alone():
 def test_a_png_is_a_png(written):
     with Image.open(io.BytesIO((written[0] / "cedar_gepp.png").read_bytes())) as picture:
         assert picture.format == "PNG"
+
+
+@pytest.mark.parametrize(
+    ("panels", "across", "expected"),
+    [(1, 2, (1, 1)), (3, 2, (2, 2)), (8, 2, (4, 2)), (9, 2, (3, 3)), (34, 2, (6, 6)), (12, 3, (4, 3)), (34, 1, (6, 6))],
+)
+def test_many_panels_make_no_strip(panels, across, expected):
+    [chart] = [one for one in charts(example_report(("m",), published=False)) if one.kind == "heat"]
+    assert shape(replace(chart, panels=chart.panels[:1] * panels), across) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.report.figures.style import (
@@ -25,11 +26,20 @@ if TYPE_CHECKING:
     Draw = Callable[[Any, Panel, Sequence[str]], Handles]
     """Draws a panel on its axes, given the labels of all series, and returns what stands in the legend."""
 
+_MOST_ROWS = 4
+
 
 def shape(chart: Chart, across: int) -> tuple[int, int]:
-    """Returns the rows and columns of a grid that has room for every panel, with at most so many side by side."""
-    columns = min(across, len(chart.panels))
-    return -(-len(chart.panels) // columns), columns
+    """Returns the rows and columns of a grid that has room for every panel.
+
+    Args:
+        chart: The chart.
+        across: Panels side by side; more where that would make a tall strip of many rows.
+    """
+    count = len(chart.panels)
+    square = math.ceil(math.sqrt(count))
+    columns = min(across if count <= _MOST_ROWS * across else max(across, square), count)
+    return -(-count // columns), columns
 
 
 def in_grid(axes: Iterable[Axes], chart: Chart, figure: Figure, draw: Draw) -> Figure:
