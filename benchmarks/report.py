@@ -115,7 +115,7 @@ def _samples(task: str, rng: random.Random) -> Iterator[dict[str, Any]]:
 
 
 def _judged(about: dict[str, Any], rating: float, score: float, metrics: list[dict[str, Any]]) -> dict[str, Any]:
-    judge = {"backend": "openai", "model": "judge", "endpoint": None, "rubric": "synthetic", "prompt": "v1"}
+    judge = {"backend": "openai", "model": "judge", "rubric": "synthetic", "prompt": "v1"}
     run = {"prediction": _TEXT, "outcome": "scored", "rating": rating, "rationale": _TEXT, "tokens": [400, 40]}
     small = {"id": about["id"], "outcomes": {"scored": 1}, "score": score}
     record = {"record": 1, **about, "data": "0" * 16, "question": _TEXT, "references": [_TEXT]}

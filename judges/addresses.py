@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
@@ -32,6 +33,11 @@ class Address:
     headers: Mapping[str, str] = field(repr=False, hash=False)
     shown: str
     secrets: tuple[str, ...] = field(repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the whole URL: another query may lead to another model of the same name."""
+        return hashlib.sha256(self.url.encode()).hexdigest()
 
     @property
     def is_keyless_openai(self) -> bool:

@@ -21,22 +21,31 @@ class ChatRequest:
         messages: Chat messages.
         sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
             :mod:`culture_tasks.judges.adaptations`), always the same ones.
+        place: Fingerprint of what else tells the endpoint's model from another of that name.
         sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
         key: SHA-256 of canonical JSON of all this: the name of the completion in the cache.
     """
 
-    __slots__ = ("_body", "endpoint", "key", "messages", "model", "sample", "sampling")
+    __slots__ = ("_body", "endpoint", "key", "messages", "model", "place", "sample", "sampling")
 
     def __init__(
-        self, endpoint: str, model: str, messages: Sequence[Message], sampling: Mapping[str, Any], sample: int = 0
+        self,
+        endpoint: str,
+        model: str,
+        messages: Sequence[Message],
+        sampling: Mapping[str, Any],
+        *,
+        sample: int = 0,
+        place: str = "",
     ) -> None:
         self.endpoint = endpoint
         self.model = model
         self.messages = messages
         self.sampling = sampling
         self.sample = sample
+        self.place = place
         self._body = _json({"model": model, "messages": messages, **sampling})
-        self.key = _digest(f"[{_json(endpoint)},{self._body},{sample}]")
+        self.key = _digest(f"[{_json([endpoint, place])},{self._body},{sample}]")
 
     def body(self, sampling: Mapping[str, Any]) -> bytes:
         """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""
@@ -81,7 +90,7 @@ def subject_key(judge: Sequence[object], item: JudgeItem) -> bytes:
     """Names a question that a judge grades, whatever the response.
 
     Args:
-        judge: Who grades and how: endpoint, model, rubric, prompt hash, sampling.
+        judge: Who grades and how: endpoint, model, place, rubric, prompt hash, sampling.
         item: What is graded.
     """
     return _digest(_json([judge, item.question, item.references, item.language]))[:16]

@@ -38,7 +38,14 @@ class EndpointJudge(Judge):
         self._settings = settings
         self._rule = rule
         delimiters = settings.judge_delimiters == "on"
-        self._by = JudgedBy(self._address.shown, model, delimiters=delimiters, ask_again=settings.judge_ask_again)
+        self._by = JudgedBy(
+            backend="openai",
+            endpoint=self._address.shown,
+            model=model,
+            place=self._address.fingerprint,
+            delimiters=delimiters,
+            ask_again=settings.judge_ask_again,
+        )
         self._progress = Progress(f"judge {model}")
         self._connection: Connection | None = None
         self._lock = threading.Lock()
@@ -49,8 +56,7 @@ class EndpointJudge(Judge):
         sampling = dict(rubric.sampling)
         if connection is not None:
             sampling = connection.asker.adaptations(self._by.model).apply(sampling)
-        digest = self._by.prompt_sha256(rubric)
-        return JudgeIdentity("openai", self._by.model, self._by.endpoint, rubric.name, rubric.user, digest, sampling)
+        return self._by.identity(rubric, sampling)
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
         """Asks for a verdict on one item; identical requests are asked once."""

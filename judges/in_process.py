@@ -38,7 +38,14 @@ class InProcessJudge(Judge):
         shown = shown_arguments(self._arguments)
         delimiters = settings.judge_delimiters == "on"
         ask_again = settings.judge_ask_again
-        self._by = JudgedBy(f"lm_eval:{self._backend}", shown, delimiters=delimiters, ask_again=ask_again)
+        self._by = JudgedBy(
+            backend="lm_eval",
+            endpoint=f"lm_eval:{self._backend}",
+            model=shown,
+            place="",
+            delimiters=delimiters,
+            ask_again=ask_again,
+        )
         self._progress = _Flushing(f"judge lm_eval:{self._backend},{shown}", self)
         self._lock = threading.RLock()
         self._pending: deque[VerdictJob] = deque()
@@ -49,10 +56,7 @@ class InProcessJudge(Judge):
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric."""
-        digest = self._by.prompt_sha256(rubric)
-        return JudgeIdentity(
-            "lm_eval", self._by.model, self._by.endpoint, rubric.name, rubric.user, digest, rubric.sampling
-        )
+        return self._by.identity(rubric, rubric.sampling)
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
         """Notes an item to be graded; nothing happens before a verdict is waited for."""

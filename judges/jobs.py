@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from culture_tasks.judges.adaptations import Adaptations
 from culture_tasks.judges.cache import Row
@@ -12,7 +14,7 @@ from culture_tasks.judges.grading import Grading
 from culture_tasks.judges.progress import Progress
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.tickets import PendingTicket
-from culture_tasks.judges.verdicts import JudgeItem, Verdict
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +22,38 @@ class JudgedBy:
     """Who grades, and how, besides the rubric.
 
     Attributes:
+        backend: ``openai`` or ``lm_eval``.
         endpoint: The endpoint's name without secrets.
-        model: Model name as asked for.
+        model: Model name as asked for, or model arguments, without secrets.
+        place: Fingerprint of all else that tells one model from another of that name: the whole URL, or the files of a
+            local model. It is part of the cache's key, and shown nowhere.
         delimiters: Whether texts to grade are wrapped in delimiters.
         ask_again: How often an unreadable reply is asked again.
     """
 
+    backend: str
     endpoint: str
     model: str
+    place: str
     delimiters: bool
     ask_again: int
     _prompt_hashes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def identity(self, rubric: Rubric, sampling: Mapping[str, Any]) -> JudgeIdentity:
+        """Returns who grades by this rubric, with the sampling parameters as sent."""
+        return JudgeIdentity(
+            backend=self.backend,
+            model=self.model,
+            rubric=rubric.name,
+            prompt=rubric.user,
+            prompt_sha256=self.prompt_sha256(rubric),
+            delimiters=self.delimiters,
+            sampling=sampling,
+        )
+
     def subject(self, rubric: Rubric, item: JudgeItem) -> bytes:
         """Names the item's question as graded by this judge, whatever the response."""
-        judge = [self.endpoint, self.model, rubric.name, self.prompt_sha256(rubric), rubric.sampling]
+        judge = [self.endpoint, self.model, self.place, rubric.name, self.prompt_sha256(rubric), rubric.sampling]
         return subject_key(judge, item)
 
     def prompt_sha256(self, rubric: Rubric) -> str:
@@ -49,7 +68,14 @@ class JudgedBy:
 
     def request(self, grading: Grading) -> ChatRequest:
         """Returns what a verdict needs to ask now."""
-        return ChatRequest(self.endpoint, self.model, grading.messages, grading.rubric.sampling, grading.sample)
+        return ChatRequest(
+            self.endpoint,
+            self.model,
+            grading.messages,
+            grading.rubric.sampling,
+            sample=grading.sample,
+            place=self.place,
+        )
 
 
 class VerdictJob:
@@ -99,5 +125,5 @@ class VerdictJob:
         self._resolve(Verdict("failed", error=error))
 
     def _resolve(self, verdict: Verdict) -> None:
-        if self.ticket.resolve(verdict):
+        if self.ticket.resolve(replace(verdict, endpoint=self._by.endpoint)):
             self._progress.given(verdict)

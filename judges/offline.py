@@ -24,7 +24,7 @@ class Ready:
 
 @cache
 def _identity(backend: str, model: str, rubric: str) -> JudgeIdentity:
-    return JudgeIdentity(backend, model, None, rubric, "none", "", {})
+    return JudgeIdentity(backend=backend, model=model, rubric=rubric, prompt="none", prompt_sha256="", delimiters=False)
 
 
 class LexicalJudge(Judge):

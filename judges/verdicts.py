@@ -39,22 +39,24 @@ class JudgeItem:
 class JudgeIdentity:
     """Who graded, with what prompt and settings: two scores compare only where these agree.
 
+    The address is no part of it: the same model on another port is the same judge (see :attr:`Verdict.endpoint`).
+
     Attributes:
         backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
-        model: Model name as asked for.
-        endpoint: Base URL without user, password and query; None where there is none.
+        model: Model name as asked for, or model arguments.
         rubric: Name of the rubric.
         prompt: Name and version of its prompt file.
         prompt_sha256: Hash of everything in the prompt that isn't the item.
+        delimiters: Whether texts to grade were wrapped in delimiters.
         sampling: Sampling parameters as sent.
     """
 
     backend: str
     model: str
-    endpoint: str | None
     rubric: str
     prompt: str
     prompt_sha256: str
+    delimiters: bool
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -63,10 +65,10 @@ class JudgeIdentity:
         return {
             "backend": self.backend,
             "model": self.model,
-            "endpoint": self.endpoint,
             "rubric": self.rubric,
             "prompt": self.prompt,
             "prompt_sha256": self.prompt_sha256,
+            "delimiters": self.delimiters,
             "sampling": dict(self.sampling),
         }
 
@@ -95,6 +97,8 @@ class Verdict:
         asked_again: Whether the reply came after a reminder of the format.
         cached: Whether the reply was read from the verdict cache.
         reply_model: Model name that the endpoint reported, where it differs from what was asked for.
+        endpoint: Where the judge was asked: base URL without user, password and query, or ``lm_eval:<backend>``; None
+            for a judge that asks nobody.
     """
 
     outcome: Outcome
@@ -107,6 +111,7 @@ class Verdict:
     asked_again: bool = False
     cached: bool = False
     reply_model: str | None = None
+    endpoint: str | None = None
 
     def __post_init__(self) -> None:
         if (self.outcome == "scored") != (self.score is not None):

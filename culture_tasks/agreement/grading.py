@@ -36,6 +36,7 @@ class Rater:
         outcomes: How each verdict ended; None for people.
         errors: Why there is no rating, for each response; None for people.
         identities: The judge with each rubric that was used; empty for people.
+        endpoints: Where it was asked, without secrets.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Rater:
     outcomes: tuple[Outcome, ...] | None = None
     errors: tuple[str | None, ...] | None = None
     identities: tuple[JudgeIdentity, ...] = ()
+    endpoints: tuple[str, ...] = ()
 
     @property
     def description(self) -> str:
@@ -50,7 +52,7 @@ class Rater:
         if not self.identities:
             return self.name
         one = self.identities[0]
-        endpoint = f", endpoint {one.endpoint}" if one.endpoint else ""
+        endpoint = f", endpoint {', '.join(self.endpoints)}" if self.endpoints else ""
         prompts = "; ".join(sorted({_prompt(identity) for identity in self.identities}))
         return f"{self.name} ({one.backend} {one.model}{endpoint}, prompts: {prompts})"
 
@@ -124,4 +126,5 @@ def _rater(name: str, verdicts: Sequence[Verdict], identities: tuple[JudgeIdenti
         outcomes=tuple(verdict.outcome for verdict in verdicts),
         errors=tuple(verdict.error for verdict in verdicts),
         identities=identities,
+        endpoints=tuple(sorted({verdict.endpoint for verdict in verdicts if verdict.endpoint})),
     )

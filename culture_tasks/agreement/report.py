@@ -184,6 +184,7 @@ def _judge(rater: Rater) -> dict[str, Any]:
     return {
         "name": rater.name,
         "identities": [identity.json for identity in rater.identities],
+        "endpoints": list(rater.endpoints),
         "outcomes": dict(Counter(rater.outcomes or ())),
     }
 

@@ -49,7 +49,7 @@ def _run(options: argparse.Namespace) -> int:
         )
     session = start_session(settings)
     everything = [task for _, tasks in work for task in tasks]
-    rejudging.check_judges(session, everything)
+    rejudging.check_judges(session, everything, failed_only=options.failed_only)
     try:
         rejudging.submit(everything, failed_only=options.failed_only)
         for run, tasks in work:

@@ -10,7 +10,7 @@ from culture_tasks.harness.session import current_session
 from culture_tasks.judges.base import Ticket
 from culture_tasks.judges.offline import Ready
 from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
+from culture_tasks.judges.verdicts import JudgeItem, Verdict
 from culture_tasks.text import storable, without_reasoning
 
 RECORD_VERSION = 1
@@ -40,34 +40,46 @@ class Subject(NamedTuple):
     about: Mapping[str, Any]
     judge_language: str = ""
 
+    def item(self, response: str) -> JudgeItem:
+        """Returns what the judge is shown of a response."""
+        answer = without_reasoning(response).strip()
+        return JudgeItem(self.question, self.references, answer, self.judge_language)
+
 
 class JudgedDocument:
-    """The responses to one document, submitted to the judge at once and read later."""
+    """The responses to one document, submitted to the judge at once and read later.
 
-    __slots__ = ("_responses", "_subject", "_tickets", "identity")
+    Attributes:
+        judge: Who grades, as the record says it.
+    """
 
-    def __init__(self, subject: Subject, responses: Sequence[str], kept: Mapping[int, Verdict] | None = None) -> None:
+    __slots__ = ("_responses", "_subject", "_tickets", "judge")
+
+    def __init__(
+        self,
+        subject: Subject,
+        responses: Sequence[str],
+        kept: Mapping[int, Verdict] | None = None,
+        kept_judge: Mapping[str, Any] | None = None,
+    ) -> None:
         """Submits every response.
 
         Args:
             subject: What is graded.
             responses: One response a run; several where the harness repeats a request.
             kept: Verdicts that are there already, by run: these aren't asked for.
+            kept_judge: Who gave them, as recorded: stays in the record where nothing is asked.
         """
         judge = current_session().judge(subject.rubric.model)
         self._subject = subject
         self._responses = [storable(response) for response in responses]
-        self.identity: JudgeIdentity = judge.identity(subject.rubric)
         have = {} if kept is None else kept
+        asks_nothing = kept_judge is not None and len(have) == len(responses)
+        self.judge = kept_judge if asks_nothing else judge.identity(subject.rubric).json
         self._tickets: list[Ticket] = [
-            Ready(have[run]) if run in have else judge.submit(subject.rubric, self._item(text))
+            Ready(have[run]) if run in have else judge.submit(subject.rubric, subject.item(text))
             for run, text in enumerate(self._responses)
         ]
-
-    def _item(self, response: str) -> JudgeItem:
-        subject = self._subject
-        answer = without_reasoning(response).strip()
-        return JudgeItem(subject.question, subject.references, answer, subject.judge_language)
 
     def record(self) -> PendingRecord:
         """Returns the record: all that is needed to read the verdict, and to grade the responses again."""
@@ -91,7 +103,7 @@ class JudgedDocument:
             **subject.about,
             "question": subject.question,
             "references": list(subject.references),
-            "judge": self.identity.json,
+            "judge": self.judge,
         }
         if subject.judge_language:
             fields["judge_language"] = subject.judge_language
@@ -121,6 +133,7 @@ def _verdict_fields(verdict: Verdict) -> dict[str, Any]:
     optional = {
         "rationale": verdict.rationale,
         "error": verdict.error,
+        "endpoint": verdict.endpoint,
         "reply_model": verdict.reply_model,
         "asked_again": verdict.asked_again or None,
         "completion": verdict.completion if verdict.outcome == "unparsable" else None,

@@ -103,7 +103,7 @@ def judged_results(
         groups: All parts of the data with a mean of their own.
         belongs: The parts that the document belongs to.
     """
-    places = _places(name, document.identity.backend, groups, document.runs > 1)
+    places = _places(name, document.judge["backend"], groups, document.runs > 1)
     record = document.record()
     part, counted = PartRecord(record), CountedRecord(record)
     results: dict[str, Any] = {**places.empty}

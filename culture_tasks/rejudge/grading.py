@@ -57,11 +57,16 @@ class JudgedSample:
             judge_language=record.get("judge_language", ""),
         )
 
-    def expected(self) -> tuple[Rubric, JudgeItem]:
-        """Returns what will be graded, without a response."""
-        record = self.record
-        references = tuple(record["references"])
-        return self.rubric, JudgeItem(record["question"], references, "", record.get("judge_language", ""))
+    def expected(self, *, failed_only: bool) -> list[tuple[Rubric, JudgeItem]]:
+        """Returns what the judge will be asked."""
+        subject, kept = self.subject(), self.kept() if failed_only else {}
+        runs = enumerate(self.record["runs"])
+        return [(self.rubric, subject.item(run["prediction"])) for number, run in runs if number not in kept]
+
+    def kept(self) -> dict[int, Verdict]:
+        """Returns the verdicts that were scored, by run: unparsable, refused, failed and unjudged ones are missing."""
+        runs = enumerate(self.record["runs"])
+        return {number: _verdict(run) for number, run in runs if run["outcome"] == "scored"}
 
 
 def judged_samples(samples: Sequence[dict[str, Any]], path: Path) -> list[JudgedSample]:
@@ -100,30 +105,36 @@ def grade(judged: Iterable[JudgedSample], *, failed_only: bool) -> list[JudgedDo
     Args:
         judged: The samples.
         failed_only: Keep the verdicts that were scored, and ask for the others alone.
+    """
+    return [
+        JudgedDocument(
+            sample.subject(),
+            [run["prediction"] for run in sample.record["runs"]],
+            sample.kept() if failed_only else None,
+            sample.record["judge"],
+        )
+        for sample in judged
+    ]
+
+
+def check_same_judge(old: Mapping[str, Any], new: Mapping[str, Any], *, asking: bool) -> None:
+    """Makes sure that new verdicts may stand beside kept ones; where the judge was asked doesn't matter.
+
+    Args:
+        old: The judge of the kept verdicts, as recorded.
+        new: The judge now.
+        asking: Whether anything will be asked of it, so that its sampling parameters are known.
 
     Raises:
-        DataError: If a verdict to keep was given by another judge.
+        DataError: If another judge gave the kept ones.
     """
-    return [_document(sample, failed_only) for sample in judged]
-
-
-def _document(sample: JudgedSample, failed_only: bool) -> JudgedDocument:
-    runs = sample.record["runs"]
-    scored = {number: run for number, run in enumerate(runs) if run["outcome"] == "scored"}
-    kept = {number: _verdict(run) for number, run in scored.items()} if failed_only else {}
-    document = JudgedDocument(sample.subject(), [run["prediction"] for run in runs], kept)
-    if kept:
-        _check_judge(sample.record["judge"], document.identity.json)
-    return document
-
-
-def _check_judge(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    different = [name for name in ("backend", "model", "prompt_sha256") if old.get(name) != new[name]]
+    names = ("backend", "model", "prompt_sha256", "delimiters", *(["sampling"] if asking else []))
+    different = [name for name in names if old.get(name) != new[name]]
     if different:
         raise DataError(
             f"rejudge: --failed-only keeps verdicts of {old.get('backend')}:{old.get('model')}, and the judge now is "
-            f"{new['backend']}:{new['model']} (another {different[0]}). Name the same judge, or leave out "
-            "--failed-only to grade everything again."
+            f"{new['backend']}:{new['model']} (another {different[0].replace('_', ' ')}). Name the same judge with the "
+            "same settings, or leave out --failed-only to grade everything again."
         )
 
 
@@ -136,6 +147,7 @@ def _verdict(run: Mapping[str, Any]) -> Verdict:
         usage=Usage(prompt_tokens, completion_tokens),
         asked_again=bool(run.get("asked_again")),
         reply_model=run.get("reply_model"),
+        endpoint=run.get("endpoint"),
     )
 
 

@@ -14,7 +14,7 @@ from culture_tasks.harness.metric_lists import Metric
 from culture_tasks.harness.session import Session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
-from culture_tasks.rejudge.grading import JudgedSample, grade, judged_samples, regraded
+from culture_tasks.rejudge.grading import JudgedSample, check_same_judge, grade, judged_samples, regraded
 from culture_tasks.rejudge.runs import GRADED_FROM, Run, new_run, read_samples, write_results, write_samples
 from culture_tasks.rejudge.tables import group_values, task_values, without_metrics
 
@@ -59,17 +59,25 @@ def judged_tasks(run: Run) -> list[TaskToGrade]:
     return tasks
 
 
-def check_judges(session: Session, tasks: Iterable[TaskToGrade]) -> None:
-    """Makes sure that every judge that will be asked can be used.
+def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
+    """Makes sure that every judge that will be asked can be used, and may stand beside the verdicts that are kept.
 
     Raises:
-        JudgeError: If one can't.
+        JudgeError: If one can't be used.
+        DataError: If another judge gave the verdicts to keep.
     """
+    samples = [sample for task in tasks for sample in task.samples]
     by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
-    for sample in (sample for task in tasks for sample in task.samples):
-        by_model.setdefault(sample.rubric.model, []).append(sample.expected())
-    for model, expected in by_model.items():
-        session.judge(model).check(expected)
+    for sample in samples:
+        if expected := sample.expected(failed_only=failed_only):
+            by_model.setdefault(sample.rubric.model, []).extend(expected)
+    for model, items in by_model.items():
+        session.judge(model).check(items)
+    for sample in samples if failed_only else []:
+        rubric = sample.rubric
+        if sample.kept():
+            judge = session.judge(rubric.model).identity(rubric)
+            check_same_judge(sample.record["judge"], judge.json, asking=rubric.model in by_model)
 
 
 def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:

@@ -32,8 +32,8 @@ def differences(one: Settings, two: Settings) -> set[Flag]:
     return found
 
 
-def _graders(settings: Settings) -> set[tuple[str, str, str | None, str]]:
-    return {(judge.backend, judge.model, judge.endpoint, judge.sampling) for judge in settings.judges}
+def _graders(settings: Settings) -> set[tuple[str, str, bool, str]]:
+    return {(judge.backend, judge.model, judge.delimiters, judge.sampling) for judge in settings.judges}
 
 
 def _other_prompts(one: Sequence[Judge], two: Sequence[Judge]) -> bool:

@@ -177,6 +177,7 @@ def _run(key: str, result: TaskResult, model: str, layout: Layout | None, loaded
         items=items,
         scored=0 if loaded is None else int(np.count_nonzero(~np.isnan(loaded.columns.scores))),
         outcomes=tuple(sorted(loaded.outcomes.items())) if loaded else (),
+        endpoints=loaded.endpoints if loaded else (),
         problems=tuple(problems),
     )
 

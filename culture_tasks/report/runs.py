@@ -19,14 +19,14 @@ class Judge:
     Attributes:
         backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
         model: Its name.
-        endpoint: Its address without secrets, or None.
+        delimiters: Whether texts to grade were wrapped in delimiters.
         sampling: Its sampling parameters as canonical JSON.
         prompts: (rubric, prompt file, SHA-256) triples, sorted.
     """
 
     backend: str
     model: str
-    endpoint: str | None = None
+    delimiters: bool = True
     sampling: str = ""
     prompts: tuple[tuple[str, str, str], ...] = ()
 
@@ -75,6 +75,7 @@ class Run:
         items: Number of samples.
         scored: How many of them have a score.
         outcomes: How many samples ended how, by outcome.
+        endpoints: Where the judge was asked, without secrets: no reason why runs couldn't be compared.
         problems: What is wrong with its files, one line each.
     """
 
@@ -91,6 +92,7 @@ class Run:
     items: int
     scored: int
     outcomes: tuple[tuple[str, int], ...] = ()
+    endpoints: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property

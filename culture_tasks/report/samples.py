@@ -30,6 +30,7 @@ class Loaded:
     Attributes:
         columns: Its columns.
         judges: Who graded.
+        endpoints: Where they were asked, sorted.
         prompts: Prompt templates and their hashes, where the record names them.
         data: Fingerprints of the data.
         outcomes: How many verdicts ended how.
@@ -39,6 +40,7 @@ class Loaded:
 
     columns: Columns
     judges: tuple[Judge, ...]
+    endpoints: tuple[str, ...]
     prompts: tuple[str, ...]
     data: tuple[str, ...]
     outcomes: Mapping[str, int]
@@ -85,6 +87,7 @@ class _Pass:
         self._numbers: dict[str, array[Any]] = {name: array(code) for name, code in _TYPES.items()}
         self._groups = {name: (Vocabulary(), array("i")) for name in layout.groups}
         self._judges: dict[str, Mapping[str, Any]] = {}
+        self._endpoints: set[str] = set()
         self._prompts: dict[str, None] = {}
         self._data: dict[str, None] = {}
         self._outcomes: dict[str, int] = {}
@@ -155,6 +158,7 @@ class _Pass:
         judge = record.get("judge")
         if judge is not None:
             self._judges.setdefault(repr(judge), judge)
+            self._endpoints.update(str(run["endpoint"]) for run in record.get("runs", ()) if run.get("endpoint"))
         if "prompt_sha256" in record:
             self._prompts[f"{record.get('prompt')} {str(record['prompt_sha256'])[:12]}"] = None
         for field in self._layout.data:
@@ -169,6 +173,7 @@ class _Pass:
         return Loaded(
             Columns(**numbers, groups=groups),
             judges_of(self._judges.values()),
+            tuple(sorted(self._endpoints)),
             tuple(sorted(self._prompts)),
             tuple(sorted(self._data)),
             dict(self._outcomes),
@@ -224,10 +229,10 @@ def _float(value: Any) -> float:
 
 def judges_of(identities: Any) -> tuple[Judge, ...]:
     """Returns the judges of records, each with the prompts of all its rubrics."""
-    prompts: dict[tuple[str, str, str | None, str], set[tuple[str, str, str]]] = {}
+    prompts: dict[tuple[str, str, bool, str], set[tuple[str, str, str]]] = {}
     for each in identities:
         sampling = json.dumps(each.get("sampling") or {}, sort_keys=True)
-        who = (str(each.get("backend")), str(each.get("model")), each.get("endpoint"), sampling)
+        who = (str(each.get("backend")), str(each.get("model")), bool(each.get("delimiters")), sampling)
         prompt = (str(each.get("rubric")), str(each.get("prompt")), str(each.get("prompt_sha256")))
         prompts.setdefault(who, set()).add(prompt)
     return tuple(Judge(*who, tuple(sorted(found))) for who, found in sorted(prompts.items(), key=repr))

@@ -29,6 +29,9 @@ class Ready:
         return self.answer
 
 
+ENDPOINT = "http://localhost:1/v1"
+
+
 class ShiftingJudge(Judge):
     """Rates by the number of words of the response plus a shift; fails where the response says so."""
 
@@ -37,12 +40,20 @@ class ShiftingJudge(Judge):
         self.checked, self.closed = [], False
 
     def identity(self, rubric):
-        return JudgeIdentity("openai", self.model, "http://localhost:1/v1", rubric.name, rubric.user, "ab" * 32, {})
+        return JudgeIdentity(
+            backend="openai",
+            model=self.model,
+            rubric=rubric.name,
+            prompt=rubric.user,
+            prompt_sha256="ab" * 32,
+            delimiters=True,
+        )
 
     def submit(self, rubric, item):
         if item.response in ("refused", "failed", "unparsable"):
             return Ready(Verdict(item.response, error="=asked\nfor it"))
-        return Ready(Verdict("scored", float(min(10, max(1, len(item.response.split()) + self.shift)))))
+        words = len(item.response.split())
+        return Ready(Verdict("scored", float(min(10, max(1, words + self.shift))), endpoint=ENDPOINT))
 
     def check(self, expected):
         self.checked = list(expected)

@@ -243,13 +243,15 @@ def test_a_rate_limit_stops_all_requests_for_a_while(server, judge_for, items):
 
 def test_sampling_and_identity(server, judge_for, item):
     judge = judge_for()
-    judge.submit(CARE, item).verdict()
+    verdict = judge.submit(CARE, item).verdict()
     identity = judge.identity(CARE)
     body = server.requests[0].body
     assert {name: body[name] for name in identity.sampling} == dict(CARE.sampling)
-    assert (identity.model, identity.endpoint, body["model"]) == ("judge", server.url, "judge")
+    assert (identity.model, verdict.endpoint, body["model"]) == ("judge", server.url, "judge")
+    assert identity.json["delimiters"] is True
     assert identity.json["sampling"] == dict(CARE.sampling)
     assert judge.identity(CARE) != judge_for(judge_delimiters="off").identity(CARE)
+    assert judge.identity(CARE) == judge_for(openai_base_url="http://elsewhere:8001/v1").identity(CARE)
 
 
 def test_parameters_that_a_model_refuses_are_adapted_once(server, judge_for, items):

@@ -13,6 +13,7 @@ from culture_tasks.judges.verdicts import Verdict
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 HARNESSES = ("lm_eval", "lmms_eval")
+SIX = Verdict("scored", 6.0)
 
 
 def written(harness, folder, monkeypatch, fixture_data, judge, tasks=("care",)):
@@ -91,6 +92,55 @@ def test_failed_only_asks_for_nothing_else(harness, tmp_path, monkeypatch, fixtu
     assert main(["rejudge", str(tmp_path), "--judge", "openai:scripted", "--failed-only"]) == 0
     assert sorted(item.question for _, item in judge.asked) == sorted(item.question for item in failed)
     assert values(result_files(tmp_path)[-1])["care_zh"]["care_rating,none"] == 6.0
+
+
+ENDINGS = ("unparsable", "refused", "failed", "unjudged")
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_failed_only_asks_again_whatever_was_not_scored(harness, tmp_path, monkeypatch, fixture_data):
+    endings, unscored = list(ENDINGS), []
+
+    def script(item):
+        if not endings:
+            return SIX
+        unscored.append(item.question)
+        return Verdict(endings.pop(), error="why")
+
+    judge = install(monkeypatch, ScriptedJudge(script, threads=1))
+    written(harness, tmp_path, monkeypatch, fixture_data, "openai:scripted", ("care_zh",))
+    judge.asked.clear()
+    assert main(["rejudge", str(tmp_path), "--judge", "openai:scripted", "--failed-only"]) == 0
+    assert len(unscored) == len(ENDINGS)
+    assert sorted(item.question for _, item in judge.asked) == sorted(unscored)
+    assert values(result_files(tmp_path)[-1])["care_zh"]["care_rating_coverage,none"] == 1.0
+
+
+def test_failed_only_may_ask_elsewhere_and_each_verdict_says_where(tmp_path, monkeypatch, fixture_data):
+    def first(item):
+        ending = {"error": "503"} if len(item.question) % 2 else {"score": 6.0}
+        return Verdict("failed" if "error" in ending else "scored", endpoint="http://one:8000/v1", **ending)
+
+    install(monkeypatch, ScriptedJudge(first))
+    written("lm_eval", tmp_path, monkeypatch, fixture_data, "openai:scripted", ("care_zh",))
+    install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 7.0, endpoint="http://two:8001/v1")))
+    assert main(["rejudge", str(tmp_path), "--judge", "openai:scripted", "--failed-only"]) == 0
+    runs = [sample["care_rating"]["runs"][0] for sample in samples_of(result_files(tmp_path)[-1], "care_zh")]
+    assert {(run["rating"], run["endpoint"]) for run in runs} == {
+        (6.0, "http://one:8000/v1"),
+        (7.0, "http://two:8001/v1"),
+    }
+
+
+def test_failed_only_refuses_other_sampling(tmp_path, monkeypatch, fixture_data, capsys):
+    judge = ScriptedJudge(lambda item: Verdict("failed", error="503") if len(item.question) % 2 else SIX)
+    install(monkeypatch, judge)
+    written("lm_eval", tmp_path, monkeypatch, fixture_data, "openai:scripted", ("care_zh",))
+    judge.sampling = {"temperature": 1.0}
+    judge.asked.clear()
+    assert main(["rejudge", str(tmp_path), "--judge", "openai:scripted", "--failed-only"]) == 1
+    assert "another sampling" in capsys.readouterr().err
+    assert judge.asked == []
 
 
 def test_failed_only_refuses_to_mix_judges(tmp_path, monkeypatch, fixture_data, capsys):

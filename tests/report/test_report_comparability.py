@@ -82,6 +82,28 @@ def test_low_coverage_is_marked(two):
     assert cells(build([str(two)], Options(min_coverage=0.8)))["c"].flags == ()
 
 
+@pytest.mark.parametrize("change", [{"delimiters": False}, {"sampling": {"temperature": 1}}, {"backend": "lm_eval"}])
+def test_other_ways_of_grading_are_another_judge(two, change):
+    write_run(two / "c", "c", {"culturalvqa": vqa_samples(BETTER, judge=JUDGE | change)})
+    assert cells(build([str(two)], Options()))["c"].flags == ("other_judge",)
+
+
+def test_the_same_judge_elsewhere_is_the_same_judge_and_its_address_is_shown(two):
+    run = vqa_record(0, 1.0)["runs"][0]
+    for model, port in (("c", 8000), ("d", 8001)):
+        samples = vqa_samples(BETTER, runs=[run | {"endpoint": f"http://localhost:{port}/v1"}])
+        write_run(two / model, model, {"culturalvqa": samples})
+    report = build([str(two)], Options())
+    assert {label: cell.flags for label, cell in cells(report).items()} == dict.fromkeys("abcd", ())
+    runs = next(table for table in report.tables if table.key == "runs")
+    assert {row.labels[0]: row.labels[3] for row in runs.rows} == {
+        "a": "judge-1",
+        "b": "judge-1",
+        "c": "judge-1 at http://localhost:8000/v1",
+        "d": "judge-1 at http://localhost:8001/v1",
+    }
+
+
 def test_text_overlap_is_another_judge(two):
     overlap = {"judge": JUDGE | {"backend": "lexical", "model": "token_f1"}}
     write_run(two / "c", "c", {"culturalvqa": vqa_samples(SCORES, "lave_lexical", **overlap)})

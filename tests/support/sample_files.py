@@ -9,10 +9,10 @@ from typing import Any
 JUDGE = {
     "backend": "openai",
     "model": "judge-1",
-    "endpoint": "http://judge.test/v1",
     "rubric": "lave",
     "prompt": "lave.v1",
     "prompt_sha256": "a" * 64,
+    "delimiters": True,
     "sampling": {"temperature": 0},
 }
 COUNTRIES = ("brazil", "china", "india", "usa")

@@ -21,16 +21,25 @@ class _Ticket:
 class ScriptedJudge(Judge):
     """Gives the verdict that a function gives, from threads of its own, and remembers what it was asked."""
 
-    def __init__(self, script: Callable[[JudgeItem], Verdict], model: str = "scripted") -> None:
+    def __init__(self, script: Callable[[JudgeItem], Verdict], model: str = "scripted", threads: int = 8) -> None:
         self.script = script
         self.model = model
         self.asked: list[tuple[str, JudgeItem]] = []
         self.checked = 0
+        self.sampling = {}
         self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(8)
+        self._pool = ThreadPoolExecutor(threads)
 
     def identity(self, rubric):
-        return JudgeIdentity("openai", self.model, "http://judge.test/v1", rubric.name, rubric.user, "0" * 64, {})
+        return JudgeIdentity(
+            backend="openai",
+            model=self.model,
+            rubric=rubric.name,
+            prompt=rubric.user,
+            prompt_sha256="0" * 64,
+            delimiters=True,
+            sampling=self.sampling,
+        )
 
     def submit(self, rubric, item):
         with self._lock:

@@ -140,7 +140,7 @@ def runs_table(runs: Iterable[Run]) -> Table:
     )
     rows = tuple(
         Row(
-            (run.model, run.task, run.harness.replace("_", "-"), _judges(run), run.settings.task_version, run.date),
+            (run.model, run.task, run.harness.replace("_", "-"), _asked(run), run.settings.task_version, run.date),
             (
                 Cell(float(run.items), _COUNT),
                 Cell(float(run.scored), _COUNT),
@@ -155,3 +155,7 @@ def runs_table(runs: Iterable[Run]) -> Table:
 
 def _judges(run: Run) -> str:
     return " + ".join(judge.label for judge in run.settings.judges)
+
+
+def _asked(run: Run) -> str:
+    return f"{_judges(run)} at {', '.join(run.endpoints)}" if run.endpoints else _judges(run)
