@@ -6,6 +6,7 @@ import asyncio
 import socket
 import ssl
 import time
+import zlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -22,7 +23,15 @@ _HEADERS = {
     "Accept-Encoding": "identity",
     "User-Agent": "culture-tasks",
 }
-_LONGEST_BODY = 64 * 1024 * 1024
+# A judge that thinks for 128,000 tokens writes half a megabyte, or 1.5 MB where every character is escaped.
+_LONGEST_BODY = 2 * 1024 * 1024
+# Bodies up to this size are read at once, however many there are: 1,000 in flight hold 64 MiB.
+_SMALL_BODY = 64 * 1024
+# Of larger ones so many are read at a time: together they hold 32 MiB.
+_LARGE_BODIES_AT_A_TIME = 16
+# What zlib calls the format of a gzip file, its own, and a bare stream, which some servers send as "deflate".
+_GZIP, _ZLIB, _BARE = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
+_PACKED: Mapping[str, tuple[int, ...]] = {"gzip": (_GZIP,), "x-gzip": (_GZIP,), "deflate": (_ZLIB, _BARE)}
 
 
 class Reply(NamedTuple):
@@ -51,8 +60,54 @@ class Response(NamedTuple):
     body: bytes
 
 
-class TooLongError(ConnectionError):
-    """A reply is longer than any completion."""
+class UnreadableBodyError(Exception):
+    """A body that asking again would not make better: too long, or in an encoding that isn't read."""
+
+
+class Bodies:
+    """Reads bodies. What all of them hold together is bounded, and so is what each unpacks to.
+
+    A body that turns out larger than :data:`_SMALL_BODY` waits for its turn, and meanwhile its sender waits too.
+
+    Attributes:
+        held: Bytes of bodies that are being read.
+        most_held: The most that it ever was.
+    """
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.most_held = 0
+        self._turns = asyncio.Semaphore(_LARGE_BODIES_AT_A_TIME)
+
+    async def read(self, response: aiohttp.ClientResponse) -> bytes:
+        """Reads a body, and unpacks it where it is packed though nobody asked for that.
+
+        Of an error's body the beginning is enough.
+
+        Raises:
+            UnreadableBodyError: If it is too long, or not to be unpacked.
+        """
+        failed = response.status >= 400
+        body = bytearray()
+        try:
+            complete = await self._fill(body, response, _SMALL_BODY)
+            if not (complete or failed):
+                async with self._turns:
+                    if not await self._fill(body, response, _LONGEST_BODY):
+                        raise UnreadableBodyError(f"the body is too long: over {_LONGEST_BODY:,} bytes")
+            return _unpacked(bytes(body), response.headers.get("Content-Encoding", ""), failed)
+        finally:
+            self.held -= len(body)
+
+    async def _fill(self, body: bytearray, response: aiohttp.ClientResponse, size: int) -> bool:
+        """Reads on up to this size; returns whether that is all."""
+        while part := await response.content.read(size + 1 - len(body)):
+            body += part
+            self.held += len(part)
+            self.most_held = max(self.most_held, self.held)
+            if len(body) > size:
+                return False
+        return True
 
 
 class Client:
@@ -62,6 +117,9 @@ class Client:
         address: The endpoint.
         timeout: Seconds that one request may take, all in all.
         proxy: Proxy to go through.
+
+    Attributes:
+        bodies: What reads the replies.
     """
 
     def __init__(self, address: Address, timeout: float, proxy: str | None = None) -> None:
@@ -76,6 +134,7 @@ class Client:
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
         )
+        self.bodies = Bodies()
 
     async def post(self, body: bytes) -> Reply:
         """Sends one request and reads the whole reply, within the timeout."""
@@ -86,6 +145,8 @@ class Client:
             return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
             return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False))
+        except UnreadableBodyError as error:
+            return Reply(Problem(f"unreadable reply: {error}", retry=False))
         except (aiohttp.ClientError, OSError) as error:
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True))
         text = self._address.redacted(response.body.decode("utf-8", "replace"))
@@ -100,7 +161,7 @@ class Client:
         """Sends a body and reads the reply. Redirects are never followed: a key must not travel on."""
         post = self._session.post(self._address.url, data=body, proxy=self._proxy, allow_redirects=False)
         async with post as response:
-            return Response(response.status, response.headers, await _body(response))
+            return Response(response.status, response.headers, await self.bodies.read(response))
 
     def _described(self, error: Exception) -> str:
         text = str(error).replace(self._address.url, self._address.shown)
@@ -109,16 +170,27 @@ class Client:
         return self._address.redacted(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytes:
-    if response.content_length is not None and response.content_length <= _LONGEST_BODY:
-        return await response.read()
-    parts, size = [], 0
-    async for part in response.content.iter_any():
-        size += len(part)
-        if size > _LONGEST_BODY:
-            raise TooLongError("the body is too long")
-        parts.append(part)
-    return b"".join(parts)
+def _unpacked(body: bytes, encoding: str, may_be_cut_off: bool) -> bytes:
+    """Undoes a Content-Encoding, without making more than :data:`_LONGEST_BODY` of it."""
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity") or not body:
+        return body
+    if encoding not in _PACKED:
+        raise UnreadableBodyError(
+            f"Content-Encoding {encoding[:40]!r} was not asked for, and is not read (gzip and deflate are). "
+            "Have the server or the proxy before it send plain bodies."
+        )
+    for window_bits in _PACKED[encoding]:
+        unpacking = zlib.decompressobj(window_bits)
+        try:
+            unpacked = unpacking.decompress(body, _LONGEST_BODY + 1)
+        except zlib.error:
+            continue
+        if len(unpacked) > _LONGEST_BODY:
+            raise UnreadableBodyError(f"the body is too long: {len(body):,} bytes unpack to over {_LONGEST_BODY:,}")
+        if unpacking.eof or may_be_cut_off:
+            return unpacked
+    raise UnreadableBodyError(f"the body is not what its Content-Encoding says: {encoding}")
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:

@@ -61,6 +61,18 @@ def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion
         headers: Reply headers.
         text: The body, free of secrets.
     """
+    try:
+        return _read(status, headers, text)
+    except RecursionError:
+        return Problem(
+            f"HTTP {status}: the JSON is nested too deeply: {_one_line(text)}",
+            retry=retriable(status, headers),
+            overload=overloaded(status),
+            status=status,
+        )
+
+
+def _read(status: int, headers: Mapping[str, str], text: str) -> Completion | Problem:
     if 300 <= status < 400:
         return Problem(
             "the endpoint redirects elsewhere, and credentials don't follow: correct its URL", False, status=status

@@ -9,6 +9,7 @@ import shutil
 import ssl
 import subprocess
 import threading
+import zlib
 
 import pytest
 from support.fault_server import completion, raw, says
@@ -17,7 +18,7 @@ from culture_tasks.judges import client
 from culture_tasks.judges.addresses import address_of
 from culture_tasks.judges.client import Client
 from culture_tasks.judges.completions import Completion
-from culture_tasks.judges.replies import Problem
+from culture_tasks.judges.replies import Problem, read_reply
 from culture_tasks.settings import Settings
 
 
@@ -81,35 +82,126 @@ def test_nonsense_from_a_server(server, data):
 
 
 @pytest.mark.parametrize("head", [b"Content-Length: 1000000000", b"Transfer-Encoding: chunked", b"Connection: close"])
-def test_a_body_longer_than_any_completion_is_not_read_to_its_end(server, head, monkeypatch):
-    monkeypatch.setattr(client, "_LONGEST_BODY", 1_000)
+def test_a_body_longer_than_any_completion_is_not_read_to_its_end(server, head):
     sent = []
 
     async def endless(writer, seen):
         writer.write(b"HTTP/1.1 200 OK\r\n%s\r\n\r\n" % head)
-        while len(sent) < 10_000:
-            writer.write(b"400\r\n%s\r\n" % (b"x" * 1024))
-            sent.append(1024)
+        while len(sent) < 1_000:
+            writer.write(b"10000\r\n%s\r\n" % (b"x" * 65536))
+            sent.append(65536)
             await writer.drain()
 
     server.script(endless, says())
     first, second = post_all(server.url, 2)
     assert "the body is too long" in first.message
+    assert not first.retry
     assert isinstance(second, Completion)
-    assert len(sent) < 10_000
+    assert len(sent) < 1_000
 
 
-def test_a_packed_body_is_not_unpacked(server):
-    packed = gzip.compress(json.dumps(completion("rating=2")).encode())
+def test_of_an_error_the_beginning_is_enough(server):
+    async def endless(writer, seen):
+        writer.write(b"HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\n<html>")
+        while True:
+            writer.write(b"Try again later. " * 1000)
+            await writer.drain()
 
-    async def send(writer, seen):
-        assert seen.headers["accept-encoding"] == "identity"
-        head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
-        writer.write(head + packed)
+    server.script(endless, says())
+    first, second = post_all(server.url, 2)
+    assert first.retry
+    assert "HTTP 503: <html>Try again later." in first.message
+    assert isinstance(second, Completion)
 
-    server.script(send)
+
+def bare_deflate(body):
+    packing = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packing.compress(body) + packing.flush()
+
+
+PACKED = {
+    "gzip": ("gzip", gzip.compress),
+    "gzip by its old name": ("X-GZip", gzip.compress),
+    "deflate": ("deflate", zlib.compress),
+    "bare deflate": ("deflate", bare_deflate),
+    "identity": ("identity", bytes),
+}
+
+
+def packed(encoding, body, status=200):
+    return raw(body, status, {"Content-Encoding": encoding})
+
+
+@pytest.mark.parametrize(("encoding", "pack"), PACKED.values(), ids=PACKED)
+def test_a_body_that_is_packed_unasked_is_read(server, encoding, pack):
+    error = json.dumps({"error": {"message": "no such model"}}).encode()
+    server.script(
+        packed(encoding, pack(json.dumps(completion("rating=2")).encode())), packed(encoding, pack(error), 404)
+    )
+    good, bad = post_all(server.url, 2)
+    assert server.requests[0].headers["accept-encoding"] == "identity"
+    assert good.text == "rating=2"
+    assert "no such model" in bad.message
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "message"),
+    [
+        ("gzip", gzip.compress(b"x" * 50_000_000), "the body is too long: 4"),
+        ("deflate", zlib.compress(b"x" * 50_000_000), "the body is too long: 4"),
+        ("br", b"\x8b\x02\x80", "Content-Encoding 'br' was not asked for"),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"{}")), "Content-Encoding 'gzip, gzip' was not asked for"),
+        ("gzip", b'{"choices": []}', "not what its Content-Encoding says: gzip"),
+        ("gzip", gzip.compress(json.dumps(completion("rating=2")).encode())[:-20], "not what its Content-Encoding"),
+    ],
+    ids=["gzip bomb", "deflate bomb", "unknown", "twice", "not packed", "cut off"],
+)
+def test_a_packed_body_that_cannot_be_read_is_refused_by_name(server, encoding, body, message):
+    server.script(packed(encoding, body))
     (result,) = post_all(server.url, 1)
-    assert "not JSON" in result.message
+    assert message in result.message
+    assert not result.retry
+
+
+NESTED = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize("status", [200, 400, 429, 500])
+@pytest.mark.parametrize(
+    "text",
+    [NESTED, f'{{"error": {{"message": {NESTED}}}}}', f'{{"choices": [{{"message": {{"content": {NESTED}}}}}]}}'],
+    ids=["alone", "in an error", "in a message"],
+)
+def test_deeply_nested_json_is_a_problem(server, status, text):
+    server.script(raw(text, status))
+    (result,) = post_all(server.url, 1)
+    assert "nested too deeply" in result.message
+    assert (result.status, result.retry) == (status, status in (429, 500))
+
+
+@pytest.mark.parametrize("depth", range(900, 1000, 7))
+def test_json_that_is_nested_just_too_deeply_to_be_shown_is_a_problem(depth):
+    text = "[" * depth + "]" * depth
+    for status in (200, 500):
+        assert isinstance(read_reply(status, {}, text), Problem)
+
+
+def test_many_large_bodies_at_once_hold_little(server, monkeypatch):
+    monkeypatch.setattr(client, "_SMALL_BODY", 1_000)
+    monkeypatch.setattr(client, "_LONGEST_BODY", 500_000)
+    monkeypatch.setattr(client, "_LARGE_BODIES_AT_A_TIME", 3)
+    server.decide = lambda seen: says("x" * 400_000 + " rating=2")
+
+    async def scenario():
+        asking = Client(address_of(Settings(openai_base_url=server.url), "m"), 60.0)
+        replies = await asyncio.gather(*(asking.post(b'{"messages": []}') for _ in range(50)))
+        await asking.close()
+        return replies, asking.bodies
+
+    replies, bodies = asyncio.run(scenario())
+    assert {reply.result.text[-8:] for reply in replies} == {"rating=2"}
+    assert 400_000 < bodies.most_held <= 3 * 500_000 + 50 * 1_001
+    assert bodies.held == 0
 
 
 def test_redirects_and_cookies_are_not_followed(server):
