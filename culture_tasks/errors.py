@@ -10,6 +10,7 @@ A message says who complains, what came, what is allowed and what to do. All of 
     * JudgeError: a judge that can't be used
         * JudgeNotConfiguredError: nobody was named to grade, and nobody can be assumed
         * JudgeUnreachableError: the endpoint refused the key, the model or the connection
+    * ImagesNotShownError: a model that isn't shown all images of a document
     * MissingExtraError: an optional dependency that is not installed
 """
 
@@ -45,6 +46,10 @@ class JudgeNotConfiguredError(JudgeError):
 
 class JudgeUnreachableError(JudgeError):
     """The judge's endpoint refused the key, the model or the connection."""
+
+
+class ImagesNotShownError(CultureTasksError):
+    """A model that isn't shown all images of a document, so that its answer says nothing."""
 
 
 class MissingExtraError(CultureTasksError):

@@ -19,6 +19,7 @@ MAY_LOAD = {
     "culture_tasks.insertion.": {"torch"},
     "culture_tasks.insertion.lmms_eval_model": set(HEAVY),
     "culture_tasks.harness.decoded": {"datasets", "pandas"},
+    "culture_tasks.harness.lm_eval.task": {"lm_eval", "datasets", "pandas"},
 }
 
 WATCH = """

@@ -16,7 +16,9 @@ def run_lmms_eval(model: Any, tasks: list[str], **options: Any) -> dict[str, Any
     return simple_evaluate(model=model, tasks=tasks, task_manager=manager, log_samples=True, **options)
 
 
-def run_lm_eval(model: Any, tasks: list[str], include: Path | None = None, **options: Any) -> dict[str, Any]:
+def run_lm_eval(
+    model: Any, tasks: list[str], include: Path | None = None, metadata: dict[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
     """Runs lm-eval with our folder, and one more, as its include paths."""
     from lm_eval.evaluator import simple_evaluate
     from lm_eval.tasks import TaskManager
@@ -24,5 +26,5 @@ def run_lm_eval(model: Any, tasks: list[str], include: Path | None = None, **opt
     from culture_tasks.catalog import task_folder
 
     folders = [str(task_folder("lm_eval")), *([str(include)] if include else [])]
-    manager = TaskManager(include_path=folders, include_defaults=False)
+    manager = TaskManager(include_path=folders, include_defaults=False, metadata=metadata)
     return simple_evaluate(model=model, tasks=tasks, task_manager=manager, log_samples=True, **options)

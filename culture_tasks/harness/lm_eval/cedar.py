@@ -14,8 +14,7 @@ from culture_tasks.benchmarks.cedar.documents import CedarDoc
 from culture_tasks.benchmarks.cedar.prompts import render
 from culture_tasks.harness import cedar
 from culture_tasks.harness.lm_eval.datasets import custom_dataset
-
-PLACEHOLDER = "<image>"
+from culture_tasks.harness.lm_eval.placeholders import after_image, taken_apart
 
 pooled_metrics = cedar.pooled_metrics()
 language_metrics = cedar.language_metrics()
@@ -33,13 +32,8 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 def text(doc: CedarDoc) -> str:
     """Returns the prompt of Figure 10, or of Figure 9 with the image's place before it."""
-    multimodal = doc["modality"] == "multimodal"
-    prompt = _prompt(doc).replace(PLACEHOLDER, "< image >")
-    return f"{PLACEHOLDER}\n{prompt}" if multimodal else prompt
-
-
-def _prompt(doc: CedarDoc) -> str:
-    return render(doc["prompt_language"], doc["modality"], doc["narrative"], doc["question"])  # type: ignore[arg-type]
+    prompt = render(doc["prompt_language"], doc["modality"], doc["narrative"], doc["question"])  # type: ignore[arg-type]
+    return after_image(taken_apart(prompt)) if doc["modality"] == "multimodal" else taken_apart(prompt)
 
 
 def image(doc: dict[str, Any]) -> Sequence[Any]:

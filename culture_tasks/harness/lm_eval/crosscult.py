@@ -1,8 +1,4 @@
-"""CrossCult-KIBench's hooks for lm-eval: the diagnostic, which inserts nothing.
-
-lm-eval marks the place of the image in a prompt by ``<image>``; the same text in a question is taken apart, so that
-data can't add images.
-"""
+"""CrossCult-KIBench's hooks for lm-eval: the diagnostic, which inserts nothing."""
 
 from __future__ import annotations
 
@@ -13,8 +9,7 @@ from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.harness import crosscult
 from culture_tasks.harness.lm_eval.datasets import custom_dataset
-
-PLACEHOLDER = "<image>"
+from culture_tasks.harness.lm_eval.placeholders import after_image, taken_apart
 
 dataset_diagnostic = custom_dataset("crosscult_diagnostic")
 
@@ -26,8 +21,7 @@ def text(doc: CrossCultDoc) -> str:
 
     lm-eval has one system message for all documents of a run, so that of a language is put before the question.
     """
-    question = doc["question"].replace(PLACEHOLDER, "< image >")
-    return f"{PLACEHOLDER}\n{system_prompt(doc['language'])}\n{question}"
+    return after_image(f"{system_prompt(doc['language'])}\n{taken_apart(doc['question'])}")
 
 
 def image(doc: dict[str, Any]) -> list[Any]:

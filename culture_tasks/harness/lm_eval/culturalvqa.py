@@ -1,8 +1,4 @@
-"""CulturalVQA's hooks for lm-eval.
-
-lm-eval marks the place of each image in a prompt by ``<image>``; the same text in a question is taken apart, so that
-data can't add images.
-"""
+"""CulturalVQA's hooks for lm-eval."""
 
 from __future__ import annotations
 
@@ -15,8 +11,7 @@ from culture_tasks.benchmarks.culturalvqa.prompts import example_text, instructi
 from culture_tasks.harness import culturalvqa
 from culture_tasks.harness.culturalvqa_examples import example_images, examples_of
 from culture_tasks.harness.lm_eval.datasets import custom_dataset
-
-PLACEHOLDER = "<image>"
+from culture_tasks.harness.lm_eval.placeholders import after_image, taken_apart
 
 dataset_vlm = custom_dataset("culturalvqa")
 dataset_lave3 = custom_dataset("culturalvqa_lave3")
@@ -31,12 +26,8 @@ metric_list_lave3 = culturalvqa.metrics("lave3")
 process_lave3 = partial(culturalvqa.results, rubric="lave3")
 
 
-def _without_placeholder(text: str) -> str:
-    return text.replace(PLACEHOLDER, "< image >")
-
-
 def _text(variant: Variant, doc: CulturalVqaDoc) -> str:
-    return _without_placeholder(render(variant, doc))
+    return taken_apart(render(variant, doc))
 
 
 text_blind = partial(_text, "blind")
@@ -46,13 +37,13 @@ text_lens = partial(_text, "lens")
 
 def text_vlm(doc: CulturalVqaDoc) -> str:
     """Returns the image's place and the prompt of Appendix H."""
-    return f"{PLACEHOLDER}\n{_text('vlm', doc)}"
+    return after_image(_text("vlm", doc))
 
 
 def text_fewshot(doc: CulturalVqaDoc) -> str:
     """Returns the prompt of Appendix I: examples of image, question and answer, then image and question."""
-    shown = [f"{PLACEHOLDER}\n{_without_placeholder(example_text(example))}" for example in examples_of(doc)]
-    return "\n".join([instruction(), *shown, f"{PLACEHOLDER}\n{_without_placeholder(doc['question'])}"])
+    shown = [*(example_text(example) for example in examples_of(doc)), doc["question"]]
+    return "\n".join([instruction(), *(after_image(taken_apart(text)) for text in shown)])
 
 
 def image(doc: dict[str, Any]) -> list[Any]:

@@ -1,0 +1,233 @@
+"""The task class of our lm-eval tasks: what a document shows reaches the model, and each of several runs has its seed.
+
+lm-eval sends all requests of a type together, decides by the first of them whether images are sent, cuts a document's
+images to the model's ``max_images``, and gives every repeat of a request the same seed. None of this is an error to it.
+So our requests are of two types of their own, one with images and one without, and the methods that lm-eval calls for
+them are added to its model class: they pass the requests on to the model's ``generate_until``, and raise an error where
+an image wouldn't reach the model or didn't.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, SupportsIndex, overload
+
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM, CachingLM
+from lm_eval.api.task import ConfigurableTask
+from lm_eval.models.api_models import JsonChatStr, TemplateAPI
+
+from culture_tasks.errors import ImagesNotShownError
+from culture_tasks.harness.lm_eval.placeholders import images_first
+
+FROM_TEXT = "generate_from_text"
+FROM_IMAGES = "generate_from_images"
+"""Our request types, and the methods that are added to lm-eval's models."""
+
+_log = logging.getLogger(__name__)
+
+
+class Images(list[Any]):
+    """A document's images: a list that can't be cut short, and that knows which of them nobody has looked at.
+
+    Copying or pickling it is looking at all of them: a model may hand its requests on.
+    """
+
+    __slots__ = ("unseen",)
+
+    def __init__(self, images: Iterable[Any] = ()) -> None:
+        """Makes a list that nobody has looked at."""
+        super().__init__(images)
+        self.forget_looks()
+
+    def forget_looks(self) -> None:
+        """Forgets who has looked so far, such as what made a key of the images."""
+        self.unseen = set(range(len(self)))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> Any: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> list[Any]: ...
+
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
+        places = range(len(self))[key]
+        if isinstance(places, int):
+            self.unseen.discard(places)
+        elif len(places) < len(self):
+            raise _cut(len(self), len(places))
+        else:
+            self.unseen.clear()
+        return super().__getitem__(key)
+
+
+def _cut(needed: int, limit: int, task: str = "a task of culture-tasks") -> ImagesNotShownError:
+    return ImagesNotShownError(
+        f"{task}: a document shows {needed} images, and the model is given {limit} of them. "
+        f"Add max_images={needed} to --model_args."
+    )
+
+
+class CultureTask(ConfigurableTask):  # type: ignore[misc]
+    """A task of ours, as its YAML file says; see the module for what is different from lm-eval's own."""
+
+    _images_first = False
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """Loads and checks the data, and makes our request types known to lm-eval's models.
+
+        Args:
+            config: The YAML file's content.
+        """
+        super().__init__(config={name: value for name, value in config.items() if name != "class"})
+        for model_class, answer in ((LM, _answer), (CachingLM, _answer_with_cache)):
+            for name in (FROM_TEXT, FROM_IMAGES):
+                setattr(model_class, name, answer)
+
+    def build_all_requests(self, *, chat_template: Callable[..., Any] | None = None, **options: Any) -> None:
+        """Builds the requests, for the model whose chat template is given.
+
+        API models put all images before the text, so their prompts have numbers in place of placeholders.
+
+        Raises:
+            ImagesNotShownError: If the model takes fewer images than a document has.
+        """
+        model = getattr(chat_template, "__self__", None)
+        self._images_first = bool(self.config.doc_to_image) and isinstance(model, TemplateAPI)
+        super().build_all_requests(chat_template=chat_template, **options)
+        self.OUTPUT_TYPE = FROM_IMAGES if self.config.doc_to_image else FROM_TEXT  # so ranks are padded by type
+        limit = getattr(model, "max_images", (self.config.metadata or {}).get("max_images"))
+        _refuse_cutting(self.instances, limit)
+
+    def doc_to_text(self, doc: Any, doc_to_text: Any = None) -> Any:
+        """Returns the prompt, with the images' places marked where the model puts them there."""
+        text = super().doc_to_text(doc, doc_to_text)
+        return images_first(text) if self._images_first else text
+
+    def doc_to_image(self, doc: Any, doc_to_image: Any = None) -> Images:
+        """Returns the document's images."""
+        return Images(super().doc_to_image(doc, doc_to_image))
+
+    def construct_requests(self, doc: Any, ctx: Any, *, metadata: tuple[Any, ...], **_: Any) -> Instance:
+        """Returns the document's request, of one of our types."""
+        arguments: tuple[Any, ...] = (ctx, copy.deepcopy(self.config.generation_kwargs))
+        kind = FROM_TEXT
+        if self.config.doc_to_image:
+            arguments, kind = (*arguments, {"visual": self.doc_to_image(doc)}), FROM_IMAGES
+        return Instance(request_type=kind, doc=doc, arguments=arguments, idx=0, metadata=metadata)
+
+    def process_results(self, doc: Any, results: Any) -> dict[str, Any]:
+        """Returns the document's records; with ``--predict_only``, which takes the metrics away, none."""
+        if not callable(self.config.process_results):
+            return dict.fromkeys(self._metric_fn_list)
+        found: dict[str, Any] = super().process_results(doc, results)
+        return found
+
+
+def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
+    """Has a model answer requests of ours: the method that lm-eval calls.
+
+    Raises:
+        ImagesNotShownError: If images of a document wouldn't reach the model, or didn't.
+    """
+    _refuse_cutting(requests, getattr(model, "max_images", None))
+    for request in requests:
+        _images_of(request).forget_looks()
+    if isinstance(model, TemplateAPI):
+        _refuse_plain_prompts(requests)
+        answers = _run_by_run(model, requests)
+    else:
+        answers = model.generate_until(requests)
+    _refuse_unseen(model, requests)
+    return answers
+
+
+class _Within:
+    """A model inside of lm-eval's response cache, which asks it for what it doesn't know."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def generate_until(self, requests: Sequence[Instance]) -> list[str]:
+        return _answer(self._model, requests)
+
+
+def _answer_with_cache(cached: Any, requests: Sequence[Instance]) -> list[str]:
+    """Has a model with a response cache answer. What the cache knows was shown before: its key holds the images."""
+    model = cached.lm
+    cached.lm = _Within(model)
+    try:
+        answers: list[str] = cached.generate_until(requests)
+    finally:
+        cached.lm = model
+    return answers
+
+
+def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
+    """Asks an API model for each run by itself, with a seed of its own: one seed would give one answer again and again.
+
+    lm-eval repeats a request by naming it several times in a row. Run r has the model's seed plus r.
+    """
+    runs: list[list[int]] = []
+    times: dict[int, int] = {}
+    for place, request in enumerate(requests):
+        run = times[id(request)] = times.get(id(request), -1) + 1
+        runs += [[]] if run == len(runs) else []
+        runs[run].append(place)
+    if len(runs) > 1 and any("seed" in request.args[1] for request in requests):
+        _log.warning(
+            "gen_kwargs has a seed, which goes with every repeat: a server that honours it repeats its answer. "
+            "Give it by --model_args seed=… instead, and each repeat gets the next one."
+        )
+    answers = [""] * len(requests)
+    first = model._seed
+    try:
+        for run, places in enumerate(runs):
+            model._seed = first + run
+            found = model.generate_until([requests[place] for place in places])
+            for place, answer in zip(places, found, strict=True):
+                answers[place] = answer
+    finally:
+        model._seed = first
+    return answers
+
+
+def _images_of(request: Instance) -> Images:
+    return request.args[2]["visual"] if request.request_type == FROM_IMAGES else Images()
+
+
+def _refuse_cutting(requests: Iterable[Instance], limit: Any) -> None:
+    if not isinstance(limit, int):
+        return
+    for request in requests:
+        if len(_images_of(request)) > limit:
+            raise _cut(len(_images_of(request)), limit, str(request.task_name))
+
+
+def _refuse_plain_prompts(requests: Iterable[Instance]) -> None:
+    for request in requests:
+        if _images_of(request) and not isinstance(request.args[0], JsonChatStr):
+            raise ImagesNotShownError(
+                f"{request.task_name}: an API model of lm-eval takes images with chat messages only. "
+                "Add --apply_chat_template, and name a model such as local-chat-completions."
+            )
+
+
+def _refuse_unseen(model: Any, requests: Sequence[Instance]) -> None:
+    """Refuses answers to documents whose images the model didn't look at."""
+    blind = [request for request in requests if _images_of(request) and _images_of(request).unseen]
+    if blind:
+        images = _images_of(blind[0])
+        raise ImagesNotShownError(
+            f"{blind[0].task_name}: the model {type(model).__name__} looked at {len(images) - len(images.unseen)} of "
+            f"{len(images)} images of a document, and so with {len(blind) - 1} more. Its answers aren't scored. Use a "
+            "model that is shown images: hf-multimodal, vllm-vlm, or an API model of chat completions."
+        )

@@ -1,0 +1,258 @@
+"""Every image of a document reaches lm-eval's model, or the document has no score. Real runs, in process."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+from lm_eval.api.model import LM
+from lm_eval.models.openai_completions import LocalChatCompletion
+from support.fault_server import FaultServer, says
+from support.in_process import run_lm_eval
+from support.scripted_lm import ScriptedLM
+
+from culture_tasks.catalog import task_folder
+from culture_tasks.errors import ImagesNotShownError
+from culture_tasks.harness.lm_eval.placeholders import images_first
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch, fixture_data):
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+
+
+@pytest.fixture
+def server():
+    server = FaultServer()
+    server.decide = lambda seen: says("happiness")
+    yield server
+    server.close()
+
+
+def api_model(server, **options):
+    return LocalChatCompletion(base_url=f"{server.url}/chat/completions", model="m", **options)
+
+
+def images_of(seen):
+    content = seen.body["messages"][-1]["content"]
+    return [part for part in content if part["type"] == "image_url"] if isinstance(content, list) else []
+
+
+def text_of(seen):
+    content = seen.body["messages"][-1]["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def test_a_mixed_run_sends_an_api_model_every_image_and_no_mark(server):
+    results = run_lm_eval(api_model(server), ["cedar", "culturalvqa"], limit=3, apply_chat_template=True)
+    assert [len(results["samples"][task]) for task in ("cedar_text", "cedar_multimodal", "culturalvqa")] == [3, 3, 3]
+    assert sorted(len(images_of(seen)) for seen in server.requests) == [0] * 3 + [1] * 6
+    assert all("<image>" not in text_of(seen) and not text_of(seen).startswith("\n") for seen in server.requests)
+    assert "<image>" not in str([sample["arguments"] for sample in results["samples"]["cedar_multimodal"]])
+
+
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_tasks_of_lm_eval_may_stand_beside_ours(server, tmp_path, ours_first):
+    (tmp_path / "own.jsonl").write_text('{"q": "What?", "a": "That."}\n')
+    (tmp_path / "own_text_task.yaml").write_text(
+        f"task: own_text_task\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {tmp_path}/own.jsonl}}}}\n"
+        "test_split: test\noutput_type: generate_until\ndoc_to_text: '{{q}}'\ndoc_to_target: '{{a}}'\n"
+        "metric_list: [{metric: exact_match}]\n"
+    )
+    tasks = ["culturalvqa", "own_text_task"]
+    run_lm_eval(
+        api_model(server), tasks if ours_first else tasks[::-1], include=tmp_path, limit=2, apply_chat_template=True
+    )
+    assert sorted(len(images_of(seen)) for seen in server.requests) == [0, 1, 1]
+
+
+def test_fewer_images_than_a_document_has_are_refused_before_the_first_request(server):
+    with pytest.raises(ImagesNotShownError, match=r"^culturalvqa_fewshot: .* 4 images.* Add max_images=4 to --model"):
+        run_lm_eval(api_model(server), ["care_zh", "culturalvqa_fewshot"], limit=1, apply_chat_template=True)
+    assert server.requests == []
+
+
+def test_with_room_for_them_all_images_are_sent_and_numbered(server):
+    run_lm_eval(api_model(server, max_images=4), ["culturalvqa_fewshot"], limit=2, apply_chat_template=True)
+    assert [len(images_of(seen)) for seen in server.requests] == [4, 4]
+    for seen in server.requests:
+        places = [text_of(seen).index(f"Image {number}:\n") for number in (1, 2, 3, 4)]
+        assert places == sorted(places)
+        assert "<image>" not in text_of(seen)
+
+
+def test_an_api_model_without_chat_messages_is_told_what_to_add(server):
+    with pytest.raises(ImagesNotShownError, match="--apply_chat_template"):
+        run_lm_eval(api_model(server), ["culturalvqa"], limit=1)
+    assert server.requests == []
+
+
+class Model(LM):
+    """Looks at what a test says, and answers all the same."""
+
+    MULTIMODAL = True
+
+    def __init__(self, look):
+        super().__init__()
+        self.look = look
+        self.asked = 0
+
+    def generate_until(self, requests, disable_tqdm=False):
+        for request in requests:
+            self.asked += 1
+            self.look(request.args[2]["visual"] if len(request.args) > 2 else [])
+        return ["x" for _ in requests]
+
+    loglikelihood = loglikelihood_rolling = None
+
+
+Model.__abstractmethods__ = frozenset()
+
+
+@pytest.mark.parametrize(
+    ("look", "seen"),
+    [(lambda images: None, 0), (lambda images: images[0], 1), (lambda images: [images[-1], images[0]], 2)],
+    ids=["none", "the first", "two"],
+)
+@pytest.mark.parametrize("predict_only", [False, True])
+def test_a_model_that_looks_at_some_images_has_no_score(look, seen, predict_only):
+    with pytest.raises(ImagesNotShownError, match=rf"^culturalvqa_fewshot: .*Model looked at {seen} of 4 .* 1 more"):
+        run_lm_eval(Model(look), ["culturalvqa_fewshot"], limit=2, predict_only=predict_only)
+
+
+def test_a_model_that_cuts_them_is_stopped():
+    with pytest.raises(ImagesNotShownError, match="max_images=4"):
+        run_lm_eval(Model(lambda images: images[:1]), ["culturalvqa_fewshot"], limit=2)
+
+
+@pytest.mark.parametrize("look", [list, lambda images: images[:4], lambda images: [images[n] for n in range(4)]])
+def test_a_model_that_looks_at_all_images_has_a_score(look):
+    results = run_lm_eval(Model(look), ["culturalvqa_fewshot"], limit=2)
+    assert results["results"]["culturalvqa_fewshot"]["lave_lexical,none"] == 0
+
+
+def test_answers_from_the_response_cache_count_as_shown(tmp_path):
+    def look(images):
+        list(images)
+
+    cache = str(tmp_path / "responses")
+    first = run_lm_eval(Model(look), ["cedar", "culturalvqa"], limit=2, use_cache=cache)
+    again = Model(look)
+    second = run_lm_eval(again, ["cedar", "culturalvqa"], limit=2, use_cache=cache)
+    assert again.asked == 0
+    assert second["results"]["cedar_multimodal"]["acc,none"] == first["results"]["cedar_multimodal"]["acc,none"]
+
+
+def test_answers_without_images_are_not_kept_in_the_response_cache(tmp_path):
+    cache = str(tmp_path / "responses")
+    with pytest.raises(ImagesNotShownError):
+        run_lm_eval(Model(len), ["culturalvqa"], limit=2, use_cache=cache)
+    again = Model(list)
+    run_lm_eval(again, ["culturalvqa"], limit=2, use_cache=cache)
+    assert again.asked == 2
+
+
+def test_only_predicting_needs_no_metrics(tmp_path):
+    results = run_lm_eval(Model(list), ["culturalvqa", "care_zh"], limit=2, predict_only=True)
+    assert [sample["resps"] for sample in results["samples"]["culturalvqa"]] == [[["x"]], [["x"]]]
+    assert results["results"]["care_zh"]["bypass,none"] == 999
+
+
+@pytest.mark.slow
+def test_a_mixed_run_of_hf_multimodal_answers_as_runs_of_one_kind_do(tiny_vlm):
+    from lm_eval.models.hf_vlms import HFMultimodalLM
+
+    model = HFMultimodalLM(str(tiny_vlm), device="cpu", dtype="float32")
+
+    def answers(tasks):
+        results = run_lm_eval(model, tasks, limit=2, apply_chat_template=True)
+        return {task: [sample["resps"] for sample in samples] for task, samples in results["samples"].items()}
+
+    images, text = ["cedar_multimodal_en", "culturalvqa_fewshot"], ["cedar_text_en", "culturalvqa_blind"]
+    assert answers([text[0], *images, text[1]]) == answers(images) | answers(text)
+
+
+@pytest.mark.parametrize("known_by", ["the model", "its arguments"])
+def test_a_local_model_s_own_limit_is_respected(known_by):
+    model, metadata = Model(list), {}
+    if known_by == "the model":
+        model.max_images = 1
+    else:
+        metadata["max_images"] = 1  # --model_args, as lm-eval passes them to tasks
+    with pytest.raises(ImagesNotShownError, match="max_images=4"):
+        run_lm_eval(model, ["culturalvqa_fewshot"], limit=1, metadata=metadata)
+    assert model.asked == 0
+
+
+def test_a_text_model_is_asked_about_text_and_refused_images():
+    class TextModel(ScriptedLM):
+        MULTIMODAL = False
+
+    model = TextModel(lambda prompt, _: "x")
+    run_lm_eval(model, ["cedar_text_en"], limit=1)
+    with pytest.raises(ValueError, match="cedar_multimodal"):
+        run_lm_eval(model, ["cedar"], limit=1)
+    assert len(model.prompts) == 1
+
+
+def test_requests_from_lm_eval_s_request_cache_are_watched_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path))
+    options = {"limit": 2, "cache_requests": True}
+    run_lm_eval(Model(list), ["culturalvqa"], **options)
+    assert list(tmp_path.iterdir())
+    monkeypatch.setattr("lm_eval.api.task.ConfigurableTask.fewshot_context", None)  # nothing is built again
+    run_lm_eval(Model(list), ["culturalvqa"], **options)
+    with pytest.raises(ImagesNotShownError, match="0 of 1"):
+        run_lm_eval(Model(len), ["culturalvqa"], **options)
+
+
+@pytest.mark.parametrize("hand_on", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_model_may_hand_images_on(hand_on):
+    run_lm_eval(Model(hand_on), ["culturalvqa_fewshot"], limit=1)
+
+
+@pytest.mark.parametrize(
+    ("marked", "expected"),
+    [
+        ("no image", "no image"),
+        ("<image>\nWhat?", "What?"),
+        ("Look.\n<image>\nWhat?", "Look.\nWhat?"),
+        ("A\n<image>\nB\n<image>\nC", "A\nImage 1:\nB\nImage 2:\nC"),
+    ],
+)
+def test_prompts_for_models_that_put_images_first(marked, expected):
+    assert images_first(marked) == expected
+
+
+def repeated(tmp_path, name="care_zh_thrice"):
+    task = f"include: {task_folder('lm_eval') / 'care' / 'care_zh.yaml'}\ntask: {name}\nrepeats: 3\n"
+    (tmp_path / f"{name}.yaml").write_text(task, encoding="utf-8")
+    return [name]
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_each_repeat_has_a_seed_of_its_own(server, tmp_path, concurrent, use_cache):
+    server.decide = lambda seen: says(f"{text_of(seen)} {seen.body['seed']}")
+    model = api_model(server, seed=7, num_concurrent=concurrent)
+    cache = str(tmp_path / "responses") if use_cache else None
+    results = run_lm_eval(
+        model, repeated(tmp_path), include=tmp_path, limit=2, apply_chat_template=True, use_cache=cache
+    )
+    assert sorted(seen.body["seed"] for seen in server.requests) == [7, 7, 8, 8, 9, 9]
+    for sample in results["samples"]["care_zh_thrice"]:
+        question = sample["doc"]["question"]
+        assert sample["resps"] == [[f"{question} {seed}" for seed in (7, 8, 9)]]
+    assert model._seed == 7
+
+
+def test_a_seed_among_the_generation_settings_is_the_user_s_and_is_warned_of(server, tmp_path, caplog):
+    run_lm_eval(
+        api_model(server), repeated(tmp_path), include=tmp_path, limit=1, apply_chat_template=True, gen_kwargs="seed=5"
+    )
+    assert [seen.body["seed"] for seen in server.requests] == [5, 5, 5]
+    assert "--model_args seed" in caplog.text
