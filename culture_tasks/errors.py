@@ -19,6 +19,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+WAYS_OUT = (
+    "Either set CULTURE_JUDGE=openai:<model> with OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server, such "
+    "as `vllm serve`); or set CULTURE_JUDGE=lm_eval:<backend>,pretrained=<model> to load a judge in this process; or "
+    "set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`. "
+    "(CULTURE_JUDGE=lexical grades offline by text overlap: good for a trial run, not for a result.)"
+)
+"""What a user can do who has named no judge that works."""
+
 
 class CultureTasksError(Exception):
     """Base of all errors of this package."""

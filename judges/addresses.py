@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from pydantic import SecretStr
@@ -27,12 +27,16 @@ class Address:
         headers: Headers that authorise.
         shown: Base URL without user, password and query: the endpoint's name in identities, errors and the cache.
         secrets: What must never be shown.
+        url_variable: The environment variable that names the address; None for OpenAI's own.
+        key_variable: The environment variable that holds the key, or would.
     """
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(repr=False, hash=False)
     shown: str
     secrets: tuple[str, ...] = field(repr=False)
+    url_variable: str | None = None
+    key_variable: str = "OPENAI_API_KEY"
 
     @property
     def fingerprint(self) -> str:
@@ -70,7 +74,8 @@ def address_of(settings: Settings, model: str) -> Address:
         "OpenAI-Organization": settings.openai_organization,
         "OpenAI-Project": settings.openai_project,
     }
-    return _address(base, "/chat/completions", base.query, headers, key)
+    address = _address(base, "/chat/completions", base.query, headers, key)
+    return replace(address, url_variable="OPENAI_BASE_URL" if settings.openai_base_url else None)
 
 
 def _azure(settings: Settings, model: str) -> Address:
@@ -79,7 +84,10 @@ def _azure(settings: Settings, model: str) -> Address:
     base = _split("AZURE_OPENAI_ENDPOINT", settings.azure_endpoint or "")
     key = _plain(settings.azure_api_key) or _plain(settings.openai_api_key)
     path = f"/openai/deployments/{quote(model, safe='')}/chat/completions"
-    return _address(base, path, f"api-version={quote(settings.openai_api_version)}", {"api-key": key}, key)
+    query = f"api-version={quote(settings.openai_api_version)}"
+    address = _address(base, path, query, {"api-key": key}, key)
+    key_variable = "OPENAI_API_KEY" if key and not _plain(settings.azure_api_key) else "AZURE_OPENAI_API_KEY"
+    return replace(address, url_variable="AZURE_OPENAI_ENDPOINT", key_variable=key_variable)
 
 
 def _split(variable: str, url: str) -> SplitResult:

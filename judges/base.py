@@ -33,17 +33,18 @@ class Judge(ABC):
     def submit(self, rubric: Rubric, item: JudgeItem) -> Ticket:
         """Asks for a verdict on one item. Identical requests may be answered by one reply."""
 
-    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]]) -> None:
-        """Makes sure, before any inference, that the judge can be used.
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
+        """Makes sure, before any inference, that the judge can be used. A run of verdicts begins here.
 
         Args:
-            expected: What will be graded, with empty responses: a judge with a cache need not be reached if it has
-                graded all of these questions before.
+            expected: What will be graded.
+            responses_known: Whether that includes the responses, which aren't there before inference: a judge with a
+                cache need not be reached if it holds all of these verdicts.
 
         Raises:
             JudgeError: If the judge can't be used.
         """
-        del expected
+        del expected, responses_known
 
     def close(self) -> None:  # noqa: B027 - most judges hold nothing
         """Releases what the judge holds: connections, files, a loaded model."""

@@ -1,211 +1,263 @@
 """The verdict cache: raw completions in one SQLite file, safe for several processes, never fatal and never silent.
 
-Completions are stored, not verdicts: they are parsed after reading, so a better parser needs no new calls. Refusals and
-failures are not stored. A damaged file is set aside; a file that can't be written is done without, with one warning.
+What can't be written for the moment, since the disk is full or another process holds the file, waits in memory and is
+written later. A damaged file is set aside, and what can still be read of it is kept. Refusals and failures are not
+stored.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from culture_tasks.judges.completions import ChatRequest, Completion
-from culture_tasks.judges.verdicts import Usage
+from culture_tasks.judges.cache_files import (
+    COLUMNS,
+    SECONDS_TO_LOCK,
+    Kept,
+    OtherLayoutError,
+    Row,
+    insert,
+    is_damage,
+    opened,
+    read_row,
+    salvage,
+    set_aside,
+)
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
-SCHEMA_VERSION = 1
-_APPLICATION_ID = 0x43554C54
-_SECONDS_TO_LOCK = 30.0
 _KEYS_A_QUERY = 500
-_PAGE_CACHE_KILOBYTES = 65_536
-_SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS completions (
-    key BLOB NOT NULL PRIMARY KEY,
-    subject BLOB NOT NULL,
-    endpoint TEXT NOT NULL,
-    model TEXT NOT NULL,
-    rubric TEXT NOT NULL,
-    sample INTEGER NOT NULL,
-    text TEXT NOT NULL,
-    finish_reason TEXT,
-    reply_model TEXT,
-    prompt_tokens INTEGER NOT NULL,
-    completion_tokens INTEGER NOT NULL,
-    sampling TEXT,
-    created REAL NOT NULL
-);
-CREATE INDEX IF NOT EXISTS completions_subject ON completions (subject);
-PRAGMA application_id = {_APPLICATION_ID};
-PRAGMA user_version = {SCHEMA_VERSION};
-"""
-_INSERT = f"INSERT OR IGNORE INTO completions VALUES ({','.join('?' * 13)})"  # noqa: S608  # question marks
-_COLUMNS = "key, text, finish_reason, reply_model, prompt_tokens, completion_tokens, sampling"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One completion on its way into the cache."""
-
-    request: ChatRequest
-    subject: bytes
-    rubric: str
-    completion: Completion
-
-    def values(self) -> tuple[object, ...]:
-        """Returns the row's columns."""
-        request, reply, sampling = self.request, self.completion, self.completion.sampling
-        return (
-            *(request.key, self.subject, request.endpoint, request.model, self.rubric, request.sample),
-            *(reply.text, reply.finish_reason, reply.model, reply.usage.prompt_tokens, reply.usage.completion_tokens),
-            *(None if sampling is None else json.dumps(sampling, sort_keys=True), time.time()),
-        )
+_FIRST_RETRY, _LONGEST_RETRY = 1.0, 30.0
+_SECONDS_TO_LOCK_IN_TROUBLE = 0.25
+_SECONDS_TO_LOCK_AT_THE_END = 30.0
+_MOST_WAITING_CHARACTERS = 256 * 1024 * 1024
+_CHARACTERS_BESIDE_TEXT = 1000
+_UNSTORABLE = (OverflowError, UnicodeEncodeError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 
 
 class VerdictCache:
-    """The cache file, for one thread.
+    """The cache, for one thread.
 
-    Every method does its best and returns: what can't be read is not there, what can't be written is lost with one
-    warning for the process.
+    Every method does its best and returns: what can't be read is not there, what can't be written waits. One warning
+    begins a time of trouble, and one message ends it.
 
     Args:
         file: The file, made with its folders if it isn't there; None keeps completions in memory, for this process.
+        clock: Seconds of a clock that never goes back.
     """
 
-    def __init__(self, file: Path | None) -> None:
+    def __init__(self, file: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._file = file
-        self._inode: int | None = None
-        self._warned = False
-        self._writable = True
-        self._database = self._opened()
+        self._clock = clock
+        self._database: sqlite3.Connection | None = None
+        self._inode = 0
+        self._waiting: dict[bytes, Row] = {}
+        self._waiting_characters = 0
+        self._lost = 0
+        self._unreadable: set[bytes] = set()
+        self._in_trouble = False
+        self._pause = _FIRST_RETRY
+        self._retry_at = 0.0
+        self._usable()
 
-    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Completion]:
+    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Kept]:
         """Reads the completions of these keys, as far as they are there."""
-        found: dict[bytes, Completion] = {}
-        for start in range(0, len(keys), _KEYS_A_QUERY):
-            some = keys[start : start + _KEYS_A_QUERY]
-            places = ",".join("?" * len(some))
-            query = f"SELECT {_COLUMNS} FROM completions WHERE key IN ({places})"  # noqa: S608  # question marks
-            found.update((row[0], _completion(row)) for row in self._read(query, some))
+        rows = ((key, self._waiting.get(key)) for key in keys)
+        found = {key: Kept(row.completion, row.created) for key, row in rows if row is not None}
+        missing = [key for key in keys if key not in found]
+        for start in range(0, len(missing), _KEYS_A_QUERY):
+            for row in self._select(missing[start : start + _KEYS_A_QUERY]):
+                kept = read_row(row)
+                if kept is None:
+                    self._note_unreadable(row[0])
+                else:
+                    found[row[0]] = kept
         return found
 
     def put_many(self, rows: Sequence[Row]) -> None:
-        """Stores completions, in one transaction; those that are there already stay as they are."""
-        if self._writable:
-            values = [row.values() for row in rows]
-            self._guarded(partial(self._insert, values), None)
+        """Stores completions; those that are there already stay, unless a row is meant to replace one."""
+        for row in rows:
+            if row.request.key in self._waiting and not row.replaces:
+                continue
+            size = len(row.completion.text) + _CHARACTERS_BESIDE_TEXT
+            if self._waiting_characters + size > _MOST_WAITING_CHARACTERS:
+                self._lose(1)
+            else:
+                self._waiting[row.request.key] = row
+                self._waiting_characters += size
+        self.write_waiting()
 
-    def first_of(self, subject: bytes) -> Completion | None:
-        """Reads any completion about this subject (see :func:`~culture_tasks.judges.completions.subject_key`)."""
-        query = f"SELECT {_COLUMNS} FROM completions WHERE subject = ? LIMIT 1"  # noqa: S608  # our own columns
-        return next((_completion(row) for row in self._read(query, [subject])), None)
+    @property
+    def seconds_to_retry(self) -> float | None:
+        """Seconds until :meth:`write_waiting` is worth calling again; None where nothing waits."""
+        return max(0.0, self._retry_at - self._clock()) if self._waiting else None
 
-    def holds_all(self, subjects: Iterable[bytes]) -> bool:
-        """Whether there is a completion about each of these subjects."""
-        return all(self._read("SELECT 1 FROM completions WHERE subject = ? LIMIT 1", [each]) for each in subjects)
+    def write_waiting(self) -> None:
+        """Writes what waits, unless the file was in trouble a moment ago."""
+        if not self._waiting or self._clock() < self._retry_at:
+            return
+        rows = list(self._waiting.values())
+        replaced = [row.request.key for row in rows if row.replaces or row.request.key in self._unreadable]
+        values = [row.values() for row in rows]
+        if self._done(lambda database: _stored(database, values, replaced)) is None:
+            return
+        self._unreadable.difference_update(replaced)
+        self._waiting.clear()
+        self._waiting_characters = 0
+        if self._in_trouble:
+            self._end_trouble(len(rows))
 
     def close(self) -> None:
-        """Closes the file."""
-        self._database.close()
-
-    def _read(self, query: str, values: Sequence[bytes]) -> list[Any]:
-        return self._guarded(partial(self._select, query, values), [])
-
-    def _select(self, query: str, values: Sequence[bytes]) -> list[Any]:
-        return self._database.execute(query, values).fetchall()
-
-    def _insert(self, values: Sequence[tuple[object, ...]]) -> None:
-        with self._database:
-            self._database.executemany(_INSERT, values)
-
-    def _guarded(self, work: Callable[[], T], otherwise: T) -> T:
-        """Does work on the file; a damaged file is set aside and the work done once more."""
-        try:
-            return work()
-        except sqlite3.OperationalError as error:
-            self._writable = False
-            self._warn(error)
-        except sqlite3.DatabaseError as error:
-            self._set_aside(error)
-            self._database = self._opened()
-            try:
-                return work()
-            except sqlite3.Error as again:
-                self._warn(again)
-        return otherwise
-
-    def _opened(self) -> sqlite3.Connection:
-        if self._file is None:
-            return _connected(":memory:")
-        try:
-            return self._opened_file(self._file)
-        except (sqlite3.OperationalError, OSError) as error:
-            self._warn(error)
-        except sqlite3.DatabaseError as error:
-            self._set_aside(error)
-            try:
-                return self._opened_file(self._file)
-            except (sqlite3.Error, OSError) as again:
-                self._warn(again)
-        return _connected(":memory:")
-
-    def _opened_file(self, file: Path) -> sqlite3.Connection:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        database = _connected(str(file))
-        self._inode = file.stat().st_ino
-        return database
-
-    def _set_aside(self, error: Exception) -> None:
-        """Renames a damaged file, unless another process has done so already."""
-        assert self._file is not None
-        if hasattr(self, "_database"):
-            self._database.close()
-        if self._inode is not None and self._file.exists() and self._file.stat().st_ino != self._inode:
-            return
-        aside = f"{self._file.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
-        for suffix in ("", "-wal", "-shm"):
-            part = self._file.with_name(self._file.name + suffix)
-            if part.exists():
-                part.rename(self._file.with_name(aside + suffix))
-        logger.warning("verdict cache: %s is damaged (%s): set aside as %s, and begun anew", self._file, error, aside)
-
-    def _warn(self, error: Exception) -> None:
-        if not self._warned:
-            self._warned = True
+        """Writes what waits, with more patience than before, and closes the file."""
+        if self._waiting:
+            self._retry_at = 0.0
+            self._wait_for_locks(_SECONDS_TO_LOCK_AT_THE_END)
+            self.write_waiting()
+        if self._waiting or self._lost:
             logger.warning(
-                "verdict cache: going on without %s (%s): verdicts of this run are not kept. Free the disk, or name a "
-                "writable file with CULTURE_JUDGE_CACHE.",
+                "verdict cache: %s could not be written until the end: %d completions are lost, and their verdicts "
+                "will be asked for again",
+                self._file,
+                len(self._waiting) + self._lost,
+            )
+        self._let_go()
+
+    def _select(self, keys: Sequence[bytes]) -> list[Any]:
+        query = f"SELECT {COLUMNS} FROM completions WHERE key IN ({','.join('?' * len(keys))})"  # noqa: S608
+        return self._done(lambda database: database.execute(query, keys).fetchall()) or []
+
+    def _done(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Does work on the file and returns its result, or None; a damaged file is set aside, and the work redone."""
+        for _ in range(2):
+            database = self._usable()
+            if database is None:
+                return None
+            try:
+                return work(database)
+            except sqlite3.Error as error:
+                if not is_damage(error):
+                    self._begin_trouble(error)
+                    return None
+                self._replace_file("damaged", error)
+        return None
+
+    def _usable(self) -> sqlite3.Connection | None:
+        """Returns the open file, opened again if it was closed or somebody replaced it; None where it can't be."""
+        if self._database is not None and self._file is not None and _inode(self._file) != self._inode:
+            self._let_go()
+        if self._database is None and self._clock() >= self._retry_at:
+            try:
+                self._open()
+            except OtherLayoutError as error:
+                self._replace_file("other-layout", error)
+            except (sqlite3.Error, OSError) as error:
+                if is_damage(error):
+                    self._replace_file("damaged", error)
+                else:
+                    self._begin_trouble(error)
+        return self._database
+
+    def _open(self) -> None:
+        self._database = opened(self._file)
+        if self._file is not None:
+            self._inode = _inode(self._file)
+
+    def _replace_file(self, why: str, error: Exception) -> None:
+        """Begins a new file; the old one is renamed, unless another process has done so, and copied as far as it goes.
+
+        Args:
+            why: What is wrong with it: becomes part of its new name.
+            error: What said so.
+        """
+        assert self._file is not None
+        replaced = self._database is not None and _inode(self._file) != self._inode
+        self._let_go()
+        try:
+            aside = None if replaced else set_aside(self._file, why)
+            self._open()
+            saved = 0 if aside is None or self._database is None else salvage(aside, self._database)
+        except (sqlite3.Error, OtherLayoutError, OSError) as again:
+            self._begin_trouble(again)
+            return
+        if aside is not None:
+            logger.warning(
+                "verdict cache: %s can't be read (%s): set aside as %s; %d completions were saved from it",
+                self._file,
+                error,
+                aside.name,
+                saved,
+            )
+
+    def _begin_trouble(self, error: Exception) -> None:
+        if self._in_trouble:
+            self._pause = min(2 * self._pause, _LONGEST_RETRY)
+        else:
+            self._in_trouble = True
+            logger.warning(
+                "verdict cache: %s can't be used for now (%s): completions wait in memory until it can. Free the disk "
+                "or the file, or name a writable one with CULTURE_JUDGE_CACHE.",
                 self._file,
                 error,
             )
+            self._wait_for_locks(_SECONDS_TO_LOCK_IN_TROUBLE)
+        self._retry_at = self._clock() + self._pause
+
+    def _end_trouble(self, written: int) -> None:
+        self._in_trouble = False
+        self._pause = _FIRST_RETRY
+        self._wait_for_locks(SECONDS_TO_LOCK)
+        logger.warning("verdict cache: %s works again: the %d completions that waited are kept", self._file, written)
+
+    def _wait_for_locks(self, seconds: float) -> None:
+        if self._database is not None:
+            self._database.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
+    def _lose(self, count: int) -> None:
+        if not self._lost:
+            logger.warning(
+                "verdict cache: too many completions wait for %s: further ones are not kept. Free the disk or the "
+                "file, or their verdicts will be asked for again by the next run.",
+                self._file,
+            )
+        self._lost += count
+
+    def _note_unreadable(self, key: bytes) -> None:
+        self._unreadable.add(key)
+        count = len(self._unreadable)
+        if count == 10 ** (len(str(count)) - 1):
+            logger.warning(
+                "verdict cache: %s: %d rows so far are not as they were written; they are asked again and replaced",
+                self._file,
+                count,
+            )
+
+    def _let_go(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
 
 
-def _connected(name: str) -> sqlite3.Connection:
-    database = sqlite3.connect(name, timeout=_SECONDS_TO_LOCK, check_same_thread=False)
+def _stored(database: sqlite3.Connection, values: list[tuple[Any, ...]], replaced: list[bytes]) -> bool:
+    """Stores rows; True once that is done. One that SQLite can't take must not keep the others out."""
     try:
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        if version > SCHEMA_VERSION:
-            raise sqlite3.OperationalError("written by a newer version of culture-tasks")
-        if version < SCHEMA_VERSION:
-            database.executescript(_SCHEMA)
-    except sqlite3.Error:
-        database.close()
-        raise
-    return database
+        insert(database, values, replaced)
+    except _UNSTORABLE:
+        unstorable = 0
+        for row in values:
+            try:
+                insert(database, [row], [row[0]] if row[0] in replaced else [])
+            except _UNSTORABLE:
+                unstorable += 1
+        logger.warning("verdict cache: %d completions can't be stored, and are not kept", unstorable)
+    return True
 
 
-def _completion(row: tuple[bytes, str, str | None, str | None, int, int, str | None]) -> Completion:
-    _, text, finish_reason, model, prompt_tokens, completion_tokens, sampling = row
-    usage = Usage(prompt_tokens, completion_tokens)
-    return Completion(text, finish_reason, model, usage, None if sampling is None else json.loads(sampling))
+def _inode(file: Path) -> int:
+    try:
+        return file.stat().st_ino
+    except OSError:
+        return 0

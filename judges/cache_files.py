@@ -1,22 +1,233 @@
-"""Looking into a verdict cache, emptying it and copying it out, for ``culture-tasks cache``."""
+"""The file of a verdict cache: its layout, opening it, setting it aside, and what ``culture-tasks cache`` does with it.
+
+Completions are stored, not verdicts: they are parsed after reading, so a better parser needs no new calls. Each row has
+a checksum, so that a damaged one is asked again instead of being believed.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
-from collections.abc import Iterator
+import time
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from culture_tasks.errors import JudgeError
+from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.verdicts import Usage
 
-_EXPORTED = (
-    *("key", "endpoint", "model", "rubric", "sample", "text", "finish_reason", "reply_model"),
-    *("prompt_tokens", "completion_tokens", "sampling", "created"),
-)
+logger = logging.getLogger(__name__)
+
+SCHEMA_VERSION = 2
+SECONDS_TO_LOCK = 5.0
+_APPLICATION_ID = 0x43554C54
+_PAGE_CACHE_KILOBYTES = 65_536
+_SMALLEST_ROW = 64
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_TYPES = {
+    "key": "BLOB NOT NULL PRIMARY KEY",
+    "endpoint": "TEXT NOT NULL",
+    "model": "TEXT NOT NULL",
+    "rubric": "TEXT NOT NULL",
+    "sample": "INTEGER NOT NULL",
+    "text": "TEXT NOT NULL",
+    "finish_reason": "TEXT",
+    "reply_model": "TEXT",
+    "prompt_tokens": "INTEGER NOT NULL",
+    "completion_tokens": "INTEGER NOT NULL",
+    "sampling": "TEXT",
+    "created": "REAL NOT NULL",
+    "checksum": "INTEGER NOT NULL",
+}
+COLUMNS = ", ".join(_TYPES)
+_SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS completions ({", ".join(f"{name} {kind}" for name, kind in _TYPES.items())});
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {SCHEMA_VERSION};
+COMMIT;
+"""
+_INSERT = f"INSERT OR IGNORE INTO completions VALUES ({','.join('?' * len(_TYPES))})"  # noqa: S608  # question marks
+
+
+class OtherLayoutError(Exception):
+    """A verdict cache that another version of culture-tasks wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One completion on its way into the cache.
+
+    Attributes:
+        request: What was asked.
+        rubric: Name of the rubric.
+        completion: What came back.
+        replaces: Whether it takes the place of a completion that is there; else that one stays.
+        created: When it came, in seconds since 1970.
+    """
+
+    request: ChatRequest
+    rubric: str
+    completion: Completion
+    replaces: bool = False
+    created: float = field(default_factory=time.time)
+
+    def values(self) -> tuple[Any, ...]:
+        """Returns the row's columns."""
+        request, reply = self.request, self.completion
+        sampling = None if reply.sampling is None else json.dumps(reply.sampling, sort_keys=True)
+        values = (
+            *(request.key, request.endpoint, request.model, self.rubric, request.sample),
+            *(reply.text, reply.finish_reason, reply.model, reply.usage.prompt_tokens, reply.usage.completion_tokens),
+            *(sampling, self.created),
+        )
+        return *values, _checksum(values)
+
+
+class Kept(NamedTuple):
+    """A completion as the cache holds it.
+
+    Attributes:
+        completion: The completion.
+        created: When it came, in seconds since 1970.
+    """
+
+    completion: Completion
+    created: float
+
+
+def read_row(row: tuple[Any, ...]) -> Kept | None:
+    """Reads the columns of a row; None where they aren't what was written."""
+    if _checksum(row[:-1]) != row[-1]:
+        return None
+    _, _, _, _, _, text, finish_reason, model, prompt_tokens, completion_tokens, sampling, created, _ = row
+    usage = Usage(prompt_tokens, completion_tokens)
+    sent = None if sampling is None else json.loads(sampling)
+    return Kept(Completion(text, finish_reason, model, usage, sent), created)
+
+
+def _checksum(values: tuple[Any, ...]) -> int:
+    return zlib.crc32(repr(values).encode("utf-8", "surrogatepass"))
+
+
+def opened(file: Path | None) -> sqlite3.Connection:
+    """Opens a cache, made with its folders if it isn't there; None is one in memory.
+
+    Raises:
+        OtherLayoutError: If another version wrote it.
+        sqlite3.Error: If it is damaged (see :func:`is_damage`), another program's, or can't be opened now.
+        OSError: If its folder can't be made.
+    """
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    database = sqlite3.connect(
+        ":memory:" if file is None else str(file), timeout=SECONDS_TO_LOCK, check_same_thread=False
+    )
+    try:
+        # A text that isn't UTF-8 spoils its own row, by the checksum, and not the whole query.
+        database.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        if _is_new(database):
+            database.execute("PRAGMA journal_mode = WAL")
+            database.executescript(_SCHEMA)
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _is_new(database: sqlite3.Connection) -> bool:
+    tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    program = database.execute("PRAGMA application_id").fetchone()[0]
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if program not in (0, _APPLICATION_ID) or (program == 0 and tables):
+        raise sqlite3.OperationalError("it is another program's database")
+    if not tables and version == 0:
+        return True
+    columns = [row[1] for row in database.execute("PRAGMA table_info(completions)")]
+    if version != SCHEMA_VERSION or columns != list(_TYPES):
+        raise OtherLayoutError(f"layout {version}; this version of culture-tasks writes {SCHEMA_VERSION}")
+    return False
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error says that the file itself is damaged, and not that it can't be used for the moment."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+
+
+def insert(database: sqlite3.Connection, rows: Iterable[tuple[Any, ...]], replaced: Iterable[bytes] = ()) -> None:
+    """Stores the columns of rows, in one transaction.
+
+    Args:
+        database: The cache.
+        rows: The columns; a row whose key is there already stays out.
+        replaced: Keys of rows to delete first.
+    """
+    with database:
+        database.executemany("DELETE FROM completions WHERE key = ?", [(key,) for key in replaced])
+        database.executemany(_INSERT, rows)
+
+
+def set_aside(file: Path, why: str) -> Path:
+    """Renames a file, with the parts that SQLite keeps beside it, and returns its new name."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    aside = next(
+        name for number in range(1000) if not (name := file.with_name(f"{file.name}.{why}-{stamp}-{number}")).exists()
+    )
+    for suffix in ("", "-wal", "-shm"):
+        part = file.with_name(file.name + suffix)
+        if part.exists():
+            part.rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+def salvage(damaged: Path, database: sqlite3.Connection) -> int:
+    """Copies the rows of a damaged file that can still be read, and returns how many these were."""
+    saved = 0
+
+    def readable() -> Iterator[tuple[Any, ...]]:
+        nonlocal saved
+        for row in _readable_rows(damaged):
+            saved += 1
+            yield row
+
+    insert(database, readable())
+    return saved
+
+
+def _readable_rows(file: Path) -> Iterator[tuple[Any, ...]]:
+    """Reads on behind every row that can't be read; rows lie in the order of their numbers."""
+    query = f"SELECT rowid, {COLUMNS} FROM completions WHERE rowid > ? ORDER BY rowid"  # noqa: S608  # our own columns
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            database.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            database.execute(f"SELECT {COLUMNS} FROM completions LIMIT 0")  # noqa: S608  # our own columns
+            last, highest = 0, _highest_row(database, file)
+            while last < highest:
+                try:
+                    for number, *row in database.execute(query, (last,)):
+                        if read_row(tuple(row)) is not None:
+                            last = max(last, number)
+                            yield tuple(row)
+                    return
+                except sqlite3.Error:
+                    last += 1
+    except sqlite3.Error:
+        return
+
+
+def _highest_row(database: sqlite3.Connection, file: Path) -> int:
+    try:
+        return int(database.execute("SELECT max(rowid) FROM completions").fetchone()[0] or 0)
+    except sqlite3.Error:
+        return file.stat().st_size // _SMALLEST_ROW
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +263,7 @@ def stats(file: Path) -> list[JudgeStats]:
     )
     if not file.exists():
         return []
-    with _opened(file) as database:
+    with _used(file) as database:
         return [JudgeStats(*row) for row in database.execute(query)]
 
 
@@ -71,7 +282,7 @@ def clear(file: Path, model: str | None = None) -> int:
     """
     if not file.exists():
         return 0
-    with _opened(file) as database:
+    with _used(file) as database:
         with database:
             deleted = database.execute("DELETE FROM completions WHERE ? IS NULL OR model = ?", (model, model)).rowcount
         database.execute("VACUUM")
@@ -79,29 +290,33 @@ def clear(file: Path, model: str | None = None) -> int:
 
 
 def export(file: Path) -> Iterator[dict[str, Any]]:
-    """Yields a cache's completions as JSON data, the oldest first.
+    """Yields a cache's completions as JSON data, the oldest first; rows that can't be read are left out.
 
     Raises:
         JudgeError: If the file can't be read as a verdict cache.
     """
     if not file.exists():
         return
-    with _opened(file) as database:
-        for row in database.execute(f"SELECT {', '.join(_EXPORTED)} FROM completions ORDER BY created"):  # noqa: S608
-            record = dict(zip(_EXPORTED, row, strict=True))
+    with _used(file) as database:
+        for row in database.execute(f"SELECT {COLUMNS} FROM completions ORDER BY created"):  # noqa: S608  # our columns
+            kept = read_row(row)
+            if kept is None:
+                continue
+            record = dict(zip(_TYPES, row, strict=True))
+            del record["checksum"]
             record["key"] = record["key"].hex()
-            record["sampling"] = None if record["sampling"] is None else json.loads(record["sampling"])
-            record["created"] = datetime.fromtimestamp(record["created"], UTC).isoformat()
+            record["sampling"] = kept.completion.sampling
+            record["created"] = datetime.fromtimestamp(kept.created, UTC).isoformat()
             yield record
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[sqlite3.Connection]:
+def _used(file: Path) -> Iterator[sqlite3.Connection]:
     try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True, timeout=30.0)) as database:
+        with closing(opened(file)) as database:
             yield database
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OtherLayoutError, OSError) as error:
         raise JudgeError(
-            f"verdict cache: {file} can't be used ({error}). If it is damaged, the next run sets it aside by itself; "
-            "name another file with CULTURE_JUDGE_CACHE."
+            f"verdict cache: {file} can't be used ({error}). If it is damaged or another version's, the next run sets "
+            "it aside by itself; name another file with CULTURE_JUDGE_CACHE."
         ) from error

@@ -16,8 +16,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from culture_tasks.judges.cache import Row, VerdictCache
-from culture_tasks.judges.completions import Completion
+from culture_tasks.judges.cache import VerdictCache
+from culture_tasks.judges.cache_files import Kept, Row
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class CacheThread:
         """Stores completions soon."""
         self._queue.put(rows)
 
-    def get_many(self, keys: Sequence[bytes]) -> Future[dict[bytes, Completion]]:
+    def get_many(self, keys: Sequence[bytes]) -> Future[dict[bytes, Kept]]:
         """Reads the completions of these keys, as far as they are there."""
         return self.call(lambda cache: cache.get_many(keys))
 
@@ -58,7 +58,7 @@ class CacheThread:
         return future
 
     def flush(self) -> None:
-        """Waits until all that was put is committed."""
+        """Waits until all that was put is committed, or waits for a file that can't be written for now."""
         self.call(lambda _: None).result()
 
     def close(self) -> None:
@@ -77,7 +77,11 @@ class CacheThread:
     def _serve(self, cache: VerdictCache) -> bool:
         """Takes all that waits, and does it in order; False at the end."""
         rows: list[Row] = []
-        task = self._queue.get()
+        try:
+            task = self._queue.get(timeout=cache.seconds_to_retry)
+        except Empty:
+            cache.write_waiting()
+            return True
         while not (task is None or isinstance(task, _Call)):
             rows += task
             try:

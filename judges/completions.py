@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from culture_tasks.judges.rubrics import Message
-from culture_tasks.judges.verdicts import JudgeItem, Usage
+from culture_tasks.judges.verdicts import Usage
 
 
 class ChatRequest:
@@ -84,16 +84,6 @@ class Failure:
 
     outcome: Literal["refused", "failed"]
     error: str
-
-
-def subject_key(judge: Sequence[object], item: JudgeItem) -> bytes:
-    """Names a question that a judge grades, whatever the response.
-
-    Args:
-        judge: Who grades and how: endpoint, model, place, rubric, prompt hash, sampling.
-        item: What is graded.
-    """
-    return _digest(_json([judge, item.question, item.references, item.language]))[:16]
 
 
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode

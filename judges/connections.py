@@ -37,7 +37,7 @@ class Connection:
     def __init__(self, address: Address, settings: Settings, rule: RetryRule) -> None:
         self.pid = os.getpid()
         self.users = 0
-        self.checked_models: set[str] = set()
+        self.checked: set[tuple[str, ...]] = set()
         self.check_lock = threading.Lock()
         self._file = settings.cache_file
         self.cache = opened_cache(self._file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterable
 
 from culture_tasks.judges.addresses import address_of
@@ -47,6 +48,7 @@ class EndpointJudge(Judge):
             ask_again=settings.judge_ask_again,
         )
         self._progress = Progress(f"judge {model}")
+        self._run_began = time.time()
         self._connection: Connection | None = None
         self._lock = threading.Lock()
 
@@ -61,20 +63,27 @@ class EndpointJudge(Judge):
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
         """Asks for a verdict on one item; identical requests are asked once."""
         connection = self._connected()
-        job = VerdictJob(self._by, rubric, item, self._progress, connection.asker.adaptations(self._by.model))
+        job = VerdictJob(
+            self._by,
+            rubric,
+            item,
+            progress=self._progress,
+            adaptations=connection.asker.adaptations(self._by.model),
+            run_began=self._run_began,
+        )
         self._progress.submitted()
         connection.submit(job)
         return job.ticket
 
-    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]]) -> None:
-        """Asks the endpoint for one word, unless the cache knows every expected question, or it was asked before.
-
-        Without anything expected, nothing is known of what is needed, and the endpoint is asked.
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
+        """Asks the endpoint for one verdict (see :func:`~culture_tasks.judges.checking.check_endpoint`).
 
         Raises:
-            JudgeUnreachableError: If key, model or address are wrong, or nobody answers.
+            JudgeUnreachableError: If key, model or address are wrong, nobody answers, or the reply can't be read.
         """
-        check_endpoint(self._connected(), self._address, self._by, list(expected))
+        self._run_began = time.time()
+        items = list(expected)
+        check_endpoint(self._connected(), self._address, self._by, items, responses_known=responses_known)
 
     def close(self) -> None:
         """Gives up on what still waits and closes connections and cache, unless other judges use them."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from culture_tasks.judges.asker import Asker
-from culture_tasks.judges.cache import Row
+from culture_tasks.judges.cache_files import Kept, Row
 from culture_tasks.judges.cache_thread import CacheThread
 from culture_tasks.judges.completions import ChatRequest, Completion, Failure
 
@@ -31,12 +31,12 @@ class Answer(NamedTuple):
     Attributes:
         reply: The completion, or why there is none.
         attempts: How often the endpoint was asked; 0 for a completion from the cache or shared with another job.
-        cached: Whether the completion was read from the cache.
+        kept_since: When a completion from the cache came, in seconds since 1970; None for one that was just asked for.
     """
 
     reply: Completion | Failure
     attempts: int = 0
-    cached: bool = False
+    kept_since: float | None = None
 
 
 class Job(Protocol):
@@ -45,6 +45,11 @@ class Job(Protocol):
     @property
     def request(self) -> ChatRequest:
         """What to ask now."""
+        ...  # pragma: no cover
+
+    @property
+    def afresh(self) -> bool:
+        """Whether the cache is not to be asked."""
         ...  # pragma: no cover
 
     def row(self, completion: Completion) -> Row:
@@ -128,14 +133,17 @@ class Engine:
     async def _route(self, jobs: Iterable[Job]) -> None:
         """Sends each job its way: to follow an identical one, to an answer from the cache, or to the workers."""
         while leaders := [job for job in jobs if self._leads(job)]:
-            keys = [job.request.key for job in leaders]
+            keys = [job.request.key for job in leaders if not job.afresh]
             found = await self._look_up(keys)
             self._ready.extend(job for job in leaders if job.request.key not in found)
             hits = [job for job in leaders if job.request.key in found]
-            jobs = [rest for job in hits for rest in self._settle(job, Answer(found[job.request.key], cached=True))]
+            answers = [
+                Answer(kept.completion, kept_since=kept.created) for job in hits for kept in [found[job.request.key]]
+            ]
+            jobs = [rest for job, answer in zip(hits, answers, strict=True) for rest in self._settle(job, answer)]
         self._start_workers()
 
-    async def _look_up(self, keys: list[bytes]) -> dict[bytes, Completion]:
+    async def _look_up(self, keys: list[bytes]) -> dict[bytes, Kept]:
         self._hand_over()
         try:
             return await asyncio.wrap_future(self._cache.get_many(keys))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 
@@ -47,6 +48,7 @@ class InProcessJudge(Judge):
             ask_again=ask_again,
         )
         self._progress = _Flushing(f"judge lm_eval:{self._backend},{shown}", self)
+        self._run_began = time.time()
         self._lock = threading.RLock()
         self._pending: deque[VerdictJob] = deque()
         self._model: LocalModel | None = None
@@ -60,17 +62,30 @@ class InProcessJudge(Judge):
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
         """Notes an item to be graded; nothing happens before a verdict is waited for."""
-        job = VerdictJob(self._by, rubric, item, self._progress, Adaptations())
+        job = VerdictJob(
+            self._by,
+            rubric,
+            item,
+            progress=self._progress,
+            adaptations=Adaptations(),
+            run_began=self._run_began,
+        )
         self._progress.submitted()
         self._pending.append(job)
         return job.ticket
 
-    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]]) -> None:  # noqa: ARG002  # nothing to ask
+    def check(
+        self,
+        expected: Iterable[tuple[Rubric, JudgeItem]],  # noqa: ARG002  # nothing to ask
+        *,
+        responses_known: bool = False,  # noqa: ARG002
+    ) -> None:
         """Makes sure that the backend exists, and the model where it is given by path.
 
         Raises:
             JudgeUnreachableError: If not.
         """
+        self._run_began = time.time()
         check_model(self._backend, self._arguments)
 
     def close(self) -> None:
@@ -158,8 +173,9 @@ class _Round:
 
     def read_cache(self) -> None:
         """Answers what the cache holds."""
-        for key, completion in self._cache.get_many(list(self._open)).result().items():
-            self._settle(key, Answer(completion, cached=True))
+        keys = [key for key, (first, *_) in self._open.items() if not first.afresh]
+        for key, kept in self._cache.get_many(keys).result().items():
+            self._settle(key, Answer(kept.completion, kept_since=kept.created))
 
     def missing_by_sampling(self) -> list[list[VerdictJob]]:
         """Returns one job of each open request, grouped by sampling parameters."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from culture_tasks.judges.adaptations import Adaptations
-from culture_tasks.judges.cache import Row
-from culture_tasks.judges.completions import ChatRequest, Completion, subject_key
+from culture_tasks.judges.cache_files import Row
+from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.grading import Grading
 from culture_tasks.judges.progress import Progress
@@ -51,11 +51,6 @@ class JudgedBy:
             sampling=sampling,
         )
 
-    def subject(self, rubric: Rubric, item: JudgeItem) -> bytes:
-        """Names the item's question as graded by this judge, whatever the response."""
-        judge = [self.endpoint, self.model, self.place, rubric.name, self.prompt_sha256(rubric), rubric.sampling]
-        return subject_key(judge, item)
-
     def prompt_sha256(self, rubric: Rubric) -> str:
         """Hash of all wording that the judge sees by this rubric, besides the item."""
         if rubric.name not in self._prompt_hashes:
@@ -79,14 +74,35 @@ class JudgedBy:
 
 
 class VerdictJob:
-    """Asks for one verdict until its ticket is resolved. Prompts are made when the engine gets to it, not before."""
+    """Asks for one verdict until its ticket is resolved. Prompts are made when the engine gets to it, not before.
 
-    __slots__ = ("_adaptations", "_by", "_grading", "_item", "_progress", "_request", "_rubric", "ticket")
+    Completions that an earlier run kept are used, unless they add up to no verdict: then the judge is asked afresh,
+    once, and its new completions take their place.
+
+    Attributes:
+        ticket: Where the verdict arrives.
+        afresh: Whether what earlier runs kept doesn't count any more.
+    """
+
+    __slots__ = (
+        *("_adaptations", "_by", "_grading", "_item", "_progress", "_request", "_rubric", "_run_began"),
+        *("_used_others", "afresh", "ticket"),
+    )
 
     def __init__(
-        self, by: JudgedBy, rubric: Rubric, item: JudgeItem, progress: Progress, adaptations: Adaptations
+        self,
+        by: JudgedBy,
+        rubric: Rubric,
+        item: JudgeItem,
+        *,
+        progress: Progress,
+        adaptations: Adaptations,
+        run_began: float,
     ) -> None:
         self.ticket = PendingTicket(progress)
+        self.afresh = False
+        self._run_began = run_began
+        self._used_others = False
         self._by = by
         self._rubric = rubric
         self._item = item
@@ -105,15 +121,21 @@ class VerdictJob:
 
     def row(self, completion: Completion) -> Row:
         """Returns a completion of that request as the cache keeps it."""
-        return Row(self.request, self._by.subject(self._rubric, self._item), self._rubric.name, completion)
+        return Row(self.request, self._rubric.name, completion, replaces=self.afresh)
 
     def take(self, answer: Answer) -> bool:
         """Takes an answer; False where there is another request to answer first."""
         reply, meant = answer.reply, self.request.sampling
+        is_old = answer.kept_since is not None and answer.kept_since <= self._run_began
+        if is_old and self.afresh:
+            return False
         if isinstance(reply, Completion) and reply.sampling is not None and reply.sampling != meant:
             self._adaptations.adopt(meant, reply.sampling)
         assert self._grading is not None
-        verdict = self._grading.take(reply, self._by.model, answer.attempts, cached=answer.cached)
+        verdict = self._grading.take(reply, self._by.model, answer.attempts, cached=answer.kept_since is not None)
+        self._used_others |= not is_old
+        if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
+            self.afresh, self._grading, verdict = True, None, None
         if verdict is None:
             self._request = None
             return False

@@ -65,7 +65,7 @@ def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion
         return _read(status, headers, text)
     except RecursionError:
         return Problem(
-            f"HTTP {status}: the JSON is nested too deeply: {_one_line(text)}",
+            f"HTTP {status}: the JSON is nested too deeply: {one_line(text)}",
             retry=retriable(status, headers),
             overload=overloaded(status),
             status=status,
@@ -82,7 +82,7 @@ def _read(status: int, headers: Mapping[str, str], text: str) -> Completion | Pr
     try:
         content = json.loads(text)
     except ValueError:
-        return Problem(f"the reply is not JSON: {_one_line(text) or 'an empty body'}", True, status=status)
+        return Problem(f"the reply is not JSON: {one_line(text) or 'an empty body'}", True, status=status)
     return _read_content(status, content)
 
 
@@ -92,10 +92,10 @@ def _read_content(status: int, content: Any) -> Completion | Problem:
         message = choice["message"]
         finish_reason, refusal, written = choice.get("finish_reason"), message.get("refusal"), message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError):
-        return Problem(f"the reply has no choices with a message: {_one_line(str(content))}", True, status=status)
+        return Problem(f"the reply has no choices with a message: {one_line(str(content))}", True, status=status)
     if refusal or finish_reason == "content_filter":
         declined = refusal if isinstance(refusal, str) else "stopped by the content filter"
-        return Problem(f"the judge declined: {_one_line(declined)}", False, refused=True, status=status)
+        return Problem(f"the judge declined: {one_line(declined)}", False, refused=True, status=status)
     text = _written_text(written)
     if not text.strip() and finish_reason != "length":
         return Problem("the reply is empty", True, status=status, code=EMPTY_REPLY)
@@ -130,7 +130,7 @@ def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:
     }
     refused = status in (400, 403) and not codes.isdisjoint(_FILTER_CODES)
     hopeless = refused or "insufficient_quota" in codes
-    explanation = _one_line(str(error.get("message") or text))
+    explanation = one_line(str(error.get("message") or text))
     return Problem(
         f"HTTP {status} {_MEANINGS.get(status, '')}".rstrip() + (f": {explanation}" if explanation else ""),
         retry=retriable(status, headers) and not hopeless,
@@ -167,6 +167,7 @@ def _text_or_none(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Returns a text as an error shows it: one line, and not a long one."""
     line = " ".join(storable(text).split())
     return line if len(line) <= _LONGEST_MESSAGE else line[:_LONGEST_MESSAGE] + "…"

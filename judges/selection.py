@@ -5,19 +5,12 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from culture_tasks.errors import JudgeNotConfiguredError, SettingsError, nearest
+from culture_tasks.errors import WAYS_OUT, JudgeNotConfiguredError, SettingsError, nearest
 from culture_tasks.judges.base import Judge
 from culture_tasks.judges.offline import LexicalJudge, NoJudge
 from culture_tasks.settings import Settings
 
 BACKENDS = ("openai", "lm_eval", "lexical", "none")
-
-WAYS_OUT = (
-    "Either set CULTURE_JUDGE=openai:<model> with OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server, such "
-    "as `vllm serve`); or set CULTURE_JUDGE=lm_eval:<backend>,pretrained=<model> to load a judge in this process; or "
-    "set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`. "
-    "(CULTURE_JUDGE=lexical grades offline by text overlap: good for a trial run, not for a result.)"
-)
 
 
 @dataclass(frozen=True, slots=True)

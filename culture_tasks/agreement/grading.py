@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from culture_tasks.judges.rubrics import rubric_named
@@ -86,7 +86,7 @@ def grade(
         JudgeError: If a judge can't be used at all; a verdict that fails is an outcome.
     """
     for judge in judges.values():
-        judge.check(_expected(responses))
+        judge.check(_expected(responses), responses_known=True)
     tickets = {name: [_submit(judge, response) for response in responses] for name, judge in judges.items()}
     total = len(judges) * len(responses)
     _log.info("agreement: %d verdicts asked for", total)
@@ -99,7 +99,7 @@ def grade(
 
 
 def _expected(responses: Sequence[RatedResponse]) -> list[tuple[Rubric, JudgeItem]]:
-    distinct = dict.fromkeys((response.rubric, replace(response.item, response="")) for response in responses)
+    distinct = dict.fromkeys((response.rubric, response.item) for response in responses)
     return [(rubric_named(rubric), item) for rubric, item in distinct]
 
 

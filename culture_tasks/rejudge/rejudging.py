@@ -72,7 +72,7 @@ def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only:
         if expected := sample.expected(failed_only=failed_only):
             by_model.setdefault(sample.rubric.model, []).extend(expected)
     for model, items in by_model.items():
-        session.judge(model).check(items)
+        session.judge(model).check(items, responses_known=True)
     for sample in samples if failed_only else []:
         rubric = sample.rubric
         if sample.kept():

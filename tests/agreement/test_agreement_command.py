@@ -55,7 +55,7 @@ class ShiftingJudge(Judge):
         words = len(item.response.split())
         return Ready(Verdict("scored", float(min(10, max(1, words + self.shift))), endpoint=ENDPOINT))
 
-    def check(self, expected):
+    def check(self, expected, *, responses_known=False):
         self.checked = list(expected)
 
     def close(self):
@@ -238,11 +238,10 @@ def responses(ratings):
     ]
 
 
-def test_judges_are_checked_once_a_question_and_progress_is_told():
+def test_judges_are_checked_with_all_responses_and_progress_is_told():
     judge, told = ShiftingJudge(0), []
     raters = grade({"one": judge, "two": ShiftingJudge(1)}, responses([1, 2, 3]), lambda *step: told.append(step))
-    assert [item.question for _, item in judge.checked] == ["q0", "q1"]
-    assert {item.response for _, item in judge.checked} == {""}
+    assert [item.question for _, item in judge.checked] == ["q0", "q1", "q1"]
     assert told == [(step, 6) for step in range(1, 7)]
     assert raters[0].ratings == (1.0, 2.0, 3.0)
     assert human_rater(responses([None, None])) is None

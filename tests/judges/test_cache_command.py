@@ -7,7 +7,8 @@ import pytest
 
 from culture_tasks.cli import cache as command
 from culture_tasks.errors import JudgeError, SettingsError
-from culture_tasks.judges.cache import Row, VerdictCache
+from culture_tasks.judges.cache import VerdictCache
+from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.verdicts import Usage
 
@@ -18,7 +19,7 @@ def file(tmp_path, monkeypatch):
     cache = VerdictCache(file)
     for number in range(3):
         request = ChatRequest("http://x/v1", "judge", [{"role": "user", "content": str(number)}], {})
-        cache.put_many([Row(request, b"s", "lave", Completion("rating=2", usage=Usage(1000, 2)))])
+        cache.put_many([Row(request, "lave", Completion("rating=2", usage=Usage(1000, 2)))])
     cache.close()
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(file))
     return file

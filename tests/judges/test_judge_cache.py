@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import textwrap
 import threading
+from collections import Counter
 
 import pytest
 from support.fault_server import fails, late, says
 
 from culture_tasks.errors import JudgeError
 from culture_tasks.judges import cache_files
-from culture_tasks.judges.cache import Row, VerdictCache
+from culture_tasks.judges.cache import VerdictCache
+from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.cache_thread import CacheThread
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.rubrics import RUBRICS
@@ -28,7 +28,7 @@ LAVE = RUBRICS["lave"]
 def row(number: int, text: str = "rating=2") -> Row:
     request = ChatRequest("http://x/v1", "judge", [{"role": "user", "content": str(number)}], {"max_tokens": 5})
     completion = Completion(text, "stop", "judge-1", Usage(3, 4), {"max_tokens": 5})
-    return Row(request, bytes([number % 256]) * 16, "lave", completion)
+    return Row(request, "lave", completion)
 
 
 @pytest.fixture
@@ -43,10 +43,7 @@ def test_what_is_put_is_read(file):
     cache.close()
     cache = VerdictCache(file)
     found = cache.get_many([each.request.key for each in rows] + [b"absent"])
-    assert found == {each.request.key: each.completion for each in rows}
-    assert cache.holds_all([rows[3].subject])
-    assert not cache.holds_all([rows[3].subject, b"absent"])
-    assert cache.first_of(rows[3].subject) == rows[3].completion
+    assert found == {each.request.key: (each.completion, each.created) for each in rows}
     cache.close()
 
 
@@ -54,7 +51,7 @@ def test_the_first_completion_stays(file):
     cache = VerdictCache(file)
     cache.put_many([row(1, "first")])
     cache.put_many([row(1, "second")])
-    assert cache.get_many([row(1).request.key])[row(1).request.key].text == "first"
+    assert cache.get_many([row(1).request.key])[row(1).request.key].completion.text == "first"
     cache.close()
 
 
@@ -66,9 +63,10 @@ def test_keys_cover_all_that_changes_the_answer():
         {"messages": [{"role": "system", "content": "q"}]},
         {"sampling": {"t": 1}},
         {"sample": 1},
+        {"place": "p"},
     ]
     keys = {ChatRequest(**{**base, **change}).key for change in [{}, *others]}
-    assert len(keys) == 6
+    assert len(keys) == 7
     assert {len(key) for key in keys} == {32}
 
 
@@ -98,7 +96,7 @@ def test_a_row_that_can_not_be_stored_ends_nothing(file, caplog):
     thread.flush()
     thread.put([row(2)])
     thread.close()
-    assert "1 completions are not kept" in caplog.text
+    assert "1 completions can't be stored" in caplog.text
     assert cache_files.stats(file)[0].completions == 1
 
 
@@ -108,76 +106,16 @@ def test_a_look_up_that_fails_is_not_the_end(judge_for, item, monkeypatch, caplo
     assert "could not be looked up" in caplog.text
 
 
-@pytest.mark.parametrize("damage", [b"this is no database, and long enough to be read as one" * 100, b"\0" * 5000])
-def test_a_damaged_file_is_set_aside_with_a_warning(file, caplog, damage):
-    file.parent.mkdir()
-    file.write_bytes(damage)
-    with caplog.at_level(logging.WARNING):
-        cache = VerdictCache(file)
-    cache.put_many([row(1)])
-    assert cache.get_many([row(1).request.key])
-    cache.close()
-    assert [path.read_bytes() for path in file.parent.glob("*.damaged-*")] == [damage]
-    assert "is damaged" in caplog.text
-
-
-def test_damage_while_in_use_is_survived(file, caplog):
-    cache = VerdictCache(file)
-    cache.put_many([row(number, "x" * 3000) for number in range(200)])
-    cache.close()
-    with file.open("r+b") as raw:
-        raw.seek(4096)
-        raw.write(os.urandom(file.stat().st_size - 4096))
-    cache = VerdictCache(file)
-    keys = [row(number).request.key for number in range(200)]
-    assert cache.get_many(keys) == {}
-    cache.put_many([row(1)])
-    assert len(cache.get_many(keys)) == 1
-    cache.close()
-    assert len(list(file.parent.glob("*.damaged-*"))) >= 1
-    assert "is damaged" in caplog.text
-
-
-def test_a_file_that_can_not_be_opened_is_done_without(tmp_path, caplog):
-    cache = VerdictCache(tmp_path)
-    cache.put_many([row(1)])
-    assert cache.get_many([row(1).request.key])
-    cache.close()
-    assert "going on without" in caplog.text
-
-
-def test_a_full_disk_is_warned_of_once(file, caplog):
-    cache = VerdictCache(file)
-    cache.put_many([row(1)])
-    pages = cache._database.execute("PRAGMA page_count").fetchone()[0]
-    cache._database.execute(f"PRAGMA max_page_count = {pages}")
-    for number in range(2, 200):
-        cache.put_many([row(number, "x" * 3000)])
-    assert cache.get_many([row(1).request.key])
-    cache.close()
-    assert caplog.text.count("going on without") == 1
-
-
-def test_a_newer_file_is_left_alone(file, caplog):
-    file.parent.mkdir()
-    with sqlite3.connect(file) as database:
-        database.execute("PRAGMA user_version = 99")
-    database.close()
-    VerdictCache(file).close()
-    assert "newer version" in caplog.text
-    assert [path.name for path in file.parent.iterdir()] == [file.name]
-
-
 def test_a_warm_rerun_makes_no_network_call(server, judge_for, items):
     judge = judge_for()
     asked = [(LAVE, item) for item in items(300)]
-    judge.check(asked)
+    judge.check(asked, responses_known=True)
     first = [ticket.verdict() for ticket in [judge.submit(*each) for each in asked]]
     judge.close()
     server.requests.clear()
     server.decide = lambda seen: fails(500)
     warm = judge_for()
-    warm.check(asked)
+    warm.check(asked, responses_known=True)
     second = [ticket.verdict() for ticket in [warm.submit(*each) for each in asked]]
     assert server.requests == []
     assert {(verdict.cached, verdict.attempts) for verdict in second} == {(True, 0)}
@@ -197,10 +135,86 @@ def test_a_better_parser_needs_no_new_calls(server, judge_for, item):
     assert len(server.requests) == 2
 
 
-def test_failures_are_asked_again_in_the_next_run(server, judge_for, item):
-    server.script(fails(401), says())
+UNSCORED = {
+    "unparsable": says("two of two"),
+    "refused": says(None, refusal="I'd rather not."),
+    "failed": fails(401),
+}
+
+
+def outcomes(judge, items):
+    return Counter(ticket.verdict().outcome for ticket in [judge.submit(LAVE, item) for item in items])
+
+
+@pytest.mark.parametrize("ending", UNSCORED)
+def test_the_next_run_asks_for_what_is_missing_and_for_nothing_else(server, judge_for, items, ending):
+    asked, missing = items(20), {f"What is dish {number}?" for number in (3, 7, 19)}
+    server.decide = lambda seen: UNSCORED[ending] if any(question in seen.text for question in missing) else says()
+    judge = judge_for()
+    assert outcomes(judge, asked) == {"scored": 17, ending: 3}
+    judge.close()
+    server.requests.clear()
+    server.decide = lambda seen: says()
+    assert outcomes(judge_for(), asked) == {"scored": 20}
+    assert len(server.requests) == 3
+    server.requests.clear()
+    assert outcomes(judge_for(), asked) == {"scored": 20}
+    assert server.requests == []
+
+
+def test_a_verdict_that_took_a_reminder_is_kept(server, judge_for, item):
+    server.script(says("hm"), says("rating=1"))
+    judge_for().submit(LAVE, item).verdict()
+    server.script(fails(500))
+    verdict = judge_for().submit(LAVE, item).verdict()
+    assert (verdict.score, verdict.cached, verdict.asked_again, verdict.attempts) == (1.0, True, True, 0)
+
+
+def test_after_a_failed_reminder_the_reminder_alone_is_asked(server, judge_for, item):
+    server.script(says("hm"), fails(401))
     assert judge_for().submit(LAVE, item).verdict().outcome == "failed"
-    assert judge_for().submit(LAVE, item).verdict().outcome == "scored"
+    server.script(says("rating=1"))
+    server.requests.clear()
+    assert judge_for().submit(LAVE, item).verdict().score == 1.0
+    assert len(server.requests) == 1
+    assert "hm" in server.requests[0].text
+
+
+def test_what_stays_unparsable_is_asked_once_a_run(server, judge_for, item):
+    server.script(says("hm"))
+    for _ in range(3):
+        judge = judge_for()
+        server.requests.clear()
+        tickets = [judge.submit(LAVE, item) for _ in range(3)]
+        assert {ticket.verdict().outcome for ticket in tickets} == {"unparsable"}
+        assert judge.submit(LAVE, item).verdict().outcome == "unparsable"
+        assert len(server.requests) == 2
+
+
+def test_a_run_begins_with_its_check(server, judge_for, item):
+    server.script(says("hm"))
+    judge = judge_for()
+    assert judge.submit(LAVE, item).verdict().outcome == "unparsable"
+    server.script(says())
+    judge.check([(LAVE, item)])
+    assert judge.submit(LAVE, item).verdict().outcome == "scored"
+
+
+def test_several_that_wait_for_one_fresh_verdict_share_it(server, judge_for, item):
+    server.script(says("hm"))
+    judge_for().submit(LAVE, item).verdict()
+    server.requests.clear()
+    server.decide = lambda seen: late(0.05, says())
+    judge = judge_for()
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for _ in range(5)]]
+    assert {verdict.outcome for verdict in verdicts} == {"scored"}
+    assert len(server.requests) == 1
+
+
+def test_another_query_may_be_another_model(server, judge_for, item):
+    server.script(says("rating=1"), says("rating=2"))
+    scores = [judge_for(openai_base_url=f"{server.url}?v={n}").submit(LAVE, item).verdict().score for n in (1, 2, 1)]
+    assert scores == [1.0, 2.0, 1.0]
 
 
 SCRIPT = textwrap.dedent(

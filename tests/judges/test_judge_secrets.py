@@ -59,10 +59,10 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
     assert {"token" in seen.path for seen in server.requests} == {with_password}
 
 
-def test_no_secret_in_the_message_of_a_dead_endpoint(judge_for):
+def test_no_secret_in_the_message_of_a_dead_endpoint(judge_for, item):
     judge = judge_for(openai_base_url=f"http://somebody:{PASSWORD}@127.0.0.1:9/v1?token={TOKEN}")
     with pytest.raises(JudgeUnreachableError) as caught:
-        judge.check([])
+        judge.check([(LAVE, item)])
     assert all(secret not in str(caught.value) for secret in SECRETS)
 
 

@@ -10,10 +10,12 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from dataclasses import replace
 
 import pytest
 
 from culture_tasks.errors import JudgeUnreachableError
+from culture_tasks.judges.parsers import Reading
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
 
@@ -57,18 +59,20 @@ def wait_for(url, process):
 def test_a_tiny_model_grades(endpoint, judge_for, tiny_lm):
     judge = judge_for(str(tiny_lm), openai_base_url=endpoint, judge_timeout=60.0, judge_concurrency=4)
     items = [JudgeItem(f"What is dish {number}?", ("b",), "x" * number) for number in range(6)]
-    judge.check([(LAVE, items[0])])
-    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items]]
     # A toy knows no ratings: what counts is that every reply came and was read for what it is.
+    with pytest.raises(JudgeUnreachableError, match="no rating that could be read"):
+        judge.check([(LAVE, items[0])])
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items]]
     assert {verdict.outcome for verdict in verdicts} <= {"scored", "unparsable", "failed"}
     replied = [verdict for verdict in verdicts if verdict.completion]
     assert replied
     assert all(verdict.usage.completion_tokens > 0 for verdict in replied)
     judge.close()
     warm = judge_for(str(tiny_lm), openai_base_url=endpoint)
-    assert warm.submit(LAVE, items[verdicts.index(replied[0])]).verdict().cached
+    lenient = replace(LAVE, read=lambda reply: Reading(1, reply))
+    assert warm.submit(lenient, items[verdicts.index(replied[0])]).verdict().cached
 
 
-def test_an_unknown_model_is_found(endpoint, judge_for):
+def test_an_unknown_model_is_found(endpoint, judge_for, item):
     with pytest.raises(JudgeUnreachableError, match="no-such-model"):
-        judge_for("no-such-model", openai_base_url=endpoint, judge_timeout=60.0).check([])
+        judge_for("no-such-model", openai_base_url=endpoint, judge_timeout=60.0).check([(LAVE, item)])
