@@ -53,6 +53,9 @@ def _forget():
         session._current = None
     if loading := sys.modules.get("culture_tasks.harness.loading"):
         loading._loaded.clear()
+        loading._ahead.clear()
+    if plugin := sys.modules.get("culture_tasks.harness.lmms_eval.plugin"):
+        plugin._in_a_command = False
 
 
 @pytest.fixture(scope="session")

@@ -1,18 +1,24 @@
-"""``culture-tasks lm-eval …``: lm-eval's own command, with our tasks added.
+"""``culture-tasks lm-eval …``: lm-eval's own command, with our tasks added and checked first.
 
 lm-eval has no entry points for tasks and takes one ``--include_path``, which may be the user's. So this command hands
 our folder to lm-eval's task manager beside whatever folder it is given, and passes the arguments on as they are.
+
+lm-eval loads the model before the data. As soon as it knows what ``--tasks`` (or ``--config``) selects, this command
+loads and checks the data sets of our tasks, and makes sure that the model takes images where they have some.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from culture_tasks.catalog import task_folder
+from culture_tasks.errors import ImagesNotShownError
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -30,10 +36,13 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from lm_eval.__main__ import cli_evaluate
+    from lm_eval.config.evaluate_config import EvaluatorConfig
     from lm_eval.tasks import TaskManager
 
     if not hasattr(TaskManager.__init__, "__wrapped__"):
         TaskManager.__init__ = _with_our_folder(TaskManager.__init__)
+    if not hasattr(EvaluatorConfig.process_tasks, "__wrapped__"):
+        EvaluatorConfig.process_tasks = _with_checks(EvaluatorConfig.process_tasks)
     sys.argv = ["lm_eval", *options.arguments]
     cli_evaluate()
     return 0
@@ -46,3 +55,61 @@ def _with_our_folder(original: Callable[..., None]) -> Callable[..., None]:
         original(self, *args, include_path=[*given, str(task_folder("lm_eval"))], **kwargs)
 
     return initialize
+
+
+def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def process_tasks(self: Any, *args: Any, **kwargs: Any) -> Any:
+        from culture_tasks.harness.loading import load_ahead
+
+        manager = original(self, *args, **kwargs)
+        tasks = dict(_ours(manager.task_index, self.tasks))
+        _check_model(self.model, [name for name, config in tasks.items() if config.get("doc_to_image")])
+        load_ahead(_hook(config).name for config in tasks.values())
+        return manager
+
+    return process_tasks
+
+
+def _check_model(model: Any, with_images: list[str]) -> None:
+    """Refuses tasks with images where lm-eval's model type takes none, which lm-eval does once the model is loaded."""
+    from lm_eval.api.registry import get_model
+
+    if with_images and isinstance(model, str) and not getattr(get_model(model), "MULTIMODAL", False):
+        raise ImagesNotShownError(
+            f"{', '.join(with_images[:3])}{', …' if len(with_images) > 3 else ''}: the model type {model!r} takes no "
+            "images. Use hf-multimodal, vllm-vlm or an API model of chat completions, or leave these tasks out."
+        )
+
+
+def _ours(index: Mapping[str, Any], selected: Iterable[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yields name and content of those tasks of a selection that load our data: our own, and variants of them.
+
+    Args:
+        index: lm-eval's tasks, groups and tags by name.
+        selected: Names, or contents of a file or of a group's entry, which may refer to a name.
+    """
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    for each in selected:
+        name = each if isinstance(each, str) else each.get("task", each.get("group"))
+        entry = index.get(name) if isinstance(name, str) else None
+        content: Mapping[str, Any] = {} if isinstance(each, str) else each
+        if entry is not None and entry.yaml_path is None:
+            yield from _ours(index, sorted(entry.tags))
+            continue
+        if entry is not None:
+            content = {**load_yaml(entry.yaml_path, resolve_func=False), **content}
+        if isinstance(content.get("task"), list):
+            yield from _ours(index, content["task"])
+        elif _hook(content) is not None:
+            yield str(name), content
+
+
+def _hook(config: Mapping[str, Any]) -> Any:
+    """Returns our hook that loads a task's data, or None; it is there itself, or as a path that ends in its name."""
+    value = config.get("custom_dataset")
+    if not isinstance(value, str):
+        return value if type(value).__module__.startswith("culture_tasks.") else None
+    module, _, attribute = Path(value).name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute) if module.startswith("culture_tasks.") else None

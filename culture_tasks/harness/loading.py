@@ -16,6 +16,7 @@ from culture_tasks.harness import care, cedar_loading, crosscult_data, culturalv
 from culture_tasks.harness.session import Session, current_session, renew_session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     import datasets
@@ -78,11 +79,31 @@ LOADERS: Mapping[str, Loader] = {
 """The data sets that tasks are made of, by name."""
 
 _loaded: dict[tuple[str, Path | None], datasets.Dataset] = {}
+_ahead: dict[str, tuple[Settings, datasets.Dataset]] = {}
 _lock = threading.Lock()
+
+
+def load_ahead(names: Iterable[str]) -> None:
+    """Loads and checks the data sets of a run before its model is loaded; :func:`load_for_evaluation` then has them.
+
+    Args:
+        names: The data sets; each is loaded once. Those of an earlier run are forgotten.
+
+    Raises:
+        CultureTasksError: As ``load_for_evaluation``, for the first that can't be used or graded.
+    """
+    _ahead.clear()
+    loaded_ahead = {}
+    for name in dict.fromkeys(names):
+        data = load_for_evaluation(name)
+        loaded_ahead[name] = (current_session().settings, data)
+    _ahead.update(loaded_ahead)
 
 
 def load_for_evaluation(name: str) -> datasets.Dataset:
     """Loads and checks a data set and makes sure that its judge can be used, before any inference.
+
+    What :func:`load_ahead` has loaded with the same settings is neither loaded nor checked again.
 
     Raises:
         DataError: If the data can't be used.
@@ -92,6 +113,9 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     session = renew_session()
     if name not in LOADERS:
         raise CultureTasksError(f"culture-tasks: no data set {name!r}.{nearest(name, LOADERS)}")
+    settings, data = _ahead.get(name, (None, None))
+    if data is not None and settings == session.settings:
+        return data
     data, expected = LOADERS[name](session.settings.data_folder)
     _check_judges(session, expected)
     with _lock:

@@ -19,6 +19,7 @@ from lmms_eval.api.model import lmms
 
 from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES
 from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
@@ -64,6 +65,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
     is_simple = False
     registered_name = NAME
 
+    @one_message()
     def __init__(
         self,
         pretrained: str = "",
@@ -110,6 +112,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         """Requests answered together."""
         return 1
 
+    @one_message()
     def generate_until(self, requests: list[Instance]) -> list[str | list[str]]:
         """Answers requests, those of one case together.
 

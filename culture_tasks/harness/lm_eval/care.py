@@ -9,14 +9,14 @@ from typing import Any
 from culture_tasks.benchmarks.care.documents import CareDoc
 from culture_tasks.benchmarks.care.prompts import render
 from culture_tasks.harness import care
-from culture_tasks.harness.lm_eval.datasets import custom_dataset
+from culture_tasks.harness.lm_eval.datasets import CustomDataset
 
-dataset_ar = custom_dataset("care_ar")
-dataset_ja = custom_dataset("care_ja")
-dataset_zh = custom_dataset("care_zh")
-dataset_en_ar = custom_dataset("care_en_ar")
-dataset_en_ja = custom_dataset("care_en_ja")
-dataset_en_zh = custom_dataset("care_en_zh")
+dataset_ar = CustomDataset("care_ar")
+dataset_ja = CustomDataset("care_ja")
+dataset_zh = CustomDataset("care_zh")
+dataset_en_ar = CustomDataset("care_en_ar")
+dataset_en_ja = CustomDataset("care_en_ja")
+dataset_en_zh = CustomDataset("care_en_zh")
 
 text_plain = partial(render, "plain")
 text_roleplay = partial(render, "roleplay")

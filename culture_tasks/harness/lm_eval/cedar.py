@@ -6,14 +6,14 @@ prompt and data language there are too many to write out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from culture_tasks.benchmarks.cedar.documents import CedarDoc
 from culture_tasks.benchmarks.cedar.prompts import render
 from culture_tasks.harness import cedar
-from culture_tasks.harness.lm_eval.datasets import custom_dataset
+from culture_tasks.harness.lm_eval.datasets import CustomDataset
 from culture_tasks.harness.lm_eval.placeholders import after_image, taken_apart
 
 pooled_metrics = cedar.pooled_metrics()
@@ -23,11 +23,11 @@ process_pooled = partial(cedar.results, pooled=True)
 process_language = partial(cedar.results, pooled=False)
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(name: str) -> CustomDataset:
     kind, _, dataset = name.partition("_")
     if kind != "dataset" or not dataset:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return custom_dataset(f"cedar_{dataset}")
+    return CustomDataset(f"cedar_{dataset}")
 
 
 def text(doc: CedarDoc) -> str:

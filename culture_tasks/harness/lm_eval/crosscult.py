@@ -8,10 +8,10 @@ from typing import Any
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.harness import crosscult
-from culture_tasks.harness.lm_eval.datasets import custom_dataset
+from culture_tasks.harness.lm_eval.datasets import CustomDataset
 from culture_tasks.harness.lm_eval.placeholders import after_image, taken_apart
 
-dataset_diagnostic = custom_dataset("crosscult_diagnostic")
+dataset_diagnostic = CustomDataset("crosscult_diagnostic")
 
 metric_list_diagnostic = crosscult.metrics("diagnostic")
 

@@ -10,15 +10,15 @@ from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc, Varia
 from culture_tasks.benchmarks.culturalvqa.prompts import example_text, instruction, render
 from culture_tasks.harness import culturalvqa
 from culture_tasks.harness.culturalvqa_examples import example_images, examples_of
-from culture_tasks.harness.lm_eval.datasets import custom_dataset
+from culture_tasks.harness.lm_eval.datasets import CustomDataset
 from culture_tasks.harness.lm_eval.placeholders import after_image, taken_apart
 
-dataset_vlm = custom_dataset("culturalvqa")
-dataset_lave3 = custom_dataset("culturalvqa_lave3")
-dataset_fewshot = custom_dataset("culturalvqa_fewshot")
-dataset_blind = custom_dataset("culturalvqa_blind")
-dataset_country = custom_dataset("culturalvqa_country")
-dataset_lens = custom_dataset("culturalvqa_lens")
+dataset_vlm = CustomDataset("culturalvqa")
+dataset_lave3 = CustomDataset("culturalvqa_lave3")
+dataset_fewshot = CustomDataset("culturalvqa_fewshot")
+dataset_blind = CustomDataset("culturalvqa_blind")
+dataset_country = CustomDataset("culturalvqa_country")
+dataset_lens = CustomDataset("culturalvqa_lens")
 
 metric_list = culturalvqa.metrics()
 metric_list_lave3 = culturalvqa.metrics("lave3")

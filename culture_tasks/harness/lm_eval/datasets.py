@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from culture_tasks.harness.loading import load_for_evaluation
@@ -11,10 +11,16 @@ if TYPE_CHECKING:
     import datasets
 
 
-def custom_dataset(name: str) -> Callable[..., dict[str, datasets.Dataset]]:
-    """Returns the hook that loads a data set; lm-eval passes it the task's metadata, which it doesn't need."""
+@dataclass(frozen=True)
+class CustomDataset:
+    """The hook that loads a data set.
 
-    def load(**_: object) -> dict[str, datasets.Dataset]:
-        return {"test": load_for_evaluation(name)}
+    Attributes:
+        name: One of :data:`culture_tasks.harness.loading.LOADERS`.
+    """
 
-    return load
+    name: str
+
+    def __call__(self, **_: object) -> dict[str, datasets.Dataset]:
+        """Loads the data set; lm-eval passes the task's metadata, which it doesn't need."""
+        return {"test": load_for_evaluation(self.name)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.harness.loading import loaded
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def documents(name: str) -> Callable[[datasets.Dataset], datasets.Dataset]:
     """Returns the ``process_docs`` hook that gives the documents of a data set."""
 
     def replace(placeholder: datasets.Dataset) -> datasets.Dataset:  # noqa: ARG001
-        return loaded(name)
+        with one_message():
+            return loaded(name)
 
     return replace

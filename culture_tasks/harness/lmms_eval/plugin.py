@@ -1,21 +1,24 @@
 """What lmms-eval loads through its entry points: makes our tasks and our model known to it.
 
 lmms-eval has entry points for models, which it loads before it builds its task index, and none for tasks. So the hook
-of a model entry point extends two methods of its ``TaskManager``: ``initialize_tasks``, to add our tasks to the index,
-and ``load_task_or_group``, to check the data and the judge of what was asked for once, before anything else. Both call
-the original.
+of a model entry point extends three methods of its ``TaskManager``, which all call the original:
+
+* ``initialize_tasks`` adds our tasks to the index.
+* ``match_tasks``, which lmms-eval's commands alone call, checks data and judge before the model is loaded. For an
+  exception these print a traceback and end with status 0, so ours end the process: one message, status 1.
+* ``load_task_or_group`` checks data and judge where a program calls ``simple_evaluate``, which gets the exception.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from culture_tasks.catalog import TaskEntry, entries, is_available, task_file
+from culture_tasks.errors import CultureTasksError
 
-_log = logging.getLogger(__name__)
 _MARK = "_culture_tasks_extended"
 _KNOWLEDGE_INSERTION = "culture_tasks.insertion.lmms_eval_model.KnowledgeInsertion"
 
@@ -31,6 +34,7 @@ def register() -> list[Any]:
 
     if not getattr(TaskManager, _MARK, False):
         TaskManager.initialize_tasks = _with_our_tasks(TaskManager.initialize_tasks)
+        TaskManager.match_tasks = _with_checks_ahead(TaskManager.match_tasks)
         TaskManager.load_task_or_group = _with_checks(TaskManager.load_task_or_group)
         setattr(TaskManager, _MARK, True)
     return [ModelManifest("knowledge_insertion", chat_class_path=_KNOWLEDGE_INSERTION)]
@@ -43,6 +47,38 @@ def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., di
         return {**task_index(), **index}
 
     return initialize_tasks
+
+
+def _with_checks_ahead(original: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    @functools.wraps(original)
+    def match_tasks(self: Any, *args: Any, **kwargs: Any) -> list[str]:
+        from culture_tasks.harness.loading import load_ahead
+
+        global _in_a_command  # the exception that lmms-eval doesn't catch has to be told from a program's own
+        names = original(self, *args, **kwargs)
+        _in_a_command = True
+        with one_message():
+            load_ahead(datasets_of(names))
+        return names
+
+    return match_tasks
+
+
+_in_a_command = False
+
+
+@contextlib.contextmanager
+def one_message() -> Iterator[None]:
+    """Ends a command of lmms-eval with one message and status 1 where an error of ours comes up inside.
+
+    A program that calls lmms-eval as a library gets the error itself.
+    """
+    try:
+        yield
+    except CultureTasksError as error:
+        if not _in_a_command:
+            raise
+        raise SystemExit(f"culture-tasks: error: {error}") from None
 
 
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,6 +107,12 @@ def _index_entry(entry: TaskEntry) -> dict[str, Any]:
     )
 
 
+def datasets_of(names: Iterable[str]) -> list[str]:
+    """Returns the data sets of those names that are ours, each once."""
+    known = entries()
+    return list(dict.fromkeys(dataset for name in names if name in known for dataset in known[name].datasets))
+
+
 def check_before_inference(names: Iterable[str]) -> None:
     """Loads and checks the data sets of those names that are ours, each once.
 
@@ -79,7 +121,6 @@ def check_before_inference(names: Iterable[str]) -> None:
     """
     from culture_tasks.harness.loading import load_for_evaluation
 
-    known: Mapping[str, TaskEntry] = entries()
-    datasets = (dataset for name in names if name in known for dataset in known[name].datasets)
-    for dataset in dict.fromkeys(datasets):
-        load_for_evaluation(dataset)
+    with one_message():
+        for dataset in datasets_of(names):
+            load_for_evaluation(dataset)

@@ -1,0 +1,196 @@
+"""Errors of ours come before a model is loaded, as one message and a status that isn't 0."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from lm_eval.config.evaluate_config import EvaluatorConfig
+from lm_eval.tasks import TaskManager
+
+from culture_tasks.catalog import task_folder
+from culture_tasks.cli import lm_eval as command
+from culture_tasks.errors import DataError, ImagesNotShownError, JudgeNotConfiguredError
+from culture_tasks.harness import loading
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def loads(monkeypatch, fixture_data):
+    """The data sets that are read, in order; the toy data are there and nobody grades."""
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    read = []
+
+    def counted(name, loader):
+        def load(folder):
+            read.append(name)
+            return loader(folder)
+
+        return load
+
+    loaders = {name: counted(name, loader) for name, loader in loading.LOADERS.items()}
+    monkeypatch.setattr(loading, "LOADERS", loaders)
+    return read
+
+
+def process_tasks(tasks, folder=None, model="local-chat-completions", **options):
+    """What lm-eval's command does with --tasks before it loads a model, in the version of `culture-tasks lm-eval`."""
+    config = EvaluatorConfig(tasks=tasks, model=model, include_path=None, metadata={}, model_args={}, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        folders = [str(task_folder("lm_eval")), *([str(folder)] if folder else [])]
+        original = TaskManager.__init__
+        patch.setattr(
+            TaskManager,
+            "__init__",
+            lambda self, **kwargs: original(self, include_defaults=False, **(kwargs | {"include_path": folders})),
+        )
+        return config, command._with_checks(EvaluatorConfig.process_tasks)(config)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "expected"),
+    [
+        ("care_zh", ["care_zh"]),
+        ("care,culturalvqa", ["care_ar", "care_ja", "care_zh", "culturalvqa"]),
+        ("care_greedy_*", ["care_ar", "care_ja", "care_zh"]),
+        ("cedar", ["cedar_text", "cedar_multimodal"]),
+        (["care_ja", "culturalvqa_blind,care_ja"], ["care_ja", "culturalvqa_blind"]),
+        ("group_of_the_user", ["care_zh", "culturalvqa_blind", "care_ar"]),
+        ("variant_of_the_user", ["care_zh"]),
+        ("{folder}/variant_of_the_user.yaml", ["care_zh"]),
+        ("task_of_the_user", []),
+    ],
+)
+def test_what_lm_eval_was_asked_for_is_loaded_once_before_the_model(loads, tmp_path, tasks, expected):
+    variant = f"include: {task_folder('lm_eval') / 'care' / 'care_zh.yaml'}\ntask: variant_of_the_user\nrepeats: 3\n"
+    (tmp_path / "variant_of_the_user.yaml").write_text(variant)
+    (tmp_path / "task_of_the_user.yaml").write_text("task: task_of_the_user\ndataset_path: json\n")
+    inner = {"group": "inner", "task": ["culturalvqa_blind", {"task": "care_ar", "num_fewshot": 0}]}
+    group = {"group": "group_of_the_user", "task": ["variant_of_the_user", "task_of_the_user", inner]}
+    (tmp_path / "group_of_the_user.yaml").write_text(yaml.safe_dump(group))
+    given = tasks.format(folder=tmp_path) if isinstance(tasks, str) else tasks
+    config, manager = process_tasks(given, tmp_path)
+    assert loads == expected
+    if expected:
+        manager.load(config.tasks if given != "group_of_the_user" else ["variant_of_the_user"])
+    assert loads == expected
+
+
+def test_a_tag_of_tasks_is_loaded_once(loads):
+    process_tasks("cedar_text_matrix")
+    assert len(loads) == len(set(loads)) == 49
+
+
+def test_data_that_can_t_be_used_stop_lm_eval_before_the_model(loads, monkeypatch, tmp_path):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match="nowhere"):
+        process_tasks("care_zh")
+
+
+def test_a_missing_judge_stops_lm_eval_before_the_model(loads, monkeypatch):
+    monkeypatch.delenv("CULTURE_JUDGE")
+    with pytest.raises(JudgeNotConfiguredError):
+        process_tasks("care_zh")
+
+
+@pytest.mark.parametrize("tasks", ["cedar", "care_zh,culturalvqa"])
+def test_a_text_model_is_refused_tasks_with_images_before_it_is_loaded(loads, tasks):
+    with pytest.raises(ImagesNotShownError, match=r"'hf' takes no images.*hf-multimodal"):
+        process_tasks(tasks, model="hf")
+    assert loads == []
+    process_tasks("cedar_text_en", model="hf")
+
+
+def test_changed_settings_are_read_again(loads, monkeypatch):
+    loading.load_ahead(["care_zh"])
+    loading.load_for_evaluation("care_zh")
+    assert loads == ["care_zh"]
+    monkeypatch.setenv("CULTURE_JUDGE", "none")
+    loading.load_for_evaluation("care_zh")
+    assert loads == ["care_zh", "care_zh"]
+
+
+def test_a_second_run_reads_the_data_again(loads):
+    for _ in range(2):
+        loading.load_ahead(["care_zh"])
+        loading.load_for_evaluation("care_zh")
+    assert loads == ["care_zh", "care_zh"]
+
+
+@pytest.fixture
+def manager():
+    import lmms_eval.models  # noqa: F401 - loads the plug-in
+    from lmms_eval.tasks import TaskManager
+
+    return TaskManager(include_defaults=False)
+
+
+def test_lmms_eval_s_command_loads_data_once_before_the_model(loads, manager):
+    names = manager.match_tasks(["care", "culturalvqa_blind"])
+    assert loads == ["care_ar", "care_ja", "care_zh", "culturalvqa_blind"]
+    manager.load_task_or_group(names)
+    assert len(loads) == 4
+
+
+def test_an_error_of_ours_ends_lmms_eval_s_command_and_is_raised_in_a_program(loads, manager, monkeypatch, tmp_path):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match="nowhere"):
+        manager.load_task_or_group(["care_zh"])
+    with pytest.raises(SystemExit, match=r"^culture-tasks: error: CULTURE_TASKS_DATA=.*nowhere.*"):
+        manager.match_tasks(["care_zh"])
+    with pytest.raises(SystemExit, match="nowhere"):
+        manager.load_task_or_group(["care_zh"])
+
+
+def run(*arguments, **variables):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CULTURE_", "OPENAI_"))}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=kept | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"} | variables,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+COMMANDS = {
+    "lmms-eval": ("-m", "support.run_lmms_eval", "--model", "echo_chat", "--tasks", "care_zh"),
+    "lm-eval": ("-m", "culture_tasks.cli.main", "lm-eval", "run", "--model", "dummy", "--tasks", "care_zh"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("harness", COMMANDS)
+def test_a_command_ends_with_one_message_and_status_1(harness, fixture_data):
+    done = run(*COMMANDS[harness], CULTURE_TASKS_DATA=str(fixture_data))
+    assert done.returncode == 1, done.stderr[-3000:]
+    assert "Traceback" not in done.stdout + done.stderr
+    [line] = [line for line in done.stderr.splitlines() if "culture-tasks: error: " in line]
+    assert "CULTURE_JUDGE=openai:<model>" in line
+    assert done.stderr.rstrip().endswith(line)
+
+
+@pytest.mark.slow
+def test_plain_lm_eval_ends_with_our_message_and_a_status_too(fixture_data):
+    folder = str(task_folder("lm_eval"))
+    done = run(
+        *("-m", "lm_eval", "run", "--model", "dummy", "--tasks", "care_zh", "--include_path", folder),
+        CULTURE_TASKS_DATA=str(fixture_data),
+    )
+    assert done.returncode == 1
+    assert "JudgeNotConfiguredError: " in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_two_ranks_end_as_well(fixture_data):
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m")
+    done = run(*launcher, *COMMANDS["lmms-eval"][1:], CULTURE_TASKS_DATA=str(fixture_data))
+    assert done.returncode == 1
+    assert "culture-tasks: error: judge: " in done.stderr
