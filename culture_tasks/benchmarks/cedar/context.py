@@ -1,4 +1,4 @@
-"""What the text around a mention says of it: denied, cued as the choice, part of an explanation."""
+"""What the text around emotion words says of them: denied, felt, the best choice; joined, contrasted or explained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, cast
 
-from culture_tasks.benchmarks.cedar.labels import Language
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
 from culture_tasks.benchmarks.cedar.lexicon import SPACED, UNSPACED, WORD, language_file, phrases
 
 if TYPE_CHECKING:
@@ -16,17 +16,27 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.cedar.mentions import Mention
 
 _BEFORE, _AFTER = 80, 60
+_LONGEST_GAP = 60
 _CLAUSE_END: Final = re.compile(r"[.,;:!?\n()\[\]{}|]")
 _MARKUP: Final = re.compile(r"[\s\"'*_`]+")
 _ASIDE: Final = re.compile(r"((?<!\S)(?:not|\w+n't|no es|no seria|ليس|ليست|si|sio|siyo)),[^.,;:!?\n]{1,30},(?=\s)")
 _NEVER: Final = re.compile(r"(?!)")
 _QUESTIONED: Final = re.compile(r"[\s\"'*_)]{0,4}\?\s{0,3}(?:no|not|nope|nah|لا|नहीं|hapana|sio|siyo|不|いいえ|違)")
+# A sentence ends, or a parenthesis or an explanation after a dash or colon begins.
+_BREAK: Final = re.compile(r"[.!?;\n(]|\s[-–—]\s|[–—:]")
+_GAP_WORD: Final = re.compile(rf"{WORD.pattern}|[ぁ-ヿ㐀-鿿]+")
+_AS_WELL_AS: Final = re.compile(" (?:as well as|asi como) ")
 
 
 def any_of(alternatives: Iterable[str], *, around: str = "{}") -> re.Pattern[str]:
     """Compiles an alternation of literal phrases, longest first; without any it never matches."""
     ordered = sorted(set(alternatives), key=lambda phrase: (-len(phrase), phrase))
     return re.compile(around.format(f"(?:{'|'.join(map(re.escape, ordered))})")) if ordered else _NEVER
+
+
+def phrases_of(languages: Iterable[Language], *keys: str) -> list[str]:
+    """Returns the phrases that several languages' files list under any of the keys."""
+    return [phrase for language in languages for key in keys for phrase in phrases(language, key)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +62,7 @@ def grammar(language: Language) -> Grammar:
     both: tuple[Language, ...] = (language, "en") if language in SPACED else ("en",)
 
     def words(key: str, around: str) -> re.Pattern[str]:
-        return any_of((phrase for one in both for phrase in phrases(one, key)), around=around)
+        return any_of(phrases_of(both, key), around=around)
 
     negators = words("negators", "{}").pattern
     return Grammar(
@@ -71,7 +81,7 @@ def unspaced_grammar() -> Grammar:
     """Returns the patterns of Japanese and Chinese."""
 
     def of(key: str, around: str) -> re.Pattern[str]:
-        return any_of((phrase for language in UNSPACED for phrase in phrases(language, key)), around=around)
+        return any_of(phrases_of(UNSPACED, key), around=around)
 
     after = "|".join(cast("str", language_file(language)["after"]) for language in UNSPACED)
     adjacent = of("adjacent", "{}").pattern
@@ -81,8 +91,8 @@ def unspaced_grammar() -> Grammar:
         negated_by=re.compile(after),
         contrast=of("contrast", "{}"),
         feel=of("feel", r"{}.{{0,4}}\Z"),
-        felt=of("felt", r"(?:感|心|の念|の気持ち|の感情)?{}"),
-        best=of("best", r"(?:感|の?(?:感情|気持ち)|的?情绪|的?情緒)?{}"),
+        felt=of("felt", r"(?:感|さ|心|の念|の気持ち|の感情)?{}"),
+        best=of("best", r"(?:感|さ|の?(?:感情|気持ち)|的?情绪|的?情緒)?{}"),
     )
 
 
@@ -174,3 +184,79 @@ def fits_best(text: str, mention: Mention) -> bool:
     return bool(
         grammar(mention.language).best.match(around.words_after) or unspaced_grammar().best.match(around.run_after)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Words that join, contrast or explain, of all languages together."""
+
+    joiners: frozenset[str]
+    alternatives: frozenset[str]
+    because: re.Pattern[str]
+    contrast: re.Pattern[str]
+
+
+@cache
+def links() -> Links:
+    """Returns the linking words; those of Japanese and Chinese are read without word boundaries."""
+
+    def pattern(spaced: list[str], unspaced: list[str]) -> re.Pattern[str]:
+        return re.compile(f"{any_of(spaced, around='(?<= ){}(?= )').pattern}|{any_of(unspaced).pattern}")
+
+    def turns(languages: Iterable[Language]) -> list[str]:
+        reasons = {phrase.split()[0] for phrase in phrases_of(languages, "because")}
+        return [phrase for phrase in phrases_of(languages, "contrast") if phrase.split()[0] not in reasons]
+
+    return Links(
+        joiners=frozenset(phrases_of(LANGUAGES, "joiners")),
+        alternatives=frozenset(phrases_of(LANGUAGES, "alternatives")),
+        because=pattern(phrases_of(SPACED, "because"), phrases_of(UNSPACED, "because")),
+        contrast=pattern(turns(SPACED), turns(UNSPACED)),
+    )
+
+
+def gap_words(gap: str) -> list[str]:
+    """Returns the words of the text between two mentions; an unspaced run is one word."""
+    return _GAP_WORD.findall(gap)
+
+
+def _spoken(gap: str) -> str:
+    return _AS_WELL_AS.sub(" and ", f" {' '.join(gap_words(gap))} ")
+
+
+def joins(gap: str) -> bool:
+    """Whether nothing but punctuation, numbering and linking words stands between two mentions."""
+    if len(gap) > _LONGEST_GAP or "{" in gap:
+        return False
+    known = links().joiners
+    return all(word in known or len(word) == 1 or word.isdigit() for word in _spoken(gap).split())
+
+
+def sets_aside(gap: str) -> bool:
+    """Whether the second mention only stands beside the first one: "sadness (with some sympathy)"."""
+    return "(" in gap and bool(gap_words(gap)) and not offers_alternative(gap)
+
+
+def gives_reason(gap: str) -> bool:
+    """Whether a word such as "because" stands in between."""
+    return links().because.search(_spoken(gap)) is not None
+
+
+def offers_alternative(gap: str) -> bool:
+    """Whether the text between two mentions joins them by "or"."""
+    return any(word in links().alternatives for word in gap_words(gap))
+
+
+def breaks(gap: str) -> re.Match[str] | None:
+    """Finds where a sentence ends, or an explanation begins behind a dash, a colon or a parenthesis."""
+    return _BREAK.search(gap)
+
+
+def explains(gap: str) -> bool:
+    """Whether what follows is an explanation: a sentence ends, or a word such as "because" stands in between."""
+    return breaks(gap) is not None or gives_reason(gap)
+
+
+def contrasts(gap: str) -> bool:
+    """Whether a word such as "but" or "then" stands in between."""
+    return links().contrast.search(_spoken(gap)) is not None

@@ -1,9 +1,11 @@
 """The emotion words of all seven languages, read from ``lexicon/<language>.json``.
 
-Each file holds the option words with their inflections, spellings and dictionary equivalents, what keeps a word from
-being an emotion word (a set phrase, a longer compound), and the small grammar that the reader needs. A word that could
-be an inflection of two labels is left out: ``contento``, ``pena`` and ``disgusto`` (es), ``आनंद`` (hi), ``راحة`` (ar),
-``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh), ``畏怖`` (ja), ``amazement`` (en).
+Each file holds, for each label, the concepts that count as it, with a language's words for each concept: inflections,
+spellings, dictionary equivalents. The concepts are the same in all languages, so that a label is as easy to name in one
+as in another. Beside them stand what keeps a word from being an emotion word (a set phrase, a longer compound) and the
+small grammar that the reader needs. A word that could be an inflection of two labels is left out: ``contento``,
+``pena`` and ``disgusto`` (es), ``आनंद`` (hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh),
+``畏怖`` (ja), ``amazement`` (en); and so is a concept that could be two labels: shock, enjoyment, mirth, awkwardness.
 """
 
 from __future__ import annotations
@@ -70,16 +72,24 @@ def phrases(language: Language, key: str) -> list[str]:
     return [fold(phrase) for phrase in cast("list[str]", language_file(language).get(key, []))]
 
 
-def _forms(language: Language, key: str) -> Iterator[tuple[str, Emotion]]:
-    table = cast("dict[Emotion, str]", language_file(language).get(key, {}))
+def concepts(language: Language) -> Mapping[Emotion, Mapping[str, str]]:
+    """Returns, for each label, the concepts that count as it, and a language's words for each."""
+    return cast("dict[Emotion, dict[str, str]]", language_file(language)["words"])
+
+
+def _verbs() -> Iterator[tuple[str, Emotion]]:
+    table = cast("dict[Emotion, str]", language_file("sw")["verbs"])
     for emotion in EMOTIONS:
-        for form in table.get(emotion, "").split():
-            yield fold(form), emotion
+        for stem in table.get(emotion, "").split():
+            yield fold(stem), emotion
 
 
 def entries(language: Language) -> Iterator[tuple[str, Emotion]]:
     """Yields every folded word of a language with its label, Swahili stems aside."""
-    yield from _forms(language, "words")
+    for emotion, words in concepts(language).items():
+        for forms in words.values():
+            for form in forms.split():
+                yield fold(form), emotion
 
 
 def _merged(languages: Iterable[Language]) -> dict[str, Entry]:
@@ -113,7 +123,7 @@ def lexicon() -> Lexicon:
     """Returns the words of all languages; read from the package's files on the first call."""
     return Lexicon(
         words=_merged(SPACED),
-        verbs=dict(_forms("sw", "verbs")),
+        verbs=dict(_verbs()),
         runs=_merged(UNSPACED),
         set_phrases=_set_phrases(),
         only_after={word: frozenset(others) for word, others in _tables("only_after", SPACED).items()},

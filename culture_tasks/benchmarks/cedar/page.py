@@ -1,21 +1,55 @@
-"""A folded reply with its emotion words: which are stated, which are denied, which only repeat the option list."""
+"""A folded reply, its sentences, and which of its emotion words count.
+
+A word is set aside where the text denies it, weighs it against another and finds it lighter ("less fear than
+surprise"), names it as one end of a change ("from fear to relief"), asks a question about it, declines to answer, or
+repeats the option list.
+"""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from culture_tasks.benchmarks.cedar.context import is_denied
-from culture_tasks.benchmarks.cedar.links import joins, offers_alternative
+from culture_tasks.benchmarks.cedar.context import (
+    any_of,
+    contrasts,
+    gives_reason,
+    grammar,
+    is_denied,
+    joins,
+    links,
+    offers_alternative,
+    phrases_of,
+)
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
+from culture_tasks.benchmarks.cedar.lexicon import RUN, SPACED, UNSPACED, WORD, language_file, phrases
 from culture_tasks.benchmarks.cedar.mentions import Mention, find_mentions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from culture_tasks.benchmarks.cedar.labels import Emotion
 
 _LIST_LENGTH = 5
+_REACH = 240
+# Text up to a stop with the quotation marks and brackets that close it, or up to a line break.
+_SENTENCE: Final = re.compile(r"[^.!?;\n]*(?:[.!?;]+[\"'*_`)\]]*|\n|\Z)")
+_SLOT: Final = "\ue000"
+_SKELETON: Final = re.compile(rf"{WORD.pattern}|[,{_SLOT}]")
+_WORDS: Final = re.compile(r"\w")
+_NOT_COMPACT: Final = re.compile(r"[\s\"'*_`]+")
+_NO_WORD_BEFORE: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
+_NO_WORD_AFTER: Final = r"(?![^\W_])(?![ऀ-ॣ])"
+
+
+class Sentence(NamedTuple):
+    """Where a sentence begins and ends."""
+
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +58,17 @@ class Page:
 
     Attributes:
         text: The folded reply.
-        kept: Words that are not denied, in order.
+        sentences: Its sentences, in order.
+        kept: Words that are not set aside, in order; those of repeated option lists among them.
         stated: Those of them that are no part of a repeated option list.
+        declines: Where the reply says that it can't or won't answer.
     """
 
     text: str
+    sentences: tuple[Sentence, ...]
     kept: tuple[Mention, ...]
     stated: tuple[Mention, ...]
+    declines: tuple[int, ...]
 
 
 class Unclear:
@@ -38,6 +76,187 @@ class Unclear:
 
 
 UNCLEAR: Final = Unclear()
+
+
+def one_of(emotions: Iterable[Emotion]) -> Emotion | Unclear | None:
+    """Returns the label on which all agree, UNCLEAR if they don't, None if there is none."""
+    different = set(emotions)
+    if len(different) > 1:
+        return UNCLEAR
+    return different.pop() if different else None
+
+
+def within(mentions: tuple[Mention, ...], start: int, end: int) -> list[Mention]:
+    """Returns the mentions that lie between two places of the text."""
+    first = bisect_left(mentions, start, key=lambda mention: mention.start)
+    last = bisect_right(mentions, end, lo=first, key=lambda mention: mention.end)
+    return list(mentions[first:last])
+
+
+def sentence_of(page: Page, place: int) -> Sentence:
+    """Returns the sentence around a place of the text."""
+    return page.sentences[bisect_right(page.sentences, place, key=lambda sentence: sentence.start) - 1]
+
+
+@cache
+def _plain_runs() -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(cast('str', language_file(language)['plain']) for language in UNSPACED)})+")
+
+
+@cache
+def _plain_words(keys: tuple[str, ...]) -> frozenset[str]:
+    words = {word for phrase in phrases_of(SPACED, *keys) for word in phrase.split()}
+    return frozenset(words - links().alternatives - set(phrases_of(SPACED, "contrast")))
+
+
+LABEL: Final = ("joiners", "hedges", "copulas")
+STATEMENT: Final = (*LABEL, "subjects", "feel", "felt", "best")
+
+
+def is_plain(rest: str, keys: tuple[str, ...] = LABEL) -> bool:
+    """Whether the text around a label adds nothing to it: numbering, "probably", "it is", "です".
+
+    Args:
+        rest: The text without the label.
+        keys: Which lists of words add nothing. LABEL is what surrounds a label that stands alone, STATEMENT also what
+            says that someone feels it.
+    """
+    if not _WORDS.search(rest):
+        return True
+    known = _plain_words(keys)
+    if not all(word in known or len(word) == 1 or word.isdigit() for word in WORD.findall(rest)):
+        return False
+    return all(_plain_runs().fullmatch(run) for run in RUN.findall(rest))
+
+
+def _sentences(text: str) -> tuple[Sentence, ...]:
+    spans = (found.span() for found in _SENTENCE.finditer(text))
+    return tuple(Sentence(*span) for span in spans if span[0] < span[1]) or (Sentence(0, len(text)),)
+
+
+def rest_of(text: str, span: tuple[int, int], mentions: Iterable[Mention], mark: str = " ") -> str:
+    """Returns part of a text with a mark in place of the emotion words in it."""
+    parts, start = [], span[0]
+    for mention in mentions:
+        parts.append(text[start : mention.start].replace(_SLOT, " "))
+        start = mention.end
+    return mark.join([*parts, text[start : span[1]].replace(_SLOT, " ")])
+
+
+_ASKS: Final = re.compile(r"\?[\s\"'*_`)\]]*\Z")
+
+
+def _asks(text: str, sentence: Sentence, mentions: list[Mention]) -> bool:
+    """Whether a sentence is a question about its emotion words, and more than a label with a question mark."""
+    if not _ASKS.search(text, max(sentence.start, sentence.end - 8), sentence.end):
+        return False
+    return not is_plain(rest_of(text, sentence, mentions), ("joiners", "hedges"))
+
+
+@cache
+def _declining() -> re.Pattern[str]:
+    """Matches what declines to answer ("I can't tell"), and, in its group, what greets ("I hope this helps")."""
+    spaced = any_of(phrases_of(SPACED, "unable"), around=f"{_NO_WORD_BEFORE}{{}}{_NO_WORD_AFTER}").pattern
+    hedges = any_of(phrases_of(SPACED, "not_unable")).pattern
+    unspaced = "|".join(cast("str", language_file(language)["refusal"]) for language in UNSPACED)
+    exempt = "|".join(cast("str", language_file(language)["not_refusal"]) for language in UNSPACED)
+    greets = any_of(phrases_of(SPACED, "talk"), around=f"{_NO_WORD_BEFORE}{{}}{_NO_WORD_AFTER}").pattern
+    sorry = any_of(phrases_of(SPACED, "apologies"), around=rf"(?:\A|(?<=\n)|(?<=[.!?;] )){{}}{_NO_WORD_AFTER}").pattern
+    return re.compile(f"(?!{hedges})(?!{exempt})(?:{spaced}|{unspaced}|(?P<sorry>{sorry})|(?P<greets>{greets}))")
+
+
+def _declined(text: str, found: list[re.Match[str]], sentence: Sentence, mentions: list[Mention]) -> Iterator[Mention]:
+    """Emotion words in what a sentence says about not answering, and not in what it answers all the same."""
+    ends, starts = [match.end() for match in found], [match.start() for match in found]
+    for mention in mentions:
+        first = bisect_right(ends, mention.start)
+        if first and not _goes_on(
+            text[starts[first - 1] : mention.start][:_REACH], ends[first - 1] - starts[first - 1]
+        ):
+            yield mention
+            continue
+        place = bisect_left(starts, mention.end)
+        if place == len(found) or found[place].group("greets") or starts[place] - mention.end > _REACH:
+            continue
+        gap = text[mention.end : starts[place]]
+        lead = text[max(sentence.start, mention.start - _REACH) : mention.start]
+        answered = contrasts(gap) and is_plain(lead)
+        if not answered and not gives_reason(gap):
+            yield mention
+
+
+def _goes_on(gap: str, refusal: int) -> bool:
+    """Whether an answer follows a refusal in the same sentence: "I can't see it, but …", "I can't tell, maybe …"."""
+    rest = gap[refusal:].lstrip()
+    return contrasts(gap) or (rest.startswith(",") and is_plain(rest))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A construction that weighs emotion words: its pattern over a skeleton, and what becomes of each of its slots.
+
+    Slots are written ``+`` for the word that is meant, whatever stands around it, ``=`` for one of which the
+    construction says nothing, ``-`` for one that is outweighed, and ``~`` for the ends of a change.
+    """
+
+    pattern: re.Pattern[str]
+    slots: str
+
+
+def _spaced_comparison(template: str) -> Comparison:
+    pieces = [
+        rf"(?: [^\s,{_SLOT}]+){{0,3}} {_SLOT}" if piece in "+=-~" else f" {re.escape(piece)}"
+        for piece in template.split()
+    ]
+    between = [
+        rf"(?: [^\s,{_SLOT}]+)?(?: ,)?{piece}" if last in "+=-~" and piece[-1] != _SLOT else piece
+        for last, piece in zip(["x", *template.split()], pieces, strict=False)
+    ]
+    return Comparison(re.compile(f"{''.join(between)}(?= )"), re.sub("[^-+=~]", "", template))
+
+
+_ENDINGS: Final = "(?:感|さ|心|の念|の気持ち|の感情|的感觉|的?情绪|的?情緒)?"
+
+
+def _unspaced_comparison(template: str) -> Comparison:
+    pattern = ""
+    for place, character in enumerate(template):
+        slot = character in "+=-~"
+        filler = f"[^{_SLOT}.!?]{{0,6}}?" if place else ""
+        pattern += f"{filler}{_SLOT}{_ENDINGS}" if slot else character
+    return Comparison(re.compile(pattern), re.sub("[^-+=~]", "", template))
+
+
+@cache
+def _comparisons(language: Language) -> tuple[Comparison, ...]:
+    build = _spaced_comparison if language in SPACED else _unspaced_comparison
+    templates = phrases(language, "comparisons")
+    return tuple(build(template) for template in sorted(templates, key=len, reverse=True))
+
+
+def _weighed(text: str, sentence: Sentence, mentions: list[Mention]) -> Iterator[tuple[Mention, str]]:
+    """Yields the emotion words of a sentence that stand in comparisons, each with its slot."""
+    rest = rest_of(text, sentence, mentions, mark=f" {_SLOT} ")
+    spaced = f" {' '.join(_SKELETON.findall(rest))} "
+    compact = _NOT_COMPACT.sub("", rest)
+    if not _WORDS.search(spaced) and not RUN.search(compact):
+        return
+    present = {mention.language for mention in mentions} | {"en", *UNSPACED}
+    for language in LANGUAGES:
+        skeleton = spaced if language in SPACED else compact
+        if language not in present or (language in UNSPACED and not RUN.search(compact)):
+            continue
+        places = [place for place, character in enumerate(skeleton) if character == _SLOT]
+        for comparison in _comparisons(language):
+            for match in comparison.pattern.finditer(skeleton):
+                before = skeleton[max(0, match.start() - 16) : match.start()]
+                if language in UNSPACED or not _ends_negated(before, language):
+                    first = bisect_left(places, match.start())
+                    yield from zip(mentions[first : first + len(comparison.slots)], comparison.slots, strict=True)
+
+
+def _ends_negated(before: str, language: Language) -> bool:
+    return grammar(language).negators.search(f" {' '.join(before.split()[-1:])} ") is not None
 
 
 def _in_option_list(text: str, mentions: list[Mention]) -> set[int]:
@@ -63,13 +282,17 @@ def _in_option_list(text: str, mentions: list[Mention]) -> set[int]:
     return listed
 
 
-def _denied(text: str, mentions: list[Mention]) -> set[int]:
+def _denied(text: str, mentions: list[Mention], slots: dict[Mention, str]) -> set[int]:
     """Indices of denied mentions; a denial reaches along "not anger, fear or disgust"."""
-    denied = {place for place, mention in enumerate(mentions) if is_denied(text, mention)}
+    denied = {
+        place
+        for place, mention in enumerate(mentions)
+        if slots.get(mention) in {"-", "~"} or (slots.get(mention) != "+" and is_denied(text, mention))
+    }
     reach: list[int] = []
     for place in range(1, len(mentions)):
         gap = text[mentions[place - 1].end : mentions[place].start]
-        if place in denied or not (place - 1 in denied or reach) or not joins(gap):
+        if place in denied or not (place - 1 in denied or reach) or not joins(gap) or mentions[place] in slots:
             reach = []
             continue
         reach.append(place)
@@ -80,26 +303,37 @@ def _denied(text: str, mentions: list[Mention]) -> set[int]:
 
 
 def read_page(text: str) -> Page:
-    """Finds the emotion words of a folded reply and sets aside what it denies or only lists."""
+    """Finds the emotion words of a folded reply and sets aside what is no candidate for its answer."""
     mentions = find_mentions(text)
+    sentences = _sentences(text)
+    declining = list(_declining().finditer(text))
+    starts = [match.start() for match in declining]
+    slots: dict[Mention, str] = {}
+    aside: set[Mention] = set()
+    ordered = tuple(mentions)
+    for sentence in _with_mentions(sentences, ordered):
+        own = within(ordered, *sentence)
+        if _asks(text, sentence, own):
+            aside.update(own)
+            continue
+        found = declining[bisect_left(starts, sentence.start) : bisect_left(starts, sentence.end)]
+        aside.update(_declined(text, found, sentence, own))
+        for mention, slot in _weighed(text, sentence, own):
+            slots.setdefault(mention, slot)
     listed = _in_option_list(text, mentions)
-    denied = _denied(text, mentions)
-    aside = denied | listed
-    kept = tuple(mention for place, mention in enumerate(mentions) if place not in denied)
-    stated = tuple(mention for place, mention in enumerate(mentions) if place not in aside)
-    return Page(text, kept, stated)
+    denied = _denied(text, mentions, slots)
+    kept = [place for place, mention in enumerate(mentions) if place not in denied and mention not in aside]
+    return Page(
+        text=text,
+        sentences=sentences,
+        kept=tuple(mentions[place] for place in kept),
+        stated=tuple(mentions[place] for place in kept if place not in listed),
+        declines=tuple(match.start() for match in declining if not match.group("greets")),
+    )
 
 
-def one_of(emotions: Iterable[Emotion]) -> Emotion | Unclear | None:
-    """Returns the label on which all agree, UNCLEAR if they don't, None if there is none."""
-    different = set(emotions)
-    if len(different) > 1:
-        return UNCLEAR
-    return different.pop() if different else None
-
-
-def within(mentions: tuple[Mention, ...], start: int, end: int) -> list[Mention]:
-    """Returns the mentions that lie between two places of the text."""
-    first = bisect_left(mentions, start, key=lambda mention: mention.start)
-    last = bisect_right(mentions, end, lo=first, key=lambda mention: mention.end)
-    return list(mentions[first:last])
+def _with_mentions(sentences: tuple[Sentence, ...], mentions: tuple[Mention, ...]) -> Iterator[Sentence]:
+    for sentence in sentences:
+        place = bisect_left(mentions, sentence.start, key=lambda mention: mention.start)
+        if place < len(mentions) and mentions[place].start < sentence.end:
+            yield sentence

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from culture_tasks.benchmarks.cedar.folding import cut_reasoning, fold
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, MISSPELLINGS, OPTION_WORDS
-from culture_tasks.benchmarks.cedar.lexicon import entries
+from culture_tasks.benchmarks.cedar.lexicon import concepts, entries
 from culture_tasks.benchmarks.cedar.mentions import find_mentions
 from culture_tasks.benchmarks.cedar.prompts import render
 from culture_tasks.benchmarks.cedar.replies import read_reply
@@ -31,6 +31,29 @@ def test_reply_is_read_as_its_table_says(expected, reply):
     assert read_reply(reply.replace(r"\n", "\n")) == (None if expected == "-" else expected)
 
 
+FRAMES = [tuple(row.split("\t")) for row in (TABLES / "frames.tsv").read_text(encoding="utf-8").splitlines()]
+
+
+def fill(language: str, frame: str, one: str, other: str) -> str:
+    words = OPTION_WORDS[language]
+    return frame.replace(r"\n", "\n").format(a=words[one], b=words[other])
+
+
+@pytest.mark.parametrize(
+    ("language", "expected", "frame"), [pytest.param(*row, id=f"{row[0]}-{row[2][:40]}") for row in FRAMES]
+)
+def test_frame_is_read_alike_for_every_label(language, expected, frame):
+    pairs = [(one, EMOTIONS[(place + step) % 14]) for place, one in enumerate(EMOTIONS) for step in (1, 5, 9)]
+    read = {pair: read_reply(fill(language, frame, *pair)) for pair in pairs}
+    assert read == {pair: {"a": pair[0], "-": None}[expected] for pair in pairs}
+
+
+def test_frames_cover_every_language_with_answers_and_without():
+    for language in LANGUAGES:
+        assert len([row for row in FRAMES if row[:2] == (language, "a")]) >= 25
+        assert len([row for row in FRAMES if row[:2] == (language, "-")]) >= 15
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_tables_have_forty_replies_and_every_label(language):
     rows = table(language)
@@ -44,6 +67,14 @@ def test_no_word_belongs_to_two_labels_in_any_language():
         for word, emotion in entries(language):
             owners.setdefault(word, set()).add(emotion)
     assert {word: labels for word, labels in owners.items() if len(labels) > 1} == {}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_concept_has_words_in_all_languages_or_in_none(language):
+    english = {emotion: set(words) for emotion, words in concepts("en").items()}
+    assert set(english) == set(EMOTIONS)
+    assert {emotion: set(words) for emotion, words in concepts(language).items()} == english
+    assert all(forms.split() for words in concepts(language).values() for forms in words.values())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -112,6 +143,55 @@ BLANKS = st.text(alphabet=" \n\t\u200f\u200e\ufeff\x00", max_size=6)
 def test_label_inside_any_wrapping_is_found(option, wrapping, before, after):
     emotion, word = option
     assert read_reply(before + wrapping.format(word) + after) == emotion
+
+
+OPTIONS = st.sampled_from([(code, emotion) for code in LANGUAGES for emotion in EMOTIONS])
+EXPLANATIONS = {
+    "ar": ["انتهى {b} الذي رافق الانتظار.", "عاشت مع {b} لأسابيع.", "كان {b} شديدا من قبل."],
+    "en": ["The {b} of the wait is over.", "She had lived with {b} for weeks.", "The {b} was strong before."],
+    "es": ["El {b} de la espera ya pasó.", "Había vivido con {b} durante semanas.", "El {b} era fuerte antes."],
+    "hi": ["इंतज़ार का {b} अब खत्म हुआ।", "वह हफ़्तों तक {b} के साथ जी रही थी।", "पहले {b} बहुत था।"],
+    "ja": ["長く続いた{b}が終わったからです。", "何週間も{b}の中で暮らしていました。", "以前の{b}は大きなものでした。"],
+    "sw": ["Kipindi cha {b} kimekwisha.", "Aliishi na {b} kwa wiki nyingi.", "Hapo awali {b} ilikuwa kubwa."],
+    "zh": ["漫长的{b}已经结束了。", "她在{b}中度过了几个星期。", "之前的{b}很强烈。"],
+}
+DENIALS = {
+    "ar": ["ليس {a}", "ليست {a}.", "لا {a}", "بدون {a}", "أي شيء إلا {a}", "إنه ليس {a}."],
+    "en": ["not {a}", "It isn't {a}.", "no {a}", "without {a}", "anything but {a}", "It is far from {a}.", "never {a}"],
+    "es": ["no {a}", "No es {a}.", "sin {a}", "cualquier cosa menos {a}", "nunca {a}", "Lejos de {a}."],
+    "hi": ["{a} नहीं", "यह {a} नहीं है।", "बिना {a}", "{a} के अलावा कुछ भी", "{a} बिल्कुल नहीं"],
+    "ja": [
+        "{a}ではない",
+        "{a}ではありません。",
+        "{a}じゃない",
+        "{a}以外",
+        "{a}とは言えません",
+        "{a}ではございません。",
+        "{a}ではなかった",
+    ],
+    "sw": ["si {a}", "Sio {a}.", "siyo {a}", "bila {a}", "chochote isipokuwa {a}", "Hakuna {a}."],
+    "zh": ["不是{a}", "并非{a}。", "没有{a}", "绝不是{a}", "谈不上{a}", "{a}不合适"],
+}
+
+
+@given(OPTIONS, st.sampled_from(EMOTIONS), st.integers(0, 2), st.sampled_from(["{}. ", "{}\n\n", "**{}**\n", '"{}". ']))
+def test_explanation_after_an_answer_does_not_change_it(option, other, which, wrapping):
+    language, emotion = option
+    answer = wrapping.format(OPTION_WORDS[language][emotion])
+    assert read_reply(answer + fill(language, EXPLANATIONS[language][which], emotion, other)) == emotion
+
+
+@given(OPTIONS, st.sampled_from(EMOTIONS), st.integers(0, 2))
+def test_answer_after_its_explanation_is_read(option, other, which):
+    language, emotion = option
+    explanation = fill(language, EXPLANATIONS[language][which], emotion, other)
+    assert read_reply(f"{explanation}\n{OPTION_WORDS[language][emotion]}") == emotion
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_denied_label_alone_never_gives_a_label(language):
+    denials = [fill(language, frame, one, one) for frame in DENIALS[language] for one in EMOTIONS]
+    assert {denial: read_reply(denial) for denial in denials} == dict.fromkeys(denials)
 
 
 PLAIN = st.lists(
@@ -214,7 +294,7 @@ def test_folding_makes_spellings_alike():
     assert fold("がぎパ") == "がぎパ"
 
 
-MEGABYTE = 1_000_000
+LONG = 250_000
 
 
 @pytest.mark.parametrize(
@@ -250,16 +330,27 @@ MEGABYTE = 1_000_000
             "[a]:\n",
             "<answer>",
             "anger\n",
+            "anger? ",
+            "anger; ",
+            "I can't anger ",
+            "anger but I can't ",
+            "less anger than ",
+            "from anger to ",
+            "so anger, ",
+            "since the anger, she feels ",
+            "怒りので",
+            "从愤怒到",
+            "siwezi hasira ",
         ),
     ],
 )
-def test_megabyte_of_anything_is_read(unit):
-    reply = unit * (MEGABYTE // len(unit.encode("utf-8", "surrogatepass")))
+def test_long_text_of_anything_is_read(unit):
+    reply = unit * (LONG // len(unit.encode("utf-8", "surrogatepass")))
     assert read_reply(reply) in {*EMOTIONS, None}
 
 
-def test_label_at_either_end_of_a_megabyte_is_found():
-    filler = "lorem ipsum " * (MEGABYTE // 12)
+def test_label_at_either_end_of_a_long_text_is_found():
+    filler = "lorem ipsum " * (LONG // 12)
     assert read_reply(f"Answer: relief\n{filler}") == "relief"
     assert read_reply(f"{filler}\nAnswer: relief") == "relief"
     assert read_reply(f"{filler}relief {filler}") == "relief"
