@@ -9,18 +9,87 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from culture_tasks.harness.records import PartRecord
 from culture_tasks.harness.session import current_session
-from culture_tasks.judges.verdicts import Outcome
 
 Record = Mapping[str, Any]
+Number = float | Literal["N/A"]
+"""A number of a harness's result table, or what the table shows in place of one that isn't defined."""
 
 _log = logging.getLogger(__name__)
+
+
+class Aggregation:
+    """From the records of one metric to its value, and to its standard error where it has one.
+
+    A harness calls it as it calls any aggregation.
+
+    Attributes:
+        name: What it is called in the settings that a harness logs.
+        is_score: Whether the mean of several tasks' values means something. Counts and shares of verdicts have none: of
+            a group they are taken over all records.
+    """
+
+    __slots__ = ("_stderr", "_value", "is_score", "name")
+
+    def __init__(
+        self,
+        name: str,
+        value: Callable[[Sequence[Any]], float],
+        stderr: Callable[[Sequence[Any]], float] | None = None,
+        *,
+        is_score: bool = True,
+    ) -> None:
+        """Makes an aggregation.
+
+        Args:
+            name: What it is called.
+            value: Works out the value.
+            stderr: Works out the standard error, in the same unit; None where there is none.
+            is_score: Whether the mean of several tasks' values means something.
+        """
+        self.name = name
+        self.is_score = is_score
+        self._value = value
+        self._stderr = stderr
+
+    def __call__(self, records: Sequence[Any]) -> float:
+        """Returns the value."""
+        return self._value(records)
+
+    def __repr__(self) -> str:
+        return f"culture_tasks: {self.name}"
+
+    def stderr(self, records: Sequence[Any]) -> Number:
+        """Returns the standard error of the value, or "N/A" where it has none or too few records."""
+        return "N/A" if self._stderr is None else _shown(self._stderr(records))
+
+    def of_group(self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool) -> tuple[float, Number]:
+        """Returns the value and standard error of a group of tasks.
+
+        Args:
+            tasks: The records of each task.
+            weight_by_size: Whether every record weighs the same, as the group's file says: then the value is that of
+                all records together. Else every task weighs the same, and the standard error is that of a mean of
+                independent means, sqrt(Σ se²) / k over k tasks.
+        """
+        if weight_by_size or not self.is_score:
+            together = list(chain.from_iterable(tasks))
+            return self(together), self.stderr(together)
+        errors = [self.stderr(records) for records in tasks]
+        known = [error for error in errors if error != "N/A"]
+        value = sum(self(records) for records in tasks) / len(tasks)
+        return value, math.hypot(*known) / len(tasks) if len(known) == len(tasks) else "N/A"
+
+
+def _shown(value: float) -> Number:
+    return "N/A" if math.isnan(value) else value
 
 
 class _Tally(NamedTuple):
@@ -82,9 +151,17 @@ def coverage_stderr(records: Sequence[Record | None]) -> float:
     return math.sqrt(share * (1.0 - share) / asked) if asked else math.nan
 
 
-def outcome_count(records: Iterable[Record | None], outcome: Outcome) -> int:
-    """How many verdicts ended this way. Range 0 and up; for every outcome but ``scored``, 0 is best."""
-    return sum(record["outcomes"].get(outcome, 0) for record in _concerned(records))
+def unscored(records: Iterable[Record | None]) -> int:
+    """How many verdicts were asked for and not scored: unparsable, refused, failed, or left to a later judge.
+
+    Range 0 and up; 0 is best. How many of them ended how stands in the records, under ``outcomes``.
+    """
+    return sum(
+        number
+        for record in _concerned(records)
+        for outcome, number in record["outcomes"].items()
+        if outcome != "scored"
+    )
 
 
 def mean_of_scored(records: Iterable[Record | None]) -> float:
@@ -135,3 +212,9 @@ def _explain(tally: _Tally) -> None:
         tally.asked,
         session.settings.judge_min_coverage,
     )
+
+
+MEAN_OF_SCORED = Aggregation("mean of the scored", mean_of_scored, stderr_of_scored)
+COVERAGE = Aggregation("share of verdicts that were scored", coverage, coverage_stderr, is_score=False)
+UNSCORED = Aggregation("number of verdicts that were not scored", unscored, is_score=False)
+SPREAD_OVER_RUNS = Aggregation("deviation of the mean over runs", spread_over_runs, is_score=False)

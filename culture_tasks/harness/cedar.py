@@ -15,19 +15,21 @@ those that a task leaves out have none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from culture_tasks.benchmarks.cedar import metrics
+from culture_tasks.benchmarks.cedar.counts import CountTable
 from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc, check_languages
 from culture_tasks.benchmarks.cedar.labels import Emotion
+from culture_tasks.benchmarks.cedar.metrics import top2_macro_f1
 from culture_tasks.benchmarks.cedar.prompts import prompt_file
 from culture_tasks.benchmarks.cedar.replies import read_reply
-from culture_tasks.benchmarks.cedar.reported import Reported, TableMetric, Triple, of_language, pooled, table_of
+from culture_tasks.benchmarks.cedar.reported import Reported, TableMetric, of_language, pooled, table_of
+from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.filters import responses_of
 from culture_tasks.harness.judged import RECORD_VERSION
-from culture_tasks.harness.metric_lists import Metric
+from culture_tasks.harness.metric_lists import Metric, metric
 from culture_tasks.harness.session import current_session
 from culture_tasks.text import storable
 
@@ -45,42 +47,39 @@ def language_metrics() -> list[Metric]:
 
 
 def _metrics(reported: Sequence[Reported]) -> list[Metric]:
-    listed: list[Metric] = []
-    for metric in reported:
-        function = accuracy if metric.name == "acc" else partial(_of_triples, metric.value)
-        listed.append(_metric(metric.name, function, metric.higher_is_better))
-        if metric.stderr is not None:
-            listed.append(_metric(f"{metric.name}_stderr", partial(_of_triples, metric.stderr), False))
-    return [*listed, _metric(_TOP2, top2, True)]
+    listed = [metric(each.name, _aggregation(each), higher_is_better=each.higher_is_better) for each in reported]
+    return [*listed, metric(_TOP2, Aggregation("macro F1", top2), higher_is_better=True)]
 
 
-def _metric(name: str, function: Callable[..., float], higher_is_better: bool | None) -> Metric:
-    """Returns a metric; ``higher_is_better`` is None where a value in between is neutral."""
-    return {"metric": name, "aggregation": function, "higher_is_better": higher_is_better}
+def _aggregation(reported: Reported) -> Aggregation:
+    """Returns how a metric's records become its value and standard error: full records for ``acc``, else triples."""
+    table = _table_of_records if reported.name == "acc" else table_of
+    stderr = None if reported.stderr is None else partial(_worked_out, reported.stderr, table)
+    return Aggregation(reported.name, partial(_worked_out, reported.value, table), stderr)
 
 
-def _of_triples(function: TableMetric, triples: Sequence[Triple | None]) -> float:
-    return function(table_of(triples))
+def _worked_out(function: TableMetric, table: Callable[[Sequence[Any]], CountTable], records: Sequence[Any]) -> float:
+    return function(table(records))
 
 
-def accuracy(records: Sequence[dict[str, Any]]) -> float:
-    """Standard accuracy in percent (section 3.3), from those full records that have a score."""
+def _table_of_records(records: Sequence[Mapping[str, Any]]) -> CountTable:
+    """Counts those full records that have a score."""
     scored = [record for record in records if "score" in record]
-    return metrics.accuracy(table_of((record["language"], record["gold"], record["prediction"]) for record in scored))
+    return table_of((record["language"], record["gold"], record["prediction"]) for record in scored)
 
 
 def top2(pairs: Sequence[Sequence[Any] | None]) -> float:
     """Macro F1 against the two most frequent annotations (Appendix B), from gold label, prediction and minority."""
     columns = list(zip(*(pair for pair in pairs if pair is not None), strict=True)) or [(), (), ()]
     golds, predictions, minority = columns
-    return metrics.top2_macro_f1(predictions, golds, minority)
+    return top2_macro_f1(predictions, golds, minority)
 
 
 @cache
 def _names(*, pooled: bool) -> tuple[str, ...]:
     """Returns the metrics that a triple stands under."""
     listed = pooled_metrics() if pooled else language_metrics()
-    return tuple(metric["metric"] for metric in listed if metric["metric"] not in ("acc", _TOP2))
+    return tuple(each["metric"] for each in listed if each["metric"] not in ("acc", _TOP2))
 
 
 def results(doc: CedarDoc, responses: Sequence[Any], *, pooled: bool) -> dict[str, Any]:
@@ -95,7 +94,7 @@ def results(doc: CedarDoc, responses: Sequence[Any], *, pooled: bool) -> dict[st
     counts = supported or not pooled
     record = _record(doc, response, prediction) | {"supported": supported}
     if counts:
-        record["score"] = 100.0 * (prediction == doc["gold"])
+        record["score"] = float(prediction == doc["gold"])
     triple = (doc["language"], doc["gold"], prediction) if counts else None
     found: dict[str, Any] = {"acc": record, **dict.fromkeys(_names(pooled=pooled), triple)}
     if doc["minority"]:

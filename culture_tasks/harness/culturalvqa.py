@@ -16,6 +16,7 @@ from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
 from culture_tasks.harness.filters import responses_of
 from culture_tasks.harness.judged import JudgedDocument, Subject
 from culture_tasks.harness.metric_lists import Metric, judged_metrics, judged_results
+from culture_tasks.harness.plain_metrics import plain_metrics
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.rubrics import RUBRICS, Rubric
 from culture_tasks.judges.verdicts import JudgeItem
@@ -36,7 +37,7 @@ def metrics(rubric: VqaRubric = "lave") -> list[Metric]:
     """Returns the metric list of a CulturalVQA task."""
     return [
         *judged_metrics(rubric, GROUPS),
-        {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True},
+        *plain_metrics("exact_match", ()),
         {"metric": SUBMISSION, "aggregation": write_submission, "higher_is_better": True},
     ]
 

@@ -22,12 +22,15 @@ class JudgedBenchmark:
         groups: Gives the parts of the data with a mean of their own, from any record of a task.
         belongs: Gives the parts that a record belongs to.
         score: Maps a rating to the metric's scale.
+        weight_by_size: Whether every item of a group of its tasks weighs the same, as the group's file says, rather
+            than every task.
     """
 
     metric: str
     groups: Callable[[Record], tuple[str, ...]]
     belongs: Callable[[Record], Collection[str]]
     score: Callable[[float], float]
+    weight_by_size: bool = True
 
     def record_of(self, sample: Mapping[str, Any]) -> Record | None:
         """Returns the judged record of a logged sample, or None."""
@@ -62,6 +65,7 @@ JUDGED_BENCHMARKS: Mapping[str, JudgedBenchmark] = {
         lambda record: crosscult.GROUPS[record["setting"]],
         lambda record: (record["topic"], record["partition"]),
         float,
+        weight_by_size=False,
     ),
 }
 

@@ -1,30 +1,24 @@
 """The metric lists of the task files, which would be long and alike as YAML.
 
-A judged metric ``x`` comes with ``x_coverage`` and the counts of the verdicts that were not scored. With the lexical
-judge its name is ``x_lexical``, so that text overlap never passes for a judge's score; both names are registered, and a
-run reports one of them.
-
-The harnesses give no standard error to an aggregation that isn't theirs: they leave the entry ``x_stderr`` at "N/A".
-A metric named ``x_stderr`` over the same records, listed after ``x``, takes that entry.
+A judged metric ``x`` comes with ``x_coverage`` and ``x_unscored``. With the lexical judge its name is ``x_lexical``, so
+that text overlap never passes for a judge's score. A task file lists what a run can have; a run's results list what it
+has (see :mod:`culture_tasks.harness.result_rows`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache, partial
-from itertools import chain
-from typing import Any, Literal, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 from culture_tasks.harness import aggregation
+from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.judged import JudgedDocument
 from culture_tasks.harness.records import CountedRecord, PartRecord
-from culture_tasks.judges.verdicts import Outcome
 
 Metric = dict[str, Any]
 
 LEXICAL = "_lexical"
-_UNJUDGED: Outcome = "unjudged"
-_COUNTED: tuple[Outcome, ...] = ("unparsable", "refused", "failed")
 
 
 def judged_metrics(name: str, groups: Iterable[str]) -> list[Metric]:
@@ -38,26 +32,22 @@ def judged_metrics(name: str, groups: Iterable[str]) -> list[Metric]:
     return [
         *_means(name, parts),
         *_means(f"{name}{LEXICAL}", parts),
-        _metric(f"{name}_coverage", aggregation.coverage, "higher"),
-        _metric(f"{name}_coverage_stderr", aggregation.coverage_stderr, "lower"),
-        *(
-            _metric(f"{name}_{outcome}", partial(aggregation.outcome_count, outcome=outcome), "lower")
-            for outcome in (*_COUNTED, _UNJUDGED)
-        ),
+        metric(f"{name}_coverage", aggregation.COVERAGE, higher_is_better=True),
+        metric(f"{name}_unscored", aggregation.UNSCORED, higher_is_better=False),
     ]
 
 
 def _means(base: str, groups: list[str]) -> list[Metric]:
     means = [base, *(f"{base}_{group}" for group in groups)]
     return [
-        *(_metric(mean, aggregation.mean_of_scored, "higher") for mean in means),
-        *(_metric(f"{mean}_stderr", aggregation.stderr_of_scored, "lower") for mean in means),
-        _metric(f"{base}_run_sd", aggregation.spread_over_runs, "lower"),
+        *(metric(mean, aggregation.MEAN_OF_SCORED, higher_is_better=True) for mean in means),
+        metric(f"{base}_run_sd", aggregation.SPREAD_OVER_RUNS, higher_is_better=False),
     ]
 
 
-def _metric(name: str, function: Any, better: Literal["higher", "lower"]) -> Metric:
-    return {"metric": name, "aggregation": function, "higher_is_better": better == "higher"}
+def metric(name: str, function: Aggregation, *, higher_is_better: bool | None) -> Metric:
+    """Returns an entry of a metric list; ``higher_is_better`` is None where a value in between is neutral."""
+    return {"metric": name, "aggregation": function, "higher_is_better": higher_is_better}
 
 
 class _Places(NamedTuple):
@@ -66,27 +56,23 @@ class _Places(NamedTuple):
     Attributes:
         empty: Every metric with None, in the order of the results.
         base: The overall metric, which gets the record itself.
-        scores: Metrics over every document's score.
-        counts: Metrics over the outcomes.
-        groups: Metric and metric of the standard error of each group.
+        counts: Metrics over all documents that are no mean of scores.
+        groups: The metric of each part of the data.
     """
 
     empty: Mapping[str, None]
     base: str
-    scores: tuple[str, ...]
     counts: tuple[str, ...]
-    groups: Mapping[str, tuple[str, str]]
+    groups: Mapping[str, str]
 
 
 @cache
 def _places(name: str, backend: str, groups: tuple[str, ...], repeated: bool) -> _Places:
     base = f"{name}{LEXICAL}" if backend == "lexical" else name
-    outcomes = (*_COUNTED, _UNJUDGED) if backend == "none" else _COUNTED
-    of_groups = {group: (f"{base}_{group}", f"{base}_{group}_stderr") for group in groups}
-    spread = [f"{base}_run_sd"] if repeated else []
-    counts = tuple(f"{name}_{part}" for part in ("coverage", "coverage_stderr", *outcomes))
-    order = [base, f"{base}_stderr", *chain.from_iterable(of_groups.values()), *spread, *counts]
-    return _Places(dict.fromkeys(order), base, (f"{base}_stderr", *spread), counts, of_groups)
+    of_groups = {group: f"{base}_{group}" for group in groups}
+    spread = (f"{base}_run_sd",) if repeated else ()
+    counts = (*spread, f"{name}_coverage", f"{name}_unscored")
+    return _Places(dict.fromkeys((base, *of_groups.values(), *counts)), base, counts, of_groups)
 
 
 def judged_results(
@@ -108,11 +94,9 @@ def judged_results(
     part, counted = PartRecord(record), CountedRecord(record)
     results: dict[str, Any] = {**places.empty}
     results[places.base] = record
-    for metric in places.scores:
-        results[metric] = part
-    for metric in places.counts:
-        results[metric] = counted
+    for place in places.counts:
+        results[place] = counted
     for group in belongs:
-        for metric in places.groups.get(group, ()):
-            results[metric] = part
+        if group in places.groups:
+            results[places.groups[group]] = part
     return results

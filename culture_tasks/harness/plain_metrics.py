@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from culture_tasks.harness.metric_lists import Metric
+from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.harness.metric_lists import Metric, metric
 
 
 def mean_of_values(records: Iterable[float | None]) -> float:
@@ -32,13 +33,12 @@ def _values(records: Iterable[float | None]) -> np.ndarray[tuple[int], np.dtype[
     return np.array([record for record in records if record is not None], dtype=np.float64)
 
 
+MEAN = Aggregation("mean", mean_of_values, stderr_of_values)
+
+
 def plain_metrics(name: str, groups: Iterable[str]) -> list[Metric]:
-    """Returns the metrics of a score: overall and for parts of the data, each with its standard error."""
-    means = [name, *(f"{name}_{group}" for group in groups)]
-    return [
-        *({"metric": mean, "aggregation": mean_of_values, "higher_is_better": True} for mean in means),
-        *({"metric": f"{mean}_stderr", "aggregation": stderr_of_values, "higher_is_better": False} for mean in means),
-    ]
+    """Returns the metrics of a score: overall and for parts of the data."""
+    return [metric(mean, MEAN, higher_is_better=True) for mean in (name, *(f"{name}_{group}" for group in groups))]
 
 
 def plain_results(name: str, value: float, groups: Iterable[str], belongs: Collection[str]) -> dict[str, float | None]:
@@ -50,5 +50,4 @@ def plain_results(name: str, value: float, groups: Iterable[str], belongs: Colle
         groups: All parts of the data with a mean of their own.
         belongs: The parts that the document belongs to.
     """
-    means = {name: value} | {f"{name}_{group}": value if group in belongs else None for group in groups}
-    return means | {f"{mean}_stderr": record for mean, record in means.items()}
+    return {name: value} | {f"{name}_{group}": value if group in belongs else None for group in groups}

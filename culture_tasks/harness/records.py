@@ -101,7 +101,7 @@ class PendingRecord(dict[str, Any]):
 
 
 class PartRecord(dict[str, Any]):
-    """What a metric over a part of the documents or a standard error reads: a view of a document's record.
+    """What a metric over a part of the documents reads: a view of a document's record.
 
     As a dictionary it is empty, so that a log has ``{}`` in its place, and not a copy of what stands in the record.
     It is a dictionary because lmms-eval looks for a ``score`` in nothing else. It travels with the few values that
@@ -137,7 +137,7 @@ class PartRecord(dict[str, Any]):
 
 
 class CountedRecord(PartRecord):
-    """What a count of outcomes reads: no score, from which lmms-eval would make a standard error of the count."""
+    """What a count or a spread reads: no score, from which lmms-eval would make a standard error of it."""
 
     __slots__ = ()
-    names = frozenset({"id", "outcomes"})
+    names = frozenset({"id", "outcomes", "run_scores"})

@@ -99,11 +99,13 @@ def finish(run: Run, tasks: Sequence[TaskToGrade], progress: Progress, now: date
     new = new_run(run, results, now)
     for document in progress([document for task in tasks for document in task.documents]):
         document.wait()
+    records: dict[str, list[dict[str, Any]]] = {}
     for task in tasks:
         pairs = [regraded(*both) for both in zip(task.samples, task.documents, strict=True)]
         write_samples(new.samples_file(task.name), (sample for sample, _ in pairs))
-        _update(results, run, task, [records for _, records in pairs])
-    _update_groups(results, tasks)
+        records[task.name] = [of_document for _, of_document in pairs]
+        _update(results, run, task, records[task.name])
+    _update_groups(results, tasks, records)
     results.setdefault("config", {})[GRADED_FROM] = run.results_file.name
     write_results(new)
     _log.info("wrote %s", new.results_file)
@@ -113,20 +115,30 @@ def finish(run: Run, tasks: Sequence[TaskToGrade], progress: Progress, now: date
 def _update(results: dict[str, Any], run: Run, task: TaskToGrade, records: Sequence[Mapping[str, Any]]) -> None:
     values = task_values(run.harness, task.metrics, records)
     results["results"][task.name] = without_metrics(results["results"].get(task.name, {}), task.metrics) | values
-    directions = {metric["metric"]: metric["higher_is_better"] for metric in task.metrics}
     reported = {key.partition(",")[0] for key in values}
-    better = results.setdefault("higher_is_better", {}).setdefault(task.name, {})
-    better |= {name: direction for name, direction in directions.items() if name in reported}
+    listed = [{**metric, "aggregation": str(metric["aggregation"])} for metric in task.metrics]
+    names = {metric["metric"] for metric in listed}
+    kept = [metric for metric in listed if metric["metric"] in reported]
+    better = results.setdefault("higher_is_better", {}).get(task.name, {})
+    results["higher_is_better"][task.name] = {name: better[name] for name in better if name not in names} | {
+        metric["metric"]: metric["higher_is_better"] for metric in kept
+    }
+    config = results["configs"][task.name]
+    if isinstance(config.get("metric_list"), list):
+        config["metric_list"] = [*(each for each in config["metric_list"] if each["metric"] not in names), *kept]
 
 
-def _update_groups(results: dict[str, Any], tasks: Sequence[TaskToGrade]) -> None:
+def _update_groups(
+    results: dict[str, Any], tasks: Sequence[TaskToGrade], records: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> None:
     graded = {task.name: task for task in tasks}
     for group, members in results.get("group_subtasks", {}).items():
         inside = [graded[name] for name in members if name in graded]
         if not inside or len(inside) < len(members):
             continue
         metrics = [metric for task in inside for metric in task.metrics]
-        entries = [results["results"][task.name] for task in inside]
+        by_size = inside[0].samples[0].benchmark.weight_by_size
         for part in ("results", "groups"):
             if group in results.get(part, {}):
-                results[part][group] = group_values(entries, results[part][group], metrics)
+                of_tasks = [records[task.name] for task in inside]
+                results[part][group] = group_values(results[part][group], metrics, of_tasks, weight_by_size=by_size)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.metric_lists import Metric
 from culture_tasks.rejudge.runs import Harness
 
@@ -20,21 +20,20 @@ def task_values(harness: Harness, metrics: Iterable[Metric], records: Sequence[M
         metrics: The metric list.
         records: For each document its records by metric.
     """
-    present = list(records[0]) if records else []
-    functions = {metric["metric"]: metric["aggregation"] for metric in metrics}
+    functions = _functions(metrics)
     values: dict[str, Any] = {}
-    for name in present:
-        values[f"{name},{_FILTER}"] = functions[name]([record[name] for record in records])
-    for name in present:
-        values.setdefault(f"{name}_stderr,{_FILTER}", "N/A")
+    for name in records[0] if records else ():
+        found = [record[name] for record in records]
+        values[f"{name},{_FILTER}"] = functions[name](found)
+        values[f"{name}_stderr,{_FILTER}"] = stderr = functions[name].stderr(found)
         if harness == "lmms_eval":
-            values[f"{name}_stderr_clt,{_FILTER}"] = _finite(values[f"{name}_stderr,{_FILTER}"])
+            values[f"{name}_stderr_clt,{_FILTER}"] = stderr if functions[name].is_score else "N/A"
             values[f"{name}_stderr_clustered,{_FILTER}"] = "N/A"
     return values
 
 
-def _finite(value: Any) -> Any:
-    return "N/A" if isinstance(value, float) and math.isnan(value) else value
+def _functions(metrics: Iterable[Metric]) -> dict[str, Aggregation]:
+    return {metric["metric"]: metric["aggregation"] for metric in metrics}
 
 
 def without_metrics(entry: Mapping[str, Any], metrics: Iterable[Metric]) -> dict[str, Any]:
@@ -51,36 +50,29 @@ def _metric_of(key: str) -> str:
 
 
 def group_values(
-    members: Sequence[Mapping[str, Any]], old: Mapping[str, Any], metrics: Iterable[Metric]
+    old: Mapping[str, Any],
+    metrics: Iterable[Metric],
+    tasks: Sequence[Sequence[Mapping[str, Any]]],
+    *,
+    weight_by_size: bool,
 ) -> dict[str, Any]:
     """Returns a group's entry with the judged metrics worked out again.
 
     Args:
-        members: The new entries of its tasks.
         old: The group's old entry.
         metrics: The judged metrics of its tasks.
+        tasks: For each task, for each of its documents, the new records by metric.
+        weight_by_size: Whether every item of the group weighs the same, rather than every task.
     """
-    metrics = list(metrics)
-    names = {metric["metric"] for metric in metrics}
+    functions = _functions(metrics)
     reported = {_metric_of(key) for key in old}
-    present = dict.fromkeys(_metric_of(key) for member in members for key in member)
-    new = without_metrics(old, metrics)
-    for name in present:
-        wanted = name in names and (name in reported or _renamed(name) in reported)
-        if wanted and all(f"{name},{_FILTER}" in member for member in members):
-            new |= _mean_over_tasks(name, members)
+    new = {key: value for key, value in old.items() if _metric_of(key) not in functions}
+    for name, function in functions.items():
+        if (name in reported or _renamed(name) in reported) and all(name in task[0] for task in tasks):
+            records = [[document[name] for document in task] for task in tasks]
+            value, stderr = function.of_group(records, weight_by_size=weight_by_size)
+            new |= {f"{name},{_FILTER}": value, f"{name}_stderr,{_FILTER}": stderr}
     return new
-
-
-def _mean_over_tasks(name: str, members: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns a group's value, each task weighing the same, and the standard error of a mean of independent means."""
-    key, stderr = f"{name},{_FILTER}", f"{name}_stderr,{_FILTER}"
-    errors = [member[stderr] for member in members if isinstance(member.get(stderr), float)]
-    complete = len(errors) == len(members)
-    return {
-        key: sum(member[key] for member in members) / len(members),
-        stderr: math.hypot(*errors) / len(members) if complete else "N/A",
-    }
 
 
 def _renamed(name: str) -> str:

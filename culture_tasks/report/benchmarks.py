@@ -36,6 +36,7 @@ class Layout:
         item: Gives the item, the same for every model and harness.
         data: Fields that hold fingerprints of the data.
         extra: A second score in the record, or None.
+        unit: What 1 of the harnesses' scores is on the scale: 100 where they have fractions and the paper percent.
     """
 
     benchmark: str
@@ -47,6 +48,7 @@ class Layout:
     item: Callable[[Record], str]
     data: tuple[str, ...] = ("data",)
     extra: str | None = None
+    unit: float = 1.0
 
 
 def _own(record: Record) -> str:
@@ -95,6 +97,7 @@ LAYOUTS: Mapping[str, Layout] = {
             ("language", "prompt_language", "gold", "prediction", "supported"),
             _scene,
             _in_language,
+            unit=100.0,
         ),
         Layout(
             "crosscult",

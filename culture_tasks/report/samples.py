@@ -136,7 +136,7 @@ class _Pass:
         outcomes = record.get("outcomes")
         if outcomes is None:  # no judge: a reply that can't be read is a wrong answer
             outcomes = {"scored" if record["prediction"] is not None else "unparsable": 1}
-        return _float(score), _float(extra), outcomes
+        return self._layout.unit * _float(score), _float(extra), outcomes
 
     def _append(
         self, item: int, cluster: int, offset: int, score: float, extra: float, outcomes: Mapping[str, int]

@@ -213,13 +213,21 @@ def _from_result_file(measured: Measured, runs: Sequence[LoadedRun], flags: set[
     [each] = runs
     metric = measured.unit.metric
     name = next((name for name in (metric, f"{metric}{LEXICAL}") if name in each.result.metrics), metric)
-    return harness_cell(each, name, measured.unit.scale, flags)
+    return harness_cell(each, name, measured.unit.scale, flags, unit=LAYOUTS[measured.unit.benchmark or ""].unit)
 
 
-def harness_cell(each: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) -> Cell:
-    """Returns a number of a result file, with an interval by its standard error where there is one."""
-    value = each.result.metrics.get(metric, float("nan"))
-    error = each.result.errors.get(metric, float("nan"))
+def harness_cell(each: LoadedRun, metric: str, scale: Scale, flags: set[Flag], *, unit: float = 1.0) -> Cell:
+    """Returns a number of a result file, with an interval by its standard error where there is one.
+
+    Args:
+        each: The run.
+        metric: The metric.
+        scale: The scale that the cell is on.
+        flags: What a reader must know.
+        unit: What 1 of the file is on the scale.
+    """
+    value = unit * each.result.metrics.get(metric, float("nan"))
+    error = unit * each.result.errors.get(metric, float("nan"))
     items = each.result.expected or 0
     found = Interval(
         value, value - _Z * error, value + _Z * error, items, items, "no standard error in the result file"

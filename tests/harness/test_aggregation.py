@@ -59,8 +59,8 @@ def test_coverage_and_counts():
     records = [scored(1), FAILED, REFUSED, REFUSED]
     assert aggregation.coverage(records) == 0.25
     assert aggregation.coverage_stderr(records) == pytest.approx(math.sqrt(0.25 * 0.75 / 4))
-    assert aggregation.outcome_count(records, "refused") == 2
-    assert aggregation.outcome_count(records, "unparsable") == 0
+    assert aggregation.unscored([*records, {"outcomes": {"scored": 2, "unparsable": 1}}, None]) == 4
+    assert aggregation.unscored([scored(1)]) == 0
 
 
 def test_standard_error_is_the_sample_deviation_over_the_root_of_n(min_coverage):

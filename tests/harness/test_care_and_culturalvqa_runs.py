@@ -70,9 +70,9 @@ def test_a_run_ends_with_scores_errors_coverage_and_full_records(harness, fixtur
     # sample deviation of five 10s and five 1s: 4.5 * sqrt(10 / 9), over sqrt(10) gives 1.5
     assert results["results"]["care_zh"]["care_rating_lexical_stderr,none"] == pytest.approx(1.5)
     assert value(results, "care_zh", "care_rating_coverage") == 1.0
-    assert value(results, "care_zh", "care_rating_failed") == 0
+    assert value(results, "care_zh", "care_rating_unscored") == 0
     # lmms-eval's own standard error is over scores, which a count has none of
-    assert results["results"]["care_zh"].get("care_rating_failed_stderr_clt,none", "N/A") == "N/A"
+    assert results["results"]["care_zh"].get("care_rating_unscored_stderr_clt,none", "N/A") == "N/A"
     assert "care_rating,none" not in results["results"]["care_zh"]
     record = records(results, "care_zh", "care_rating_lexical")[0]
     assert {"id", "language", "category", "scope", "culture", "data", "question", "references", "judge"} <= set(record)
@@ -121,8 +121,7 @@ def test_failures_are_counted_beside_the_score_and_never_inside(harness, monkeyp
     results = run(harness, model_for(harness, lambda prompt: "x"), ["care_ar"])
     assert value(results, "care_ar", "care_rating") == 8.0
     assert value(results, "care_ar", "care_rating_coverage") == pytest.approx(0.7)
-    assert value(results, "care_ar", "care_rating_failed") == 2
-    assert value(results, "care_ar", "care_rating_refused") == 1
+    assert value(results, "care_ar", "care_rating_unscored") == 3
     assert sorted(record["runs"][0]["outcome"] for record in records(results, "care_ar", "care_rating")) == sorted(
         ["failed"] * 2 + ["refused"] + ["scored"] * 7
     )
@@ -358,7 +357,7 @@ def test_without_a_judge_responses_are_recorded(harness, monkeypatch):
     monkeypatch.setenv("CULTURE_JUDGE", "none")
     results = run(harness, model_for(harness, lambda prompt: "x"), ["care_zh"], limit=2)
     assert math.isnan(value(results, "care_zh", "care_rating"))
-    assert value(results, "care_zh", "care_rating_unjudged") == 2
+    assert value(results, "care_zh", "care_rating_unscored") == 2
     assert records(results, "care_zh", "care_rating")[0]["runs"][0]["prediction"] == "x"
 
 

@@ -67,7 +67,7 @@ def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
     record = cedar.results(doc, [["<think>…</think> **حزن**\ud800"]], pooled=False)["acc"]
     assert record["response"] == "<think>…</think> **حزن**\ufffd"
     expected = {"benchmark": "cedar", "modality": "text", "language": "en", "prompt_language": "ar", "id": "2"}
-    expected |= {"gold": "sadness", "prediction": "sadness", "score": 100.0, "supported": True}
+    expected |= {"gold": "sadness", "prediction": "sadness", "score": 1.0, "supported": True}
     expected |= {"narrative": "N en 2.", "question": "Q en 2?", "prompt": "text_ar.v1"}
     assert expected.items() <= record.items()
     assert len(record["prompt_sha256"]) == 64

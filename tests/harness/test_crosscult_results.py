@@ -98,7 +98,7 @@ def test_every_document_has_every_metric_of_its_task(folder, name):
     keys = [results(doc, "x").keys() for doc in data]
     assert all(each == keys[0] for each in keys)
     assert keys[0] <= listed
-    assert {"rouge_l", "rouge_l_stderr", "judge_score_lexical", "judge_score_coverage"} <= keys[0]
+    assert {"rouge_l", "judge_score_lexical", "judge_score_coverage", "judge_score_unscored"} <= keys[0]
 
 
 def test_parts_concern_the_documents_that_belong_to_them(doc):
@@ -106,7 +106,7 @@ def test_parts_concern_the_documents_that_belong_to_them(doc):
     assert records["rouge_l_social"] == records["rouge_l_zh"] == 100.0
     assert records["rouge_l_religious"] is None
     assert records["rouge_l_ar"] is None
-    assert records["judge_score_lexical_religious_stderr"] is None
+    assert records["judge_score_lexical_religious"] is None
 
 
 def test_means_leave_out_documents_that_are_not_concerned():

@@ -126,8 +126,8 @@ def test_what_is_counted_shows_no_score(travel):
 @pytest.mark.parametrize("encode", [json.dumps, lambda value: "".join(json.JSONEncoder(indent=0).iterencode(value))])
 def test_a_log_holds_a_record_once(encode):
     record = pending()
-    logged = json.loads(encode({"lave": record, "lave_stderr": PartRecord(record)}))
-    assert logged == {"lave": record, "lave_stderr": {}}
+    logged = json.loads(encode({"lave": record, "lave_brazil": PartRecord(record)}))
+    assert logged == {"lave": record, "lave_brazil": {}}
 
 
 def test_a_part_travels_with_the_few_values_that_aggregations_need():

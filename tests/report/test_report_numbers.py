@@ -145,7 +145,7 @@ def test_unscored_languages_stay_empty(tmp_path):
         record |= {"prompt_language": language, "gold": "anger", "prediction": "anger" if number % 2 else None}
         record |= {"minority": "", "data": "d", "prompt": "p", "prompt_sha256": "0" * 64, "response": "x"}
         record |= {"narrative": "n", "question": "q", "supported": supported}
-        return {"acc": record | ({"score": 100.0 * (number % 2)} if supported else {})}
+        return {"acc": record | ({"score": float(number % 2)} if supported else {})}
 
     samples = [sample(n, language, language != "sw") for n in range(4) for language in ("ar", "sw", "zh")]
     write_run(tmp_path, "m", {"cedar_text": samples})
@@ -201,7 +201,7 @@ def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
 def test_rows_that_are_no_models_are_not_ranked(tmp_path):
     def sample(number):
         record = {"record": 1, "benchmark": "cedar", "id": str(number), "modality": "text", "language": "ja"}
-        record |= {"prompt_language": "en", "gold": "anger", "prediction": "anger", "response": "anger", "score": 100.0}
+        record |= {"prompt_language": "en", "gold": "anger", "prediction": "anger", "response": "anger", "score": 1.0}
         record |= {"minority": "", "data": "d", "prompt": "p", "prompt_sha256": "0" * 64, "supported": True}
         return {"acc": record | {"narrative": "n", "question": "q"}}
 

@@ -130,6 +130,13 @@ def test_without_samples_the_harness_number_counts(tmp_path):
     assert kinds(report) == ["missing"]
 
 
+def test_a_share_of_the_harness_is_shown_in_percent_where_the_paper_does(tmp_path):
+    path = write_run(tmp_path, "org/a", {}, results={"cedar_text": {"acc,none": 0.5, "acc_stderr,none": 0.1}})
+    [cell] = report_of(path).units["cedar_text"].cells.values()
+    assert cell.value == 50.0
+    assert cell.low == pytest.approx(50 - 1.959964 * 10)
+
+
 def test_nothing_that_can_be_used_is_an_error(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         report_of(tmp_path / "nowhere")

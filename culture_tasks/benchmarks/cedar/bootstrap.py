@@ -29,7 +29,7 @@ class StandardErrors:
 
     Attributes:
         epp: Of each emotion's propensity (a ratio).
-        rqb: Of each quadrant's bias (percentage points).
+        rqb: Of each quadrant's bias (a fraction).
     """
 
     epp: dict[Emotion, float]

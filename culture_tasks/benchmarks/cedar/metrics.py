@@ -1,7 +1,8 @@
 """Metrics of CEDAR, section 3.3 and Appendix B, as functions of one count table.
 
-Accuracies, biases and shares are in percent, propensities are ratios, the variance is in squared percentage points
-and F1 is a fraction, as in the paper's tables. Where there is nothing to count, a metric is NaN.
+Accuracies, biases, shares and F1 are fractions of 1, as both harnesses have them, propensities are ratios, and the
+variance is that of fractions. The paper prints accuracies and biases in percent: 100 times as much, and the variance
+10,000 times. Where there is nothing to count, a metric is NaN.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def quadrant_bias(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
     """Equation 2 on arrays whose last axis is the 14 emotions; the result's last axis is the four quadrants."""
     total = gold.sum(axis=-1, keepdims=True)
     difference = (np.asarray(predicted, dtype=np.float64) - gold) @ _MEMBERSHIP
-    return 100 * _ratio(difference, total)
+    return _ratio(difference, total)
 
 
 def marginals(counts: Counts) -> tuple[Counts, Counts]:
@@ -50,20 +51,20 @@ def marginals(counts: Counts) -> tuple[Counts, Counts]:
 
 def _accuracy(counts: Counts) -> float:
     correct = np.trace(counts[:, :-1])
-    return float(100 * _ratio(np.array([correct]), np.array([counts.sum()]))[0])
+    return float(_ratio(np.array([correct]), np.array([counts.sum()]))[0])
 
 
 def accuracy(table: CountTable) -> float:
     """Standard accuracy over all records.
 
-    Formula: 100 · correct / records; an unparsed reply is wrong. Range 0-100 (percent), higher is better. Empty input
-    gives NaN. Source: section 3.3.
+    Formula: correct / records; an unparsed reply is wrong. Range 0-1 (a fraction), higher is better. Empty input gives
+    NaN. Source: section 3.3.
     """
     return _accuracy(table.counts.sum(axis=0))
 
 
 def accuracy_by_language(table: CountTable) -> dict[Language, float]:
-    """Standard accuracy of each language that has records, in percent (columns of Table 1)."""
+    """Standard accuracy of each language that has records (columns of Table 1)."""
     return {language: _accuracy(table.of(language)) for language in table.languages}
 
 
@@ -75,7 +76,7 @@ def _averaged(table: CountTable, supported: Collection[Language] | None) -> Floa
 def acc_avg(table: CountTable, supported: Collection[Language] | None = None) -> float:
     """Macro-average accuracy over languages.
 
-    Formula: mean of :func:`accuracy_by_language`, each language weighing the same. Range 0-100 (percent), higher is
+    Formula: mean of :func:`accuracy_by_language`, each language weighing the same. Range 0-1 (a fraction), higher is
     better. No language left gives NaN. Source: section 4.1, Table 1 (Avg.).
 
     Args:
@@ -90,8 +91,9 @@ def acc_avg(table: CountTable, supported: Collection[Language] | None = None) ->
 def acc_var(table: CountTable, supported: Collection[Language] | None = None, *, ddof: int = 1) -> float:
     """Cross-lingual variance of accuracy.
 
-    Formula: Σ (acc_l - acc_avg)² / (L - ddof) over L languages. Range 0-2500·L/(L - ddof), unit squared percentage
-    points; 0 means that all languages do equally well. L <= ddof gives NaN. Source: Table 1 (Var.).
+    Formula: Σ (acc_l - acc_avg)² / (L - ddof) over L languages. Range 0 to L/(4(L - ddof)), the variance of
+    fractions; 0 means that all languages do equally well. L <= ddof gives NaN. Source: Table 1 (Var.), whose accuracies
+    are in percent, so that its variance is 10,000 times this one.
 
     The paper names no divisor, and neither gives its column exactly: of its 32 values, L - 1 is nearer to 19 and L to
     13, so L - 1 is the default.
@@ -136,9 +138,10 @@ def lsepp(table: CountTable) -> dict[Language, dict[Emotion, float]]:
 def grqb(table: CountTable) -> dict[Quadrant, float]:
     """Global Russell quadrant bias.
 
-    Formula: 100 · (N(prediction in q) - N(gold in q)) / N(gold) over all languages. Range -100 to 100 (percent of all
-    gold labels); 0 is neutral, positive is over-predicted. The four values sum to minus the unparsed share: an unparsed
-    reply lies in no quadrant. Empty input gives NaN. Source: equation 2, Figure 5; quadrants of section 2.5.
+    Formula: (N(prediction in q) - N(gold in q)) / N(gold) over all languages; the paper prints it in percent. Range -1
+    to 1 (a fraction of all gold labels); 0 is neutral, positive is over-predicted. The four values sum to minus the
+    unparsed share: an unparsed reply lies in no quadrant. Empty input gives NaN. Source: equation 2, Figure 5;
+    quadrants of section 2.5.
     """
     return _by_quadrant(quadrant_bias(*marginals(table.counts.sum(axis=0))))
 
@@ -151,14 +154,14 @@ def lsrqb(table: CountTable) -> dict[Language, dict[Quadrant, float]]:
 def unparsed_share(table: CountTable) -> float:
     """Share of replies from which no label could be read.
 
-    Formula: 100 · unparsed / records. Range 0-100 (percent), 0 is best. Empty input gives NaN. Not in the paper.
+    Formula: unparsed / records. Range 0-1 (a fraction), 0 is best. Empty input gives NaN. Not in the paper.
     """
     unparsed, total = table.counts[..., -1].sum(), table.counts.sum()
-    return float(100 * _ratio(np.array([unparsed]), np.array([total]))[0])
+    return float(_ratio(np.array([unparsed]), np.array([total]))[0])
 
 
 def unparsed_by_language(table: CountTable) -> dict[Language, float]:
-    """:func:`unparsed_share` of each language that has records, in percent."""
+    """:func:`unparsed_share` of each language that has records."""
     return {language: unparsed_share(table.limited_to([language])) for language in table.languages}
 
 
@@ -199,21 +202,20 @@ def top2_macro_f1(
 def accuracy_stderr(table: CountTable) -> float:
     """Standard error of :func:`accuracy`.
 
-    Formula: 100 · sqrt(p (1 - p) / (n - 1)), the sample standard deviation over √n. Unit percentage points. Fewer than
-    two records give NaN.
+    Formula: sqrt(p (1 - p) / (n - 1)), the sample standard deviation over √n. Fewer than two records give NaN.
     """
     total = int(table.counts.sum())
     if total < 2:
         return float("nan")
-    share = accuracy(table) / 100
-    return float(100 * np.sqrt(share * (1 - share) / (total - 1)))
+    share = accuracy(table)
+    return float(np.sqrt(share * (1 - share) / (total - 1)))
 
 
 def acc_avg_stderr(table: CountTable, supported: Collection[Language] | None = None) -> float:
     """Standard error of :func:`acc_avg`.
 
-    Formula: sqrt(Σ se_l²) / L, taking the languages as independent. Unit percentage points. NaN if a language has
-    fewer than two records or no language is left.
+    Formula: sqrt(Σ se_l²) / L, taking the languages as independent. NaN if a language has fewer than two records
+    or no language is left.
     """
     limited = table if supported is None else table.limited_to(supported)
     errors = np.array([accuracy_stderr(limited.limited_to([language])) for language in limited.languages])

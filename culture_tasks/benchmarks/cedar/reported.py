@@ -132,5 +132,5 @@ def _bootstrapped(counts: bytes, shape: tuple[int, ...]) -> bootstrap.StandardEr
 
 def _unparsed_stderr(table: CountTable) -> float:
     total = int(table.counts.sum())
-    share = metrics.unparsed_share(table) / 100
-    return 100 * math.sqrt(share * (1 - share) / (total - 1)) if total > 1 else math.nan
+    share = metrics.unparsed_share(table)
+    return math.sqrt(share * (1 - share) / (total - 1)) if total > 1 else math.nan

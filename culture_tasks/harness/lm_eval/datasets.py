@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from culture_tasks.harness.lm_eval.results import extend_results
 from culture_tasks.harness.loading import load_for_evaluation
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CustomDataset:
-    """The hook that loads a data set.
+    """The hook that loads a data set; the first one that is called also extends lm-eval's results.
 
     Attributes:
         name: One of :data:`culture_tasks.harness.loading.LOADERS`.
@@ -23,4 +24,5 @@ class CustomDataset:
 
     def __call__(self, **_: object) -> dict[str, datasets.Dataset]:
         """Loads the data set; lm-eval passes the task's metadata, which it doesn't need."""
+        extend_results()
         return {"test": load_for_evaluation(self.name)}

@@ -6,7 +6,8 @@ of a model entry point extends three methods of its ``TaskManager``, which all c
 * ``initialize_tasks`` adds our tasks to the index.
 * ``match_tasks``, which lmms-eval's commands alone call, checks data and judge before the model is loaded. For an
   exception these print a traceback and end with status 0, so ours end the process: one message, status 1.
-* ``load_task_or_group`` checks data and judge where a program calls ``simple_evaluate``, which gets the exception.
+* ``load_task_or_group`` extends lmms-eval's results, and checks data and judge where a program calls
+  ``simple_evaluate``, which gets the exception.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from culture_tasks.catalog import TaskEntry, entries, is_available, task_file
 from culture_tasks.errors import CultureTasksError
+from culture_tasks.harness.lmms_eval.results import extend_results
 
 _MARK = "_culture_tasks_extended"
 _KNOWLEDGE_INSERTION = "culture_tasks.insertion.lmms_eval_model.KnowledgeInsertion"
@@ -85,6 +87,8 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def load_task_or_group(self: Any, task_list: Any = None, *args: Any, **kwargs: Any) -> Any:
         names = [task_list] if isinstance(task_list, str) else list(task_list or [])
+        with one_message():
+            extend_results()
         check_before_inference(name for name in names if isinstance(name, str))
         return original(self, task_list, *args, **kwargs)
 

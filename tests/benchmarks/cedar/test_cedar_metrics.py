@@ -38,18 +38,18 @@ def table():
 
 def test_accuracies(table):
     # 5 of 8 pooled; en 2 of 4, ar 1 of 2, ja 2 of 2
-    assert metrics.accuracy(table) == 62.5
-    assert metrics.accuracy_by_language(table) == {"ar": 50.0, "en": 50.0, "ja": 100.0}
-    # (50 + 50 + 100) / 3
-    assert metrics.acc_avg(table) == pytest.approx(200 / 3)
-    # ja unsupported: (50 + 50) / 2
-    assert metrics.acc_avg(table, ["ar", "en", "sw"]) == 50.0
+    assert metrics.accuracy(table) == 0.625
+    assert metrics.accuracy_by_language(table) == {"ar": 0.5, "en": 0.5, "ja": 1.0}
+    # (1/2 + 1/2 + 1) / 3
+    assert metrics.acc_avg(table) == pytest.approx(2 / 3)
+    # ja unsupported: (1/2 + 1/2) / 2
+    assert metrics.acc_avg(table, ["ar", "en", "sw"]) == 0.5
 
 
 def test_variance_names_its_divisor(table):
-    # deviations -50/3, -50/3, 100/3: squares sum to 15000/9
-    assert metrics.acc_var(table) == pytest.approx(15000 / 9 / 2)
-    assert metrics.acc_var(table, ddof=0) == pytest.approx(15000 / 9 / 3)
+    # deviations -1/6, -1/6, 1/3: squares sum to 1/6
+    assert metrics.acc_var(table) == pytest.approx(1 / 6 / 2)
+    assert metrics.acc_var(table, ddof=0) == pytest.approx(1 / 6 / 3)
     assert metrics.acc_var(table, ["ar", "en"]) == 0.0
     assert math.isnan(metrics.acc_var(table, ["ja"]))
     assert metrics.acc_var(table, ["ja"], ddof=0) == 0.0
@@ -72,20 +72,20 @@ def test_propensities(table):
 def test_quadrant_biases(table):
     # gold: I happiness = 1; II anger, fear = 2; III sadness = 1; IV relief 2, awe 2 = 4; of 8
     # predicted: I happiness, surprise = 2; II anger 2 = 2; III 0; IV relief, awe 2 = 3
-    assert metrics.grqb(table) == {"I": 12.5, "II": 0.0, "III": -12.5, "IV": -12.5}
-    assert metrics.lsrqb(table)["ar"] == {"I": 50.0, "II": 0.0, "III": 0.0, "IV": -50.0}
+    assert metrics.grqb(table) == {"I": 0.125, "II": 0.0, "III": -0.125, "IV": -0.125}
+    assert metrics.lsrqb(table)["ar"] == {"I": 0.5, "II": 0.0, "III": 0.0, "IV": -0.5}
 
 
 def test_unparsed_share(table):
-    assert metrics.unparsed_share(table) == 12.5
-    assert metrics.unparsed_by_language(table) == {"ar": 0.0, "en": 25.0, "ja": 0.0}
+    assert metrics.unparsed_share(table) == 0.125
+    assert metrics.unparsed_by_language(table) == {"ar": 0.0, "en": 0.25, "ja": 0.0}
 
 
 def test_standard_errors_of_accuracy(table):
     # p = 5/8: sqrt(15/64 / 7)
-    assert metrics.accuracy_stderr(table) == pytest.approx(100 * math.sqrt(15 / 64 / 7))
+    assert metrics.accuracy_stderr(table) == pytest.approx(math.sqrt(15 / 64 / 7))
     # en sqrt(.25/3), ar sqrt(.25/1), ja 0: sqrt(1/12 + 1/4) / 3
-    assert metrics.acc_avg_stderr(table) == pytest.approx(100 * math.sqrt(1 / 12 + 1 / 4) / 3)
+    assert metrics.acc_avg_stderr(table) == pytest.approx(math.sqrt(1 / 12 + 1 / 4) / 3)
     assert math.isnan(metrics.accuracy_stderr(tabulate(["awe"], ["awe"], ["en"])))
 
 
@@ -107,24 +107,24 @@ def test_top2_macro_f1():
 def test_one_emotion_predicted_always():
     golds = [emotion for emotion in EMOTIONS for _ in range(2)]
     table = tabulate(["surprise"] * 28, golds, ["sw"] * 28)
-    assert metrics.accuracy(table) == pytest.approx(100 / 14)
+    assert metrics.accuracy(table) == pytest.approx(1 / 14)
     assert metrics.gepp(table) == {emotion: 14.0 if emotion == "surprise" else 0.0 for emotion in EMOTIONS}
     # quadrant I: (28 - 6) / 28; the others lose all of theirs: 8, 4 and 10 of 28
     expected = {"I": 22 / 28, "II": -8 / 28, "III": -4 / 28, "IV": -10 / 28}
-    assert metrics.grqb(table) == pytest.approx({quadrant: 100 * share for quadrant, share in expected.items()})
+    assert metrics.grqb(table) == pytest.approx(expected)
 
 
 def test_everything_unparsed():
     table = tabulate([None] * 4, ["anger", "awe", "awe", "sadness"], ["en", "en", "zh", "zh"])
     assert metrics.accuracy(table) == metrics.acc_avg(table) == metrics.acc_var(table) == 0.0
-    assert metrics.unparsed_share(table) == 100.0
+    assert metrics.unparsed_share(table) == 1.0
     assert metrics.gepp(table)["awe"] == 0.0
-    assert metrics.grqb(table) == {"I": 0.0, "II": -25.0, "III": -25.0, "IV": -50.0}
+    assert metrics.grqb(table) == {"I": 0.0, "II": -0.25, "III": -0.25, "IV": -0.5}
 
 
 def test_single_document():
     table = tabulate(["pain"], ["pain"], ["es"])
-    assert metrics.accuracy(table) == metrics.acc_avg(table) == 100.0
+    assert metrics.accuracy(table) == metrics.acc_avg(table) == 1.0
     assert math.isnan(metrics.acc_var(table))
     assert metrics.gepp(table)["pain"] == 1.0
     assert set(metrics.grqb(table).values()) == {0.0}
@@ -176,7 +176,7 @@ def test_identities_hold_for_any_records(rows):
             assert math.isnan(gepp[emotion])
     if all(emotion in golds for emotion in EMOTIONS):
         for quadrant, members in QUADRANTS.items():
-            bias = 100 * sum((gepp[e] - 1) * golds.count(e) for e in members) / len(golds)
+            bias = sum((gepp[e] - 1) * golds.count(e) for e in members) / len(golds)
             assert grqb[quadrant] == pytest.approx(bias)
     by_language = metrics.accuracy_by_language(table)
     sizes = {language: sum(code == language for _, _, code in rows) for language in by_language}
@@ -198,10 +198,10 @@ def test_bootstrap_is_repeatable_and_near_the_analytic_error():
     errors = bootstrap.by_record(table)
     assert errors == bootstrap.by_record(table)
     assert errors != bootstrap.by_record(table, seed=2)
-    # each record adds d in {-1, 0, 1} to a quadrant's difference: error = 100 · sd(d) / sqrt(n)
+    # each record adds d in {-1, 0, 1} to a quadrant's difference: error = sd(d) / sqrt(n)
     for quadrant, members in QUADRANTS.items():
         d = [(p in members) - (g in members) for p, g in zip(predictions, golds, strict=True)]
-        assert errors.rqb[quadrant] == pytest.approx(100 * np.std(d) / math.sqrt(4000), rel=0.1)
+        assert errors.rqb[quadrant] == pytest.approx(np.std(d) / math.sqrt(4000), rel=0.1)
     clustered = bootstrap.by_item(predictions, golds, list(range(4000)))
     assert clustered.rqb == pytest.approx(errors.rqb, rel=0.15)
 
@@ -227,5 +227,5 @@ def test_the_records_of_seventeen_models_are_counted():
     predictions, golds, languages = random_rows(186_000)
     table = tabulate(predictions, golds, languages)
     assert table.counts.sum() == 186_000
-    assert metrics.accuracy(table) == pytest.approx(100 / 15, abs=0.5)
+    assert metrics.accuracy(table) == pytest.approx(1 / 15, abs=0.005)
     assert metrics.acc_avg(table) == pytest.approx(metrics.accuracy(table), abs=0.1)

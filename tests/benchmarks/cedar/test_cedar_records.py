@@ -44,9 +44,9 @@ def test_minority_labels_are_those_of_each_record():
 
 def test_unsupported_languages_are_in_no_pooled_metric():
     run = columns([record(), record(language="ar", prediction="pain", supported=False)])
-    assert pooled_metrics(run)["acc"] == 100.0
+    assert pooled_metrics(run)["acc"] == 1.0
     assert math.isnan(pooled_metrics(run)["acc_ar"])
-    assert language_metrics(run)["acc"] == 50.0
+    assert language_metrics(run)["acc"] == 0.5
 
 
 def test_no_records_give_nan():

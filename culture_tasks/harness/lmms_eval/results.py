@@ -1,0 +1,87 @@
+"""lmms-eval's results with what they lack for our tasks (see :mod:`culture_tasks.harness.result_rows`).
+
+lmms-eval takes an entry ``care_rating`` of a group's file for every metric whose name holds these letters, so that a
+group's row has the categories and counts too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from culture_tasks.harness import result_rows
+
+
+class Rows(defaultdict[str, dict[str, Any]]):
+    """lmms-eval's results, on their way from one of its functions to the next.
+
+    Attributes:
+        tasks: What the samples of each task have.
+    """
+
+    def __init__(self, rows: Mapping[str, dict[str, Any]], tasks: Mapping[str, result_rows.Task]) -> None:
+        """Takes the rows, and what the samples of each task have."""
+        super().__init__(dict, rows)
+        self.tasks = tasks
+
+
+def extend_results() -> None:
+    """Extends the two functions that make lmms-eval's results; safe to call again."""
+    from lmms_eval import evaluator
+
+    result_rows.extend(evaluator, "consolidate_results", _of_tasks)
+    result_rows.extend(evaluator, "consolidate_group_results", _of_groups)
+
+
+def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
+    def consolidate_results(outputs: Sequence[Any]) -> Any:
+        rows, samples, configs, versions, shots, better = original(outputs)
+        tasks = {one.task_name: result_rows.written(one.task.aggregation(), one.sample_metrics) for one in outputs}
+        for name, task in tasks.items():
+            if task:
+                configs[name], better[name] = result_rows.only_written(task, configs[name], better[name])
+        return Rows(rows, tasks), samples, configs, versions, shots, better
+
+    return consolidate_results
+
+
+def _of_groups(original: Callable[..., Any]) -> Callable[..., Any]:
+    def consolidate_group_results(rows: Any, versions: Any, task_dict: Mapping[Any, Any]) -> Any:
+        results = original(rows, versions, task_dict)
+        if isinstance(rows, Rows):
+            for name, task in rows.tasks.items():
+                rows[name].update(result_rows.standard_errors(task))
+            for group, members in _groups(task_dict):
+                row, tasks = rows[group.group_name], [rows.tasks.get(name, {}) for name in members]
+                row.update(result_rows.group_row(tasks, _keys(group.config["aggregate_metric_list"], row)))
+        return results
+
+    return consolidate_group_results
+
+
+def _groups(task_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, list[str]]]:
+    """Yields every group that has a file, with the names of all tasks below it."""
+    for each, inside in task_dict.items():
+        if isinstance(inside, Mapping):
+            if hasattr(each, "config"):
+                yield each, list(_tasks(inside))
+            yield from _groups(inside)
+
+
+def _tasks(task_dict: Mapping[Any, Any]) -> Iterator[str]:
+    for inside in task_dict.values():
+        if isinstance(inside, Mapping):
+            yield from _tasks(inside)
+        else:
+            yield inside.task_name
+
+
+def _keys(entries: Sequence[Mapping[str, Any]] | None, row: Mapping[str, Any]) -> dict[str, bool]:
+    """Returns the keys of a group's row, and whether its file weighs each by size."""
+    return {
+        key: entry["weight_by_size"]
+        for entry in entries or ()
+        for key in row
+        if "," in key and "_stderr" not in key and entry["metric"] in key
+    }

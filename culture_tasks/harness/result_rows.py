@@ -1,0 +1,119 @@
+"""What the results of both harnesses lack for our tasks, worked out from the records.
+
+A harness works out a task's values from its records by our aggregations. Then it leaves every standard error at "N/A",
+makes a group's values from its tasks' values, and repeats the task file's whole metric list, although a run has no more
+than some of it: one name of a judged score, a spread only over repeats, a submission only where answers are withheld.
+Its loggers look for every listed metric in every sample. So once the values are there, a task's standard errors, the
+values of groups and the listed metrics are put right here; tasks and groups of others are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
+
+from culture_tasks.errors import CultureTasksError
+from culture_tasks.harness.aggregation import Aggregation
+
+Key = str
+"""A metric and a filter, with a comma between them, as both harnesses name the entries of a row."""
+
+
+class Written(NamedTuple):
+    """A metric that the samples of a task have.
+
+    Attributes:
+        aggregation: How its records become a value; None if that isn't ours.
+        records: One record a document.
+    """
+
+    aggregation: Aggregation | None
+    records: Sequence[Any]
+
+
+Task = Mapping[Key, Written]
+
+
+def written(aggregations: Mapping[str, Any], records: Mapping[tuple[str, str], Sequence[Any]]) -> Task:
+    """Returns what the samples of a task have, or nothing if the task isn't ours.
+
+    Args:
+        aggregations: The task's aggregations, by metric.
+        records: Its records, by metric and filter.
+    """
+    ours = {name: each for name, each in aggregations.items() if isinstance(each, Aggregation)}
+    if not ours:
+        return {}
+    return {f"{name},{which}": Written(ours.get(name), found) for (name, which), found in records.items()}
+
+
+def standard_errors(task: Task) -> dict[Key, Any]:
+    """Returns the standard errors of a task of ours, by the keys of its row."""
+    return {
+        _stderr(key): aggregation.stderr(records)
+        for key, (aggregation, records) in task.items()
+        if aggregation is not None
+    }
+
+
+def group_row(tasks: Iterable[Task], weight_by_size: Mapping[Key, bool]) -> dict[Key, Any]:
+    """Returns the values and standard errors of a group that are over our tasks alone.
+
+    Args:
+        tasks: The group's tasks; one that isn't ours is empty.
+        weight_by_size: The keys of the group's row, and whether the items weigh the same there, rather than the tasks.
+    """
+    tasks = list(tasks)
+    row: dict[Key, Any] = {}
+    for key, by_size in weight_by_size.items():
+        found = [task[key] for task in tasks if key in task]
+        aggregations = [each.aggregation for each in found if each.aggregation is not None]
+        if not found or len(aggregations) < len(tasks) or len({each.name for each in aggregations}) > 1:
+            continue
+        records = [each.records for each in found]
+        row[key], row[_stderr(key)] = aggregations[0].of_group(records, weight_by_size=by_size)
+    return row
+
+
+def only_written(
+    task: Task, config: Mapping[str, Any], better: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns a task's logged settings and the directions of its metrics, without metrics that its samples don't have.
+
+    Args:
+        task: What the samples of a task of ours have.
+        config: Its settings, with the metric list.
+        better: Whether higher is better, by metric.
+    """
+    names = {key.partition(",")[0] for key in task}
+    kept = [each for each in config["metric_list"] if each["metric"] in names]
+    return {**config, "metric_list": kept}, {name: better[name] for name in better if name in names}
+
+
+def _stderr(key: Key) -> Key:
+    metric, _, which = key.partition(",")
+    return f"{metric}_stderr,{which}"
+
+
+def extend(owner: Any, name: str, extension: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replaces a function of a harness by an extension of it, once.
+
+    Args:
+        owner: The module or class that holds it.
+        name: Its name there.
+        extension: Takes the original and returns what calls it.
+
+    Raises:
+        CultureTasksError: If this version of the harness has no such function.
+    """
+    original = getattr(owner, name, None)
+    if original is None:
+        raise CultureTasksError(
+            f"culture-tasks: found no {name} in {owner.__name__}, so this version of the harness is not known. "
+            "Install the version that the README names."
+        )
+    if not hasattr(original, "__culture_tasks__"):
+        extended = wraps(original)(extension(original))
+        extended.__culture_tasks__ = True  # type: ignore[attr-defined]
+        setattr(owner, name, extended)

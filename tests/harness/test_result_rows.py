@@ -1,0 +1,269 @@
+"""What the results of both harnesses say of our tasks: metrics, standard errors, rows of groups."""
+
+from __future__ import annotations
+
+import json
+import math
+from statistics import mean, stdev
+
+import pytest
+import yaml
+from support.cedar_data import said, write_folder
+from support.crosscult_cases import rows as crosscult_rows
+from support.crosscult_cases import write_folder as write_crosscult
+from support.in_process import run_lm_eval, run_lmms_eval
+from support.scripted_judge import ScriptedJudge, install
+
+from culture_tasks.catalog import task_folder
+from culture_tasks.errors import CultureTasksError
+from culture_tasks.harness import aggregation, result_rows
+from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.judges.verdicts import Verdict
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+
+HARNESSES = ("lm_eval", "lmms_eval")
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch, fixture_data):
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+
+
+def run(harness, tasks, *, repeats=1, answer="x", include=None, **options):
+    """Runs tasks with a model that always says the same, or what a script for CEDAR says."""
+    import support.lmms_models
+    import support.scripted_lm
+    import support.scripted_models as scripted
+
+    script = answer if callable(answer) else None
+    if harness == "lm_eval":
+        model = scripted.ScriptedLM(script) if script else support.scripted_lm.ScriptedLM(lambda *_: answer)
+        return run_lm_eval(model, tasks, include=include, **options)
+    if script:
+        return run_lmms_eval(scripted.ScriptedChat(script), tasks, **options)
+
+    class Constant(support.lmms_models.SimpleEcho):
+        def generate_until(self, requests):
+            return [answer for _ in requests]
+
+    return run_lmms_eval(Constant(), tasks, repeats=repeats, **options)
+
+
+def thrice(folder):
+    """Writes a task file of a user's own for lm-eval, which repeats ours, and returns its name."""
+    included = task_folder("lm_eval") / "care" / "care_zh.yaml"
+    task = f"include: {included}\ntask: care_zh_thrice\nrepeats: 3\n"
+    (folder / "care_zh_thrice.yaml").write_text(task, encoding="utf-8")
+    return "care_zh_thrice"
+
+
+def _withheld(folder, monkeypatch, fixture_data):
+    home = folder / "culturalvqa"
+    home.mkdir(parents=True)
+    lines = (fixture_data / "culturalvqa" / "test.jsonl").read_text(encoding="utf-8").splitlines()[:2]
+    rows = [{name: json.loads(line)[name] for name in ("u_id", "question")} for line in lines]
+    (home / "test.json").write_text(json.dumps(rows), encoding="utf-8")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(folder))
+    monkeypatch.setenv("CULTURE_TASKS_SUBMISSIONS", str(folder / "submissions"))
+
+
+def results_of(kind, harness, folder, monkeypatch, fixture_data):
+    """Runs one kind of task whose metrics differ from run to run."""
+    if kind == "repeats" and harness == "lm_eval":
+        return run(harness, [thrice(folder)], include=folder)
+    if kind == "repeats":
+        return run(harness, ["care_zh"], repeats=3)
+    if kind == "withheld":
+        _withheld(folder, monkeypatch, fixture_data)
+        return run(harness, ["culturalvqa_blind"])
+    if kind == "cedar":
+        monkeypatch.setenv("CULTURE_TASKS_DATA", str(write_folder(folder)))
+        return run(harness, ["cedar_text", "cedar_text_zh"], answer=said)
+    if kind == "crosscult":
+        write_crosscult(folder, crosscult_rows())
+        monkeypatch.setenv("CULTURE_TASKS_DATA", str(folder))
+        return run(harness, ["crosscult_diagnostic"])
+    monkeypatch.setenv("CULTURE_JUDGE", kind)
+    return run(harness, ["care_zh", "culturalvqa_blind"], limit=3)
+
+
+KINDS = ("lexical", "none", "repeats", "withheld", "cedar", "crosscult")
+
+
+class Recorder:
+    """Stands in for a run of Weights & Biases."""
+
+    def __init__(self):
+        self.logged = {}
+
+    def log(self, values, step=None):
+        self.logged |= values
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_what_is_listed_is_in_every_sample_and_in_the_results(harness, kind, tmp_path, monkeypatch, fixture_data):
+    results = results_of(kind, harness, tmp_path, monkeypatch, fixture_data)
+    for task, samples in results["samples"].items():
+        names = [metric["metric"] for metric in results["configs"][task]["metric_list"]]
+        assert names
+        shown = {key for key in results["results"][task] if key.endswith(",none") and "_stderr" not in key}
+        assert {f"{name},none" for name in names} == shown - _stability(results, task)
+        assert set(results["higher_is_better"][task]) == set(names)
+        assert all(set(names) <= set(sample) for sample in samples)
+    # the harness's own logger of samples reads every listed metric from every sample
+    module = __import__(f"{harness}.loggers.wandb_logger", fromlist=["WandbLogger"])
+    logger = module.WandbLogger.__new__(module.WandbLogger)
+    logger.run, logger.step = Recorder(), None
+    logger.post_init(results)
+    logger.task_configs = results["configs"]
+    monkeypatch.setattr(logger, "_log_samples_as_artifact", lambda *_: None, raising=False)
+    logger.log_eval_samples(results["samples"])
+    assert logger.run.logged
+
+
+def _stability(results, task):
+    """lmms-eval's own numbers over repeats."""
+    endings = ("_expected_accuracy", "_consensus_accuracy", "_internal_variance", "_consistency_rate")
+    return {key for key in results["results"][task] if key.partition(",")[0].endswith(endings)}
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_a_spread_is_there_with_repeats_alone(harness, tmp_path, monkeypatch, fixture_data):
+    once, often = (results_of(kind, harness, tmp_path, monkeypatch, fixture_data) for kind in ("lexical", "repeats"))
+    for results, there in ((once, False), (often, True)):
+        (task, *_) = results["samples"]
+        assert ("care_rating_lexical_run_sd,none" in results["results"][task]) is there
+        listed = {metric["metric"] for metric in results["configs"][task]["metric_list"]}
+        assert ("care_rating_lexical_run_sd" in listed) is there
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_a_task_has_a_dozen_rows_at_most_beside_its_groups(harness, kind, tmp_path, monkeypatch, fixture_data):
+    results = results_of(kind, harness, tmp_path, monkeypatch, fixture_data)
+    for task in results["samples"]:
+        keys = {key.removesuffix(",none") for key in results["results"][task] if key.endswith(",none")}
+        assert not {key for key in keys if "_stderr_stderr" in key}
+        names = {key for key in keys if "_stderr" not in key} - {
+            key.removesuffix(",none") for key in _stability(results, task)
+        }
+        overall = {name for name in names if not any(name.startswith(f"{base}_") for base in names)}
+        beside = {f"{base}_{rest}" for base in overall for rest in ("coverage", "unscored", "run_sd", "avg", "var")}
+        emotions = {name for name in names if name.startswith(("gepp_", "lsepp_"))}
+        assert len((overall | (beside & names)) - emotions) <= 12
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_a_standard_error_stands_beside_its_value(harness, monkeypatch):
+    ratings = iter([2.0, 4.0, 9.0])
+    judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", next(ratings))))
+    judge._pool._max_workers = 1
+    row = run(harness, ["care_zh"], limit=3)["results"]["care_zh"]
+    assert row["care_rating,none"] == 5.0
+    assert row["care_rating_stderr,none"] == pytest.approx(math.sqrt(13) / math.sqrt(3))  # sqrt((9 + 1 + 16) / 2)
+    assert row["care_rating_coverage_stderr,none"] == 0.0
+    assert row["care_rating_unscored,none"] == 0
+    assert row["care_rating_unscored_stderr,none"] == "N/A"
+    assert row["care_rating_opinion_stderr,none"] == "N/A"  # no item of that category
+    assert row.get("care_rating_unscored_stderr_clt,none", "N/A") == "N/A"
+
+
+@pytest.fixture
+def uneven(monkeypatch):
+    """A judge whose verdicts fail in Japanese alone, and rate by the length of the question."""
+    monkeypatch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0.5")
+
+    def script(item):
+        failed = any("\u3040" <= letter <= "\u30ff" for letter in item.question) and len(item.question) % 2
+        return Verdict("failed", error="503") if failed else Verdict("scored", 1.0 + len(item.question) % 10)
+
+    return install(monkeypatch, ScriptedJudge(script))
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_the_group_of_care_is_over_all_scored_questions(harness, uneven):
+    results = run(harness, ["care"])
+    records = [
+        sample["care_rating"] for task in ("care_ar", "care_ja", "care_zh") for sample in results["samples"][task]
+    ]
+    scored = [record["score"] for record in records if "score" in record]
+    row = results["results"]["care"]
+    of_tasks = [results["results"][f"care_{language}"]["care_rating,none"] for language in ("ar", "ja", "zh")]
+    assert 0 < len(records) - len(scored) < 10
+    assert row["care_rating,none"] == pytest.approx(mean(scored))
+    assert row["care_rating,none"] != pytest.approx(mean(of_tasks))
+    assert row["care_rating_stderr,none"] == pytest.approx(stdev(scored) / math.sqrt(len(scored)))
+    assert row["care_rating_coverage,none"] == pytest.approx(len(scored) / len(records))
+    assert row["care_rating_unscored,none"] == len(records) - len(scored)
+    if harness == "lmms_eval":
+        nationwide = [record["score"] for record in records if record["scope"] == "nationwide" and "score" in record]
+        assert row["care_rating_nationwide,none"] == pytest.approx(mean(nationwide))
+    assert results["groups"]["care"]["care_rating,none"] == row["care_rating,none"]
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_a_group_of_a_document_or_two_each_ends(harness, limit):
+    row = run(harness, ["care"], limit=limit)["results"]["care"]
+    assert row["care_rating_coverage,none"] == 1.0
+
+
+def test_the_mean_of_roles_weighs_them_the_same(tmp_path, monkeypatch):
+    write_crosscult(tmp_path, crosscult_rows())
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+    monkeypatch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0")
+    endings = [Verdict("scored", 3.0), Verdict("failed", error="503"), Verdict("scored", 9.0)]
+    install(monkeypatch, ScriptedJudge(lambda item: endings[len(item.question) % 3]))
+    results = run("lmms_eval", ["crosscult_single"])
+    tasks = [results["results"][task] for task in results["samples"]]
+    row = results["results"]["crosscult_single"]
+    for name in ("rouge_l", "judge_score"):
+        assert row[f"{name},none"] == pytest.approx(mean(task[f"{name},none"] for task in tasks), nan_ok=True)
+        errors = [task[f"{name}_stderr,none"] for task in tasks]
+        if "N/A" not in errors:
+            assert row[f"{name}_stderr,none"] == pytest.approx(math.hypot(*errors) / 4)
+    assert row["judge_score_unscored,none"] == sum(task["judge_score_unscored,none"] for task in tasks)
+
+
+def test_groups_of_both_harnesses_weigh_as_the_readme_says():
+    for path in [*task_folder("lm_eval").rglob("*.yaml"), *task_folder("lmms_eval").rglob("*.yaml")]:
+        text = path.read_text(encoding="utf-8")
+        if "aggregate_metric_list" in text:
+            entries = yaml.safe_load(text)["aggregate_metric_list"]
+            assert {entry["weight_by_size"] for entry in entries} == {path.parent.name == "care"}, path
+
+
+TOTAL = Aggregation("total", sum, lambda records: float(len(records)))
+
+
+def test_the_rows_of_others_are_left_alone():
+    assert result_rows.written({"acc": mean}, {("acc", "none"): [1.0]}) == {}
+    ours = result_rows.written({"acc": TOTAL, "f1": mean}, {("acc", "none"): [1.0, 2.0], ("f1", "none"): [1.0]})
+    assert result_rows.standard_errors(ours) == {"acc_stderr,none": 2.0}
+    assert result_rows.group_row([ours, ours], {"acc,none": True, "f1,none": True}) == {
+        "acc,none": 6.0,
+        "acc_stderr,none": 4.0,
+    }
+    assert result_rows.group_row([ours, {}], {"acc,none": True}) == {}
+    other = result_rows.written({"acc": Aggregation("another", sum)}, {("acc", "none"): [1.0]})
+    assert result_rows.group_row([ours, other], {"acc,none": True}) == {}
+
+
+def test_a_group_weighs_items_or_tasks():
+    tasks = [[1.0, 2.0], [6.0]]
+    assert TOTAL.of_group(tasks, weight_by_size=True) == (9.0, 3.0)
+    assert TOTAL.of_group(tasks, weight_by_size=False) == (4.5, math.hypot(2.0, 1.0) / 2)
+    counts = Aggregation("count", sum, is_score=False)
+    assert counts.of_group(tasks, weight_by_size=False) == (9.0, "N/A")
+
+
+def test_an_aggregation_is_named_in_the_logged_settings_without_an_address():
+    assert str(aggregation.COVERAGE) == "culture_tasks: share of verdicts that were scored"
+
+
+def test_a_harness_without_the_function_is_named():
+    with pytest.raises(CultureTasksError, match=r"found no _process_results in .*version of the harness"):
+        result_rows.extend(math, "_process_results", lambda original: original)
