@@ -68,7 +68,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    judge: str | None = None
+    judge: str | None = Field(default=None, repr=False)
     judge_concurrency: int = Field(default=64, ge=1, le=10_000)
     judge_cache: str | None = None
     judge_min_coverage: float = Field(default=0.95, ge=0.0, le=1.0)

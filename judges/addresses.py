@@ -6,16 +6,15 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 from pydantic import SecretStr
 
 from culture_tasks.errors import SettingsError
+from culture_tasks.judges.redaction import Secrets, secrets_of_url
 from culture_tasks.settings import Settings
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
-# Shorter "secrets" are placeholders such as EMPTY or ollama, which a reply may hold of its own accord.
-_SHORTEST_SECRET = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Address:
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(repr=False, hash=False)
     shown: str
-    secrets: tuple[str, ...] = field(repr=False)
+    secrets: Secrets
     url_variable: str | None = None
     key_variable: str = "OPENAI_API_KEY"
 
@@ -47,13 +46,6 @@ class Address:
     def is_keyless_openai(self) -> bool:
         """Whether this is OpenAI's own endpoint without a key, which can't work."""
         return self.shown == OPENAI_BASE_URL and "Authorization" not in self.headers
-
-    def redacted(self, text: str) -> str:
-        """Returns the text without this endpoint's secrets."""
-        for secret in self.secrets:
-            if secret in text:
-                text = text.replace(secret, "***")
-        return text
 
 
 def address_of(settings: Settings, model: str) -> Address:
@@ -107,18 +99,14 @@ def _address(base: SplitResult, path: str, query: str, headers: Mapping[str, str
     host = base.netloc.rpartition("@")[2]
     root = base.path.rstrip("/")
     given = {name: _header(name, value) for name, value in headers.items() if value}
-    credentials = ""
     if base.username is not None:
         pair = f"{unquote(base.username)}:{unquote(base.password or '')}"
-        credentials = base64.b64encode(pair.encode()).decode()
-        given["Authorization"] = f"Basic {credentials}"
-    in_query = [value for _, value in parse_qsl(base.query)]
-    candidates = (key, credentials, base.password, unquote(base.password or ""), base.query, *in_query)
+        given["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     return Address(
         url=urlunsplit((base.scheme, host, root + path, query, "")),
         headers=given,
         shown=urlunsplit((base.scheme, host, root, "", "")),
-        secrets=tuple({secret for secret in candidates if secret and len(secret) >= _SHORTEST_SECRET}),
+        secrets=Secrets([key, *secrets_of_url(urlunsplit(base))]),
     )
 
 
@@ -129,6 +117,11 @@ def _header(name: str, value: str) -> str:
             "that no header can have. Set it without."
         )
     return value
+
+
+def keys_of(settings: Settings) -> Secrets:
+    """Returns the keys that the settings hold."""
+    return Secrets([_plain(settings.openai_api_key), _plain(settings.azure_api_key)])
 
 
 def _plain(secret: SecretStr | None) -> str | None:

@@ -8,6 +8,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import aiohttp
@@ -149,9 +150,8 @@ class Client:
             return Reply(Problem(f"unreadable reply: {error}", retry=False))
         except (aiohttp.ClientError, OSError) as error:
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True))
-        text = self._address.redacted(response.body.decode("utf-8", "replace"))
         wait = asked_to_wait(response.status, response.headers, time.time())
-        return Reply(read_reply(response.status, response.headers, text), wait)
+        return Reply(self._read(response), wait)
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -163,11 +163,23 @@ class Client:
         async with post as response:
             return Response(response.status, response.headers, await self.bodies.read(response))
 
+    def _read(self, response: Response) -> Completion | Problem:
+        """Reads a reply; what it means is told from its own words, what is shown of it holds no secret."""
+        secrets, text = self._address.secrets, response.body.decode("utf-8", "replace")
+        result = read_reply(response.status, response.headers, text)
+        if isinstance(result, Completion):
+            model = None if result.model is None else secrets.hidden_in_reply(result.model)
+            return replace(result, text=secrets.hidden_in_reply(result.text), model=model)
+        # Hidden before the message is made, since that may cut a secret short, and after, since JSON was read then.
+        again = read_reply(response.status, response.headers, secrets.hidden(text))
+        message = again.message if isinstance(again, Problem) else result.message
+        return replace(result, message=secrets.hidden(message))
+
     def _described(self, error: Exception) -> str:
         text = str(error).replace(self._address.url, self._address.shown)
         if self._proxy:
             text = text.replace(self._proxy, "the proxy")
-        return self._address.redacted(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+        return self._address.secrets.hidden(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def _unpacked(body: bytes, encoding: str, may_be_cut_off: bool) -> bytes:

@@ -8,14 +8,18 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from pydantic import SecretStr
+
 from culture_tasks.judges.adaptations import Adaptations
+from culture_tasks.judges.addresses import keys_of
 from culture_tasks.judges.base import Judge
 from culture_tasks.judges.cache_thread import CacheThread, opened_cache, released
 from culture_tasks.judges.completions import Completion, Failure
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.jobs import JudgedBy, VerdictJob
-from culture_tasks.judges.local_model import LocalModel, check_model, shown_arguments
+from culture_tasks.judges.local_model import LocalModel, check_model, named_by
 from culture_tasks.judges.progress import Progress
+from culture_tasks.judges.redaction import secrets_of_arguments
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
@@ -34,20 +38,22 @@ class InProcessJudge(Judge):
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
-        self._backend, _, self._arguments = model.partition(",")
+        self._backend, _, arguments = model.partition(",")
+        self._arguments = SecretStr(arguments)
+        self._secrets = secrets_of_arguments(arguments) | keys_of(settings)
         self._settings = settings
-        shown = shown_arguments(self._arguments)
+        named = named_by(arguments)
         delimiters = settings.judge_delimiters == "on"
         ask_again = settings.judge_ask_again
         self._by = JudgedBy(
             backend="lm_eval",
-            endpoint=f"lm_eval:{self._backend}",
-            model=shown,
-            place="",
+            endpoint=f"lm_eval:{self._backend}" + (f" at {named.address}" if named.address else ""),
+            model=named.model,
+            place=named.fingerprint,
             delimiters=delimiters,
             ask_again=ask_again,
         )
-        self._progress = _Flushing(f"judge lm_eval:{self._backend},{shown}", self)
+        self._progress = _Flushing(f"judge lm_eval:{self._backend},{named.model}", self)
         self._run_began = time.time()
         self._lock = threading.RLock()
         self._pending: deque[VerdictJob] = deque()
@@ -86,7 +92,7 @@ class InProcessJudge(Judge):
             JudgeUnreachableError: If not.
         """
         self._run_began = time.time()
-        check_model(self._backend, self._arguments)
+        check_model(self._backend, self._arguments.get_secret_value())
 
     def close(self) -> None:
         """Grades no more, and lets go of the model."""
@@ -109,7 +115,7 @@ class InProcessJudge(Judge):
                     jobs = self._grade_round(jobs)
             except BaseException as error:
                 for job in jobs:
-                    job.abandon(_reason(error))
+                    job.abandon(self._reason(error))
                 if not isinstance(error, Exception):
                     raise
 
@@ -125,7 +131,7 @@ class InProcessJudge(Judge):
             try:
                 self._complete(missing, round_)
             except Exception as error:  # noqa: BLE001  # any backend may fail in any way: that ends verdicts, not the run
-                round_.fail(missing, _reason(error))
+                round_.fail(missing, self._reason(error))
         return round_.rest
 
     def _complete(self, jobs: Sequence[VerdictJob], round_: _Round) -> None:
@@ -138,27 +144,31 @@ class InProcessJudge(Judge):
                 by_prompt[prompt] = job
             else:
                 round_.fail([job], "the prompt is longer than the judge's context")
-        model.generate(list(by_prompt), sampling, lambda prompt, text: round_.arrived(by_prompt[prompt], text))
+
+        def arrived(prompt: str, text: str) -> None:
+            round_.arrived(by_prompt[prompt], self._secrets.hidden_in_reply(text))
+
+        model.generate(list(by_prompt), sampling, arrived)
 
     def _loaded(self) -> LocalModel:
         if self._broken is not None:
             raise RuntimeError(self._broken)
         if self._model is None:
             try:
-                self._model = LocalModel(self._backend, self._arguments)
+                self._model = LocalModel(self._backend, self._arguments.get_secret_value())
             except Exception as error:
-                self._broken = f"it could not be loaded: {type(error).__name__}: {error}"
+                self._broken = self._secrets.hidden(f"it could not be loaded: {type(error).__name__}: {error}")
                 raise
         return self._model
+
+    def _reason(self, error: BaseException) -> str:
+        text = self._secrets.hidden(str(error))
+        return f"the judge broke down: {type(error).__name__}: {' '.join(text.split())[:300]}"
 
     def _opened_cache(self) -> CacheThread:
         if self._cache is None or self._cache_pid != os.getpid():
             self._cache, self._cache_pid = opened_cache(self._settings.cache_file), os.getpid()
         return self._cache
-
-
-def _reason(error: BaseException) -> str:
-    return f"the judge broke down: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
 class _Round:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import inspect
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from culture_tasks.errors import JudgeUnreachableError, nearest
+from culture_tasks.judges.redaction import is_secret_name, shown_arguments, shown_url
 from culture_tasks.judges.rubrics import Message
 
 logger = logging.getLogger(__name__)
@@ -17,21 +20,59 @@ logger = logging.getLogger(__name__)
 # lm-eval's default is one prompt at a time. vLLM and SGLang batch by themselves where they are given all at once.
 _BATCH_SIZES: Mapping[str, int | str] = {"vllm": "auto", "sglang": "auto"}
 _BATCH_SIZE = 8
-_SECRET_NAMES = ("key", "token", "secret", "password", "auth", "header")
 _PROBE = "e5b1c7"
 
 Arrival = Callable[[str, str], None]
 """Called with a prompt and its completion, as soon as the completion is there."""
 
 
-def shown_arguments(arguments: str) -> str:
-    """Returns model arguments without the values of those whose names sound secret."""
-    shown = []
-    for argument in arguments.split(","):
-        name, equals, _ = argument.partition("=")
-        secret = equals and any(part in name.lower() for part in _SECRET_NAMES) and "tokenizer" not in name.lower()
-        shown.append(f"{name}=***" if secret else argument)
-    return ",".join(shown)
+# Arguments that say where and how fast a model runs, and nothing of what it answers.
+_PLACE = frozenset(("base_url", "device"))
+_SPEED = frozenset(("batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout"))
+_MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"))
+
+
+class Named(NamedTuple):
+    """What model arguments name.
+
+    Attributes:
+        model: The arguments that make it the model it is, without secrets.
+        address: Where it is asked, without secrets; None for a model in this process.
+        fingerprint: SHA-256 of all that tells it from another model of that name: its whole address, the absolute path
+            and the files of a local folder.
+    """
+
+    model: str
+    address: str | None
+    fingerprint: str
+
+
+def named_by(arguments: str) -> Named:
+    """Tells from model arguments which model they name; looks at the files that they name."""
+    given = [argument for argument in arguments.split(",") if argument]
+    names = {argument: argument.partition("=")[0].strip() for argument in given}
+    own = [argument for argument in given if names[argument] not in _PLACE | _SPEED]
+    addresses = [argument.partition("=")[2] for argument in given if names[argument] == "base_url"]
+    files = [_files_at(argument.partition("=")[2]) for argument in own]
+    told_apart = [[argument for argument in own if not is_secret_name(names[argument])], addresses, files]
+    return Named(
+        shown_arguments(",".join(own)),
+        shown_url(addresses[0]) if addresses else None,
+        hashlib.sha256(json.dumps(told_apart).encode("utf-8", "surrogatepass")).hexdigest(),
+    )
+
+
+def _files_at(value: str) -> list[Any] | None:
+    """Returns absolute path, names, sizes and times of a model's files; None where the value is no local path."""
+    path = Path(value).expanduser()
+    try:
+        if not value or not path.exists():
+            return None
+        files = [path] if path.is_file() else [each for each in path.iterdir() if each.suffix in _MODEL_FILES]
+        stats = sorted((each.name, each.stat().st_size, each.stat().st_mtime_ns) for each in files)
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return [str(path.resolve()), stats]
 
 
 def check_model(backend: str, arguments: str) -> None:

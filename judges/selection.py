@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from culture_tasks.errors import WAYS_OUT, JudgeNotConfiguredError, SettingsError, nearest
 from culture_tasks.judges.base import Judge
 from culture_tasks.judges.offline import LexicalJudge, NoJudge
+from culture_tasks.judges.redaction import shown_arguments
 from culture_tasks.settings import Settings
 
 BACKENDS = ("openai", "lm_eval", "lexical", "none")
@@ -23,10 +24,10 @@ class JudgeSpec:
     """
 
     backend: str
-    model: str
+    model: str = field(repr=False)
 
     def __str__(self) -> str:
-        return f"{self.backend}:{self.model}" if self.model else self.backend
+        return f"{self.backend}:{shown_arguments(self.model)}" if self.model else self.backend
 
 
 def parse_spec(text: str) -> JudgeSpec:
@@ -36,16 +37,17 @@ def parse_spec(text: str) -> JudgeSpec:
         SettingsError: If the backend is unknown, or a model is missing or out of place.
     """
     backend, colon, model = text.strip().partition(":")
+    shown = shown_arguments(text)
     if backend not in BACKENDS:
         raise SettingsError(
-            f"CULTURE_JUDGE={text!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Allowed are "
+            f"CULTURE_JUDGE={shown!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Allowed are "
             "openai:<model>, lm_eval:<backend>,<model args>, lexical and none."
         )
     needs_model = backend in ("openai", "lm_eval")
     if needs_model and not model.strip():
-        raise SettingsError(f"CULTURE_JUDGE={text!r}: {backend} needs a model, as in {_EXAMPLES[backend]}.")
+        raise SettingsError(f"CULTURE_JUDGE={shown!r}: {backend} needs a model, as in {_EXAMPLES[backend]}.")
     if colon and not needs_model:
-        raise SettingsError(f"CULTURE_JUDGE={text!r}: {backend} takes no model; write CULTURE_JUDGE={backend}.")
+        raise SettingsError(f"CULTURE_JUDGE={shown!r}: {backend} takes no model; write CULTURE_JUDGE={backend}.")
     return JudgeSpec(backend, model.strip())
 
 

@@ -132,7 +132,7 @@ def _specs(names: list[str] | None, rubric: str | None, settings: Settings) -> l
         raise SettingsError(
             "agreement: the judge 'none' grades nothing. Name one that does, such as --judge openai:gpt-4o."
         )
-    if len(set(specs)) < len(specs):
+    if len(set(map(str, specs))) < len(specs):
         raise SettingsError(
             "agreement: the same judge is named twice. Name different ones, or one to compare with people."
         )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 
 from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges.in_process import InProcessJudge
-from culture_tasks.judges.local_model import LocalModel, shown_arguments
+from culture_tasks.judges.local_model import LocalModel
+from culture_tasks.judges.redaction import shown_arguments
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
 
@@ -26,7 +28,7 @@ class Double:
     keeps_system = True
     reply = staticmethod(lambda prompt: "rating=2 Rating: [[9]]")
 
-    def __init__(self, pretrained: str = "", batch_size: int | str = 1) -> None:
+    def __init__(self, pretrained: str = "", batch_size: int | str = 1, **rest: Any) -> None:
         type(self).made += 1
         self.batch_size = batch_size
 
@@ -215,3 +217,73 @@ def test_a_real_model_of_lm_eval(local_judge_for, tmp_path):
     assert [ticket.verdict().completion for ticket in [again.submit(LAVE, item) for item in items]] == [
         verdict.completion for verdict in verdicts
     ]
+
+
+def model_folder(folder, size=10):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"x" * size)
+    return folder
+
+
+def test_another_model_in_the_same_place_is_asked_anew(double, local_judge_for, item, tmp_path, monkeypatch):
+    model_folder(tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        judge = local_judge_for("hf,pretrained=./model")
+        judge.submit(LAVE, item).verdict()
+    assert len(double.calls) == 1
+    model_folder(tmp_path / "model", size=11)
+    assert not local_judge_for("hf,pretrained=./model").submit(LAVE, item).verdict().cached
+
+
+def test_a_relative_path_names_its_folder_from_where_it_is_used(double, local_judge_for, item, tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        folder = model_folder(tmp_path / name / "model")
+        os.utime(folder / "config.json", (1, 1))
+        os.utime(folder / "model.safetensors", (1, 1))
+        monkeypatch.chdir(tmp_path / name)
+        assert not local_judge_for("hf,pretrained=./model").submit(LAVE, item).verdict().cached
+    assert local_judge_for(f"hf,pretrained={tmp_path}/two/model").submit(LAVE, item).verdict().cached is False
+    monkeypatch.chdir(tmp_path / "one")
+    assert local_judge_for("hf,pretrained=./model").submit(LAVE, item).verdict().cached
+
+
+def test_where_and_how_fast_a_judge_runs_makes_no_other_judge(local_judge_for):
+    one = local_judge_for("hf,pretrained=org/name,device=cuda:1,batch_size=4,dtype=float16").identity(LAVE)
+    two = local_judge_for("hf,pretrained=org/name,dtype=float16").identity(LAVE)
+    assert one == two
+    assert one != local_judge_for("hf,pretrained=org/name,dtype=float32").identity(LAVE)
+
+
+def test_the_address_of_an_api_model_is_no_part_of_its_identity_but_recorded(double, local_judge_for, item):
+    arguments = "model=m,base_url=http://user:pass-word@localhost:{port}/v1?sig=s"
+    first = local_judge_for("local-chat-completions," + arguments.format(port=8000))
+    second = local_judge_for("local-chat-completions," + arguments.format(port=8001))
+    assert first.identity(LAVE) == second.identity(LAVE)
+    verdicts = [judge.submit(LAVE, item).verdict() for judge in (first, second)]
+    assert [verdict.cached for verdict in verdicts] == [False, False]
+    assert [verdict.endpoint for verdict in verdicts] == [
+        "lm_eval:local-chat-completions at http://localhost:8000/v1",
+        "lm_eval:local-chat-completions at http://localhost:8001/v1",
+    ]
+
+
+def test_a_new_token_asks_nothing_again(double, local_judge_for, item):
+    local_judge_for("hf,pretrained=org/name,token=hf_one").submit(LAVE, item).verdict()
+    assert local_judge_for("hf,pretrained=org/name,token=hf_two").submit(LAVE, item).verdict().cached
+
+
+def test_unparsable_verdicts_of_an_earlier_run_are_asked_again(double, local_judge_for, items):
+    double.reply = staticmethod(lambda prompt: "hm" if "dish 1?" in prompt else "rating=2")
+    judge = local_judge_for()
+    tickets = [judge.submit(LAVE, each) for each in items(3)]
+    assert [ticket.verdict().outcome for ticket in tickets] == ["scored", "unparsable", "scored"]
+    assert judge.submit(LAVE, items(3)[1]).verdict().outcome == "unparsable"
+    judge.close()
+    calls = len(double.calls)
+    double.reply = staticmethod(lambda prompt: "rating=1")
+    judge = local_judge_for()
+    tickets = [judge.submit(LAVE, each) for each in items(3)]
+    assert [ticket.verdict().score for ticket in tickets] == [2.0, 1.0, 2.0]
+    assert [len(call) for call in double.calls[calls:]] == [1]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 from dataclasses import asdict
+from urllib.parse import quote
 
 import pytest
 from support.fault_server import fails, hangs, raw, resets, says
 from support.judging import KEY
 
-from culture_tasks.errors import JudgeUnreachableError
+from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.addresses import address_of
+from culture_tasks.judges.in_process import InProcessJudge
+from culture_tasks.judges.redaction import Secrets
 from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.judges.selection import parse_spec
 from culture_tasks.settings import Settings
 
 LAVE = RUBRICS["lave"]
@@ -73,6 +78,129 @@ def test_an_address_does_not_show_its_secrets():
     address = address_of(settings, "m")
     assert address.shown == "https://example.org/v1"
     assert all(secret not in repr(address) for secret in SECRETS)
+
+
+def spelled(secret):
+    """The spellings in which endpoints and proxies echo what they were sent."""
+    return {
+        "plain": secret,
+        "json": "".join(f"\\u{ord(char):04x}" for char in secret),
+        "upper json": "".join(f"\\u{ord(char):04X}" for char in secret),
+        "slashes": secret.replace("/", "\\/"),
+        "json in json": json.dumps(json.dumps(secret.replace("/", "\\/"))),
+        "percent": quote(secret, safe=""),
+        "all percent": "".join(f"%{ord(char):02x}" for char in secret),
+        "html": "".join(f"&#{ord(char)};" for char in secret),
+        "base64": base64.b64encode(secret.encode()).decode(),
+        "base64 of the header": base64.b64encode(f"Bearer {secret}".encode()).decode(),
+        "base64 with a tail": base64.urlsafe_b64encode(f"x{secret}:tail".encode()).decode(),
+    }
+
+
+@pytest.mark.parametrize("secret", ["sk-a/b+c", "tiny!key", "sk-very/secret+0123456789=="])
+@pytest.mark.parametrize("spelling", spelled("x"))
+def test_every_spelling_is_hidden_in_errors(secret, spelling):
+    text = spelled(secret)[spelling]
+    hidden = Secrets([secret]).hidden(f"You sent '{text}' to us.")
+    assert hidden.startswith("You sent '")
+    assert "***" in hidden
+    assert text not in hidden
+    assert len(hidden) < len("You sent '' to us.") + 20
+
+
+@pytest.mark.parametrize("spelling", spelled("x"))
+def test_long_secrets_are_hidden_in_replies_too(spelling):
+    secret = "sk-very/secret+0123456789=="
+    assert spelled(secret)[spelling] not in Secrets([secret]).hidden_in_reply(f"so: {spelled(secret)[spelling]}")
+
+
+def test_what_a_judge_says_stays_as_it_is():
+    secrets = Secrets(["rating", "sk-very-secret-0123456789"])
+    said = "100 % \\u0041 &#65; the rating=2"
+    assert secrets.hidden_in_reply(said) == said
+    assert secrets.hidden("the rating") == "the ***"
+
+
+@pytest.mark.parametrize("placeholder", ["EMPTY", "ollama", "none", "token-abc123", "abc", ""])
+def test_placeholders_are_no_secrets(placeholder):
+    said = f"model {placeholder} not found"
+    assert Secrets([placeholder]).hidden(said) == said
+
+
+def test_hostile_texts_take_linear_time():
+    secrets = Secrets(["\\a" * 20, "aaaaaaaab", "sk-very-secret-0123456789"])
+    for text in ("\\" * 200_000, "a" * 200_000, "%61" * 60_000, "&#x" + "0" * 200_000):
+        secrets.hidden(text)
+        secrets.hidden_in_reply(text)
+
+
+SHORT = "tiny/key"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        json.dumps({"error": {"message": f"bad key {SHORT}"}}),
+        json.dumps({"error": {"message": f"bad key {SHORT}"}}).replace("/", "\\/"),
+        json.dumps({"error": {"message": "bad key XX"}}).replace("XX", spelled(SHORT)["json"]),
+        json.dumps({"error": {"message": "x" * 285 + f" bad key {SHORT}"}}),
+        json.dumps({"error": {"message": "x", "code": SHORT, "param": SHORT}}),
+        json.dumps({"detail": [f"bad key {SHORT}"]}).replace("/", "\\/"),
+        f"<html>{quote(SHORT, safe='')} {base64.b64encode(SHORT.encode()).decode()}",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 401, 200])
+def test_short_keys_do_not_come_through_errors(server, judge_for, item, caplog, body, status):
+    server.script(raw(body, status))
+    judge = judge_for(openai_api_key=SHORT)
+    verdict = judge.submit(LAVE, item).verdict()
+    assert verdict.outcome == "failed"
+    with pytest.raises(JudgeUnreachableError) as caught:
+        judge.check([(LAVE, item)])
+    for text in (verdict.error, str(caught.value), caplog.text):
+        assert not any(spelling in text for spelling in [*spelled(SHORT).values(), "tiny"])
+
+
+ARGUMENTS = f"base_url=https://somebody:{PASSWORD}@host/v1?sig={TOKEN},model=m,api_key={KEY},num_concurrent=4"
+
+
+def test_in_process_judges_show_no_secret_of_their_arguments(tmp_path):
+    judge = InProcessJudge(f"local-chat-completions,{ARGUMENTS}", Settings(judge_cache=str(tmp_path / "c")))
+    shown = [json.dumps(judge.identity(LAVE).json), repr(judge.__dict__), judge.identity(LAVE).model]
+    assert not any(secret in text for secret in [*SECRETS, "somebody"] for text in shown)
+    assert judge.identity(LAVE).model == "model=m,api_key=***"
+    judge.close()
+
+
+def test_settings_and_names_of_judges_show_no_secret():
+    settings = Settings(judge=f"lm_eval:local-chat-completions,{ARGUMENTS}", openai_api_key=KEY)
+    spec = parse_spec(settings.judge)
+    shown = [repr(settings), str(spec), repr(spec)]
+    for wrong in (f"lm-eval:x,{ARGUMENTS}", f"https://u:{PASSWORD}@host/?sig={TOKEN}", f"none:{ARGUMENTS}"):
+        with pytest.raises(SettingsError) as caught:
+            parse_spec(wrong)
+        shown.append(str(caught.value))
+    assert not any(secret in text for secret in SECRETS for text in shown)
+
+
+def test_what_lm_eval_says_of_a_breakdown_is_free_of_secrets(tmp_path, item, monkeypatch, caplog):
+    import lm_eval.models  # noqa: F401
+    from lm_eval.api import registry
+
+    class Breaking:
+        def __init__(self, **options):
+            raise ConnectionError(f"{options} {KEY} sig%3D{TOKEN}")
+
+        create_from_arg_obj = classmethod(lambda cls, options: cls(**options))
+
+    monkeypatch.setattr(registry, "get_model", lambda name: Breaking)
+    settings = Settings(judge_cache=str(tmp_path / "c"), openai_api_key="sk-env-key-0123456789")
+    judge = InProcessJudge(f"local-chat-completions,{ARGUMENTS}", settings)
+    verdicts = [judge.submit(LAVE, item).verdict() for _ in range(2)]
+    judge.close()
+    for text in [*(verdict.error for verdict in verdicts), caplog.text]:
+        assert "ConnectionError" in text
+        assert not any(secret in text for secret in SECRETS)
 
 
 def test_placeholder_keys_do_not_disturb_replies(server, judge_for, item):
