@@ -72,6 +72,11 @@ class Completion:
     usage: Usage = field(default_factory=Usage)
     sampling: Mapping[str, Any] | None = None
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the reply ended at the largest number of tokens, and not where the judge meant it to."""
+        return self.finish_reason == "length"
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

@@ -11,7 +11,8 @@ class Grading:
     """One verdict in the making.
 
     Ask for a completion of :attr:`messages` as fresh sample number :attr:`sample`, hand it to :meth:`take`, and go on
-    until there is a verdict. An unreadable reply is asked again with a reminder of the format.
+    until there is a verdict. A reply that was cut off, or holds no verdict without doubt, is asked
+    again with a reminder of the format; each reply is read on its own.
 
     Attributes:
         rubric: How the item is graded.
@@ -48,7 +49,8 @@ class Grading:
         if isinstance(reply, Failure):
             return self._verdict_without_reply(reply)
         self._usage = _sum(self._usage, reply.usage)
-        reading = self.rubric.read(reply.text)
+        # What was cut off may have been about to say something else: it is no verdict, whatever can be read in it.
+        reading = None if reply.is_cut_off else self.rubric.read(reply.text)
         if reading is None and self.sample < self._ask_again:
             self._remind(reply.text)
             return None
@@ -86,6 +88,6 @@ def _sum(one: Usage, other: Usage) -> Usage:
 
 
 def _unreadable(reply: Completion) -> str:
-    if reply.finish_reason == "length":
-        return "the reply was cut off at the largest number of tokens, before a rating that could be read"
-    return "the reply holds no rating that could be read"
+    if reply.is_cut_off:
+        return "the reply was cut off at the largest number of tokens"
+    return "the reply holds no rating that can be read without doubt"

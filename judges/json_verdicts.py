@@ -1,59 +1,82 @@
-"""Reading a judge's reply that should be one JSON object.
+"""Finding the JSON objects in a judge's reply.
 
-The rules of :mod:`culture_tasks.judges.parsers` hold here too: the last verdict wins, and a last one that is malformed
-or not on offer makes the reply unparsable. What stands inside an object, such as a verdict that the judge quotes in its
-reason, is never a verdict of its own, even where the quoting breaks the JSON.
+What stands inside an object, such as a verdict that the judge quotes in its reason, is told apart from the object's own
+keys by the object's structure. An object that can't be parsed is left to be read as text.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
-from culture_tasks.judges.parsers import Reading
-from culture_tasks.text import without_reasoning
-
+# A brace that begins an object: what follows is a key or the end.
 _OPENING = re.compile(r'\{(?=\s*["}])')
+# A string, a quote that opens one without an end, or a brace.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}]', re.DOTALL)
-_KEYS = {"score", "reason"}
-_HIGHEST = 10
 
 
-def read_crosscult(reply: str) -> Reading | None:
-    """Reads ``{"score": n, "reason": "…"}`` with an integer n from 0 to 10 (CrossCult-KIBench, Figure 10).
+class Json(NamedTuple):
+    """An outermost object.
 
-    Text or a code fence around the object is passed over. The object must have exactly the two keys, each once; the
-    score must be a JSON integer (neither a string, a fraction nor a truth value), and the reason must not be blank.
-
-    Args:
-        reply: The judge's completion.
-
-    Returns:
-        The reading, or None if the last object in the reply is not such a verdict, is cut off, or there is none.
+    Attributes:
+        start: Where it begins in the text.
+        end: Where it ends.
+        content: What it holds.
     """
-    content = _last_object(without_reasoning(reply))
-    if content is None or content.keys() != _KEYS:
-        return None
-    score, reason = content["score"], content["reason"]
-    if type(score) is not int or not 0 <= score <= _HIGHEST:
-        return None
-    return Reading(score, reason.strip()) if isinstance(reason, str) and reason.strip() else None
+
+    start: int
+    end: int
+    content: Mapping[str, Any]
+
+    def entries(self) -> Iterator[tuple[str, Any]]:
+        """Gives all keys with their values, those of objects inside of it too."""
+        waiting: list[Any] = [self.content]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                yield from value.items()
+                waiting += value.values()
+            elif isinstance(value, list):
+                waiting += value
 
 
-def _last_object(text: str) -> dict[str, Any] | None:
-    """Returns the last outermost JSON object, or None where it is malformed, cut off or missing; in linear time.
+def objects_in(text: str, original: str) -> tuple[list[Json], int]:
+    """Finds the outermost JSON objects of a text, in linear time.
 
     What opens like an object is followed to its closing brace, and the search goes on after that: nothing is looked at
-    twice.
+    twice. An object that has a key twice, or is no JSON, is left out.
+
+    Args:
+        text: The text with ASCII digits and punctuation.
+        original: The same text as it came, character for character, for what the objects hold.
+
+    Returns:
+        The objects, and where one begins that never ends: the length of the text where there is none.
     """
-    start, end = 0, 0
+    found: list[Json] = []
+    end = 0
     while opening := _OPENING.search(text, end):
-        closed = _end_of_object(text, opening.start())
+        start = opening.start()
+        closed = _end_of_object(text, start)
         if closed is None:
-            return None
-        start, end = opening.start(), closed
-    return _parsed(text[start:end])
+            return found, len(text) if "}" in text[start:] else start
+        end = closed
+        content = _parsed(original[start:end])
+        if content is None:
+            content = _parsed(text[start:end])
+        if content is not None:
+            found.append(Json(start, end, content))
+    return found, len(text)
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        content: dict[str, Any] = json.loads(text, object_pairs_hook=_without_duplicates, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return content
 
 
 def _end_of_object(text: str, start: int) -> int | None:
@@ -67,14 +90,6 @@ def _end_of_object(text: str, start: int) -> int | None:
         if depth == 0:
             return token.end()
     return None
-
-
-def _parsed(text: str) -> dict[str, Any] | None:
-    try:
-        content: dict[str, Any] = json.loads(text, object_pairs_hook=_without_duplicates)
-    except (ValueError, RecursionError):
-        return None
-    return content
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,15 +1,35 @@
-"""Reading a judge's reply: one pure function a format.
+"""Reading a judge's reply: which rating it states, if it states one without doubt.
 
-Rules shared by all: the last verdict wins, since a judge may quote the candidate or the format before it decides;
-a last verdict that is not one of the offered values makes the reply unparsable, and no earlier one stands in for it;
-digits are ASCII. A parser never sees the prompt, so a candidate can forge a verdict only through the judge's own words.
+One way of reading serves every rubric; they differ in the scale and in the word that they ask for (``rating=2``,
+``Rating: [[7]]``, ``{"score": 8}``). Every place that states a rating is found, in the format that was asked for or in
+a plain variant of it (:mod:`culture_tasks.judges.statements`), and is one of three things:
+
+- **own**: the judge gives its verdict there: on a line of its own, as a sentence or its last clause, as a JSON value;
+- **mentioned**: a rating is spoken of: quoted, denied, supposed, or with words before it that nothing is known of;
+- **aside**: a rating of a single criterion, a repeated scale, a supposition in prose. Nothing follows from it.
+
+A reply is a verdict if at least one statement is the judge's own, and all own and mentioned ones have the same offered
+value, whatever their order. So a reply that quotes a rating which the candidate forged, or that corrects itself, is no
+verdict and is asked again. A fraction, a range or a value that is not on offer differs from every other.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
+from culture_tasks.judges.json_verdicts import Json, objects_in
+from culture_tasks.judges.statements import (
+    NOT_OFFERED,
+    Scale,
+    Statement,
+    folded,
+    named_by,
+    statement_alone,
+    statements_in,
+    value_of,
+)
 from culture_tasks.text import without_reasoning
 
 
@@ -25,49 +45,85 @@ class Reading(NamedTuple):
     rationale: str
 
 
-_EMPHASIS = r"[*_`'\"‘’“”]{0,4}"
-_LAVE = re.compile(
-    rf"\brating{_EMPHASIS}[ \t]{{0,4}}={_EMPHASIS}[ \t]{{0,4}}{_EMPHASIS}([0-9][^\s,;:)\]}}]*)", re.IGNORECASE
-)
-_CARE = re.compile(
-    rf"\brating{_EMPHASIS}[ \t]{{0,4}}:{_EMPHASIS}[ \t]{{0,4}}{_EMPHASIS}\[\[([^\[\]\n]{{0,40}})\]\]", re.IGNORECASE
-)
-_TRAILING = ".!?*_`'\"‘’“”"
-
-
 def read_lave(reply: str, highest: int = 2) -> Reading | None:
-    """Reads ``rating=X`` with X from 1 to ``highest`` (CulturalVQA, Appendix F).
+    """Reads ``rating=X`` with X from 1 to ``highest`` (CulturalVQA, Appendix F), and its plain variants.
 
     Args:
         reply: The judge's completion.
         highest: Highest rating that the prompt offers.
 
     Returns:
-        The reading, or None if the last ``rating=`` with a digit is not an offered value, or there is none.
+        The reading, or None where a careful reader would ask again.
     """
-    return _last_offered(_LAVE, reply, highest, trailing=_TRAILING)
+    return _read(reply, Scale(1, highest, "rating"))
 
 
 def read_care(reply: str) -> Reading | None:
-    """Reads ``Rating: [[n]]`` with an integer n from 1 to 10 (CARE, Figures 11-13).
+    """Reads ``Rating: [[n]]`` with an integer n from 1 to 10 (CARE, Figures 11-13), and its plain variants.
 
-    Args:
-        reply: The judge's completion.
-
-    Returns:
-        The reading, or None if the last ``Rating: [[…]]`` with a number is not an integer from 1 to 10, or there is
-        none. The unfilled format itself, ``Rating: [[number]]``, is no verdict.
+    The unfilled format itself, ``Rating: [[number]]``, is no verdict, and the rating of a single criterion is none.
     """
-    return _last_offered(_CARE, reply, 10, trailing="")
+    return _read(reply, Scale(1, 10, "rating"))
 
 
-def _last_offered(pattern: re.Pattern[str], reply: str, highest: int, trailing: str) -> Reading | None:
-    text = without_reasoning(reply)
-    numeric = [found for found in pattern.finditer(text) if any(mark in "0123456789" for mark in found.group(1))]
-    if not numeric:
+def read_crosscult(reply: str) -> Reading | None:
+    """Reads ``{"score": n, "reason": "…"}`` with an integer n from 0 to 10 (CrossCult-KIBench, Figure 10).
+
+    The score is an integer if it is one by value (``8``, ``8.0``, ``"8"``). A missing reason, another key or careless
+    JSON leaves no doubt about the score; an object that is never closed was cut off, and is no verdict.
+    """
+    return _read(reply, Scale(0, 10, "score"))
+
+
+def _read(reply: str, scale: Scale) -> Reading | None:
+    original = without_reasoning(reply)
+    text = folded(original)
+    objects, unfinished = objects_in(text, original) if "{" in text else ([], len(text))
+    prose = _without(objects, text) if objects else text
+    own: list[Statement] = []
+    values = set()
+    for statement in chain(_stated_in(objects, scale), statements_in(prose, scale, unfinished)):
+        if statement.standing == "own":
+            own.append(statement)
+        if statement.standing != "aside":
+            values.add(statement.value)
+        if len(values) > 1:
+            return None
+    if not values and (alone := statement_alone(prose, scale)):
+        own.append(alone)
+    if not own or own[0].value == NOT_OFFERED:
         return None
-    last = numeric[-1]
-    value = last.group(1).strip().rstrip(trailing)
-    if re.fullmatch(r"[0-9]{1,2}", value) is None or not 1 <= int(value) <= highest:
-        return None
-    return Reading(int(value), (text[: last.start()] + text[last.end() :]).strip())
+    return Reading(own[0].value, _reason(objects) or _without(own, original, "").strip())
+
+
+def _stated_in(objects: list[Json], scale: Scale) -> Iterator[Statement]:
+    """Returns the ratings that objects hold under a key, and those that the judge gives in their texts."""
+    for where in objects:
+        for key, content in where.entries():
+            standing = named_by(key)
+            content = folded(content) if isinstance(content, str) else content
+            value = value_of(content, scale) if standing else None
+            if standing and value is not None:
+                yield Statement(where.start, where.end, value, standing)
+            elif isinstance(content, str):
+                inside = statements_in(content, scale)
+                yield from (each._replace(standing="mentioned") for each in inside if each.standing == "own")
+
+
+def _reason(objects: list[Json]) -> str:
+    """Returns the reason that an object gives, or nothing."""
+    for where in objects:
+        for key, content in where.entries():
+            if key in ("reason", "rationale", "explanation") and isinstance(content, str):
+                return content.strip()
+    return ""
+
+
+def _without(places: Iterable[Json | Statement], text: str, instead: str = " ") -> str:
+    """Returns the text without these places, each of its characters replaced."""
+    kept, position = [], 0
+    for place in sorted(places, key=lambda each: each.start):
+        if place.start >= position:
+            kept += [text[position : place.start], instead * (place.end - place.start)]
+            position = place.end
+    return "".join([*kept, text[position:]])

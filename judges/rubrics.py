@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any, Literal, TypedDict
 
 from culture_tasks.errors import JudgeError, nearest
-from culture_tasks.judges.json_verdicts import read_crosscult
-from culture_tasks.judges.parsers import Reading, read_care, read_lave
+from culture_tasks.judges.parsers import Reading, read_care, read_crosscult, read_lave
 from culture_tasks.judges.prompts import delimited, load_prompt, shortened
 from culture_tasks.judges.verdicts import JudgeItem
 

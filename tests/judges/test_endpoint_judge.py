@@ -131,17 +131,27 @@ def test_content_filter_is_a_refusal_and_is_not_kept(server, judge_for, item, re
     assert len(server.requests) == 2
 
 
-def test_a_cut_off_reply_with_a_rating_is_scored(server, judge_for, item):
-    server.script(says("rating=1, because", "length"))
-    assert judge_for().submit(LAVE, item).verdict().score == 1.0
-
-
-@pytest.mark.parametrize("text", ["The answer is", ""])
-def test_a_cut_off_reply_without_a_rating_is_unparsable(server, judge_for, item, text):
+@pytest.mark.parametrize(
+    "text", ["rating=1, because", "The response says rating=2 and", "rating=2", "The answer is", ""]
+)
+def test_a_cut_off_reply_is_no_verdict(server, judge_for, item, text):
     server.script(says(text, "length"))
     verdict = judge_for().submit(LAVE, item).verdict()
     assert (verdict.outcome, verdict.attempts, verdict.asked_again) == ("unparsable", 2, True)
     assert "cut off" in verdict.error
+
+
+def test_a_cut_off_reply_is_asked_again(server, judge_for, item):
+    server.script(says("rating=1, but", "length"), says("rating=2"))
+    verdict = judge_for().submit(LAVE, item).verdict()
+    assert (verdict.score, verdict.asked_again, verdict.attempts) == (2.0, True, 2)
+    assert judge_for().submit(LAVE, item).verdict().score == 2.0
+
+
+def test_each_reply_is_read_on_its_own(server, judge_for, item):
+    server.script(says("rating=1. The candidate tried to inject 'rating=2'."), says("rating=1"))
+    verdict = judge_for().submit(LAVE, item).verdict()
+    assert (verdict.score, verdict.asked_again) == (1.0, True)
 
 
 def test_an_unreadable_reply_is_asked_again_with_a_reminder(server, judge_for, item):
@@ -300,7 +310,7 @@ def test_thirty_percent_faults_over_two_thousand_requests(server, judge_for, ite
     faults = [*PASSING.values(), says("Rating: 2"), says("x", "content_filter"), says("The", "length"), hangs, drips]
 
     def decide(seen):
-        return chance.choice(faults) if chance.random() < 0.3 else says(json.dumps({"echo": "{rating=1}"}) + " " + GOOD)
+        return chance.choice(faults) if chance.random() < 0.3 else says(json.dumps({"echo": "{rating}"}) + " " + GOOD)
 
     server.decide = decide
     judge = judge_for(judge_timeout=1.0, judge_concurrency=64)

@@ -26,7 +26,7 @@ class Double:
     max_length = 4000
     template = True
     keeps_system = True
-    reply = staticmethod(lambda prompt: "rating=2 Rating: [[9]]")
+    reply = staticmethod(lambda prompt: "Rating: [[9]]" if "[[number]]" in prompt else "rating=2")
 
     def __init__(self, pretrained: str = "", batch_size: int | str = 1, **rest: Any) -> None:
         type(self).made += 1

@@ -34,7 +34,7 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
         raw(f"<html>{KEY} {PASSWORD}", 500, echo),
         raw(f"not json {KEY} {TOKEN}"),
         raw(json.dumps({"choices": KEY})),
-        says(f"Bearer {KEY} {PASSWORD} {TOKEN} {SECRETS[-1]} rating=2"),
+        says(f"Bearer {KEY} {PASSWORD} {TOKEN} {SECRETS[-1]}\nrating=2"),
         says(None, refusal=f"no, {KEY}"),
         says(f"what? {KEY}"),
         resets,

@@ -67,63 +67,14 @@ def test_adversarial_text_stays_data(text, place):
 
 @pytest.mark.parametrize("text", ADVERSARIAL.values(), ids=ADVERSARIAL.keys())
 def test_adversarial_text_reaches_a_verdict_and_a_warm_rerun(server, judge_for, text):
-    # The judge quotes the candidate before it decides otherwise.
-    server.decide = lambda seen: says(f"The candidate says: {shortened(text)[:2000]}\n\nIt is wrong.\nrating=1")
+    # The judge quotes the candidate before it decides otherwise; asked again, it decides alone.
+    quoting = f"The candidate says: {shortened(text)[:2000]}\n\nIt is wrong.\nrating=1"
+    server.decide = lambda seen: says("rating=1" if "held no rating" in seen.text else quoting)
     item = JudgeItem("What?", ("biryani",), text)
     cold = judge_for().submit(LAVE, item).verdict()
     warm = judge_for().submit(LAVE, item).verdict()
     assert (cold.outcome, cold.score) == (warm.outcome, warm.score) == ("scored", 1.0)
     assert warm.cached
-
-
-QUOTED = [
-    ("It says rating=2, which is forged.\nrating=1", 1),
-    ("rating=1 at first sight, but on reflection rating=2", 2),
-    ("**rating=2**", 2),
-    ("Rating = 2.", 2),
-    ("rating=3", None),
-    ("rating=0", None),
-    ("rating=-1", None),
-    ("rating=1.5", None),
-    ("rating=12", None),
-    ("rating=2/2", None),
-    ("rating=２", None),
-    ("rating=X", None),
-    ("Out of 2, I give 1", None),
-    ("rating=2 then rating=7", None),
-    ("operating=2", None),
-    ("<think>rating=2</think> I can't decide", None),
-    ("<think>rating=1</think> rating=2", 2),
-    ("", None),
-]
-
-
-@pytest.mark.parametrize(("reply", "rating"), QUOTED)
-def test_lave_replies(reply, rating):
-    reading = read_lave(reply)
-    assert (reading.rating if reading else None) == rating
-
-
-@pytest.mark.parametrize(
-    ("reply", "rating"),
-    [
-        ("Rating: [[10]]", 10),
-        ("Rating: [[1]]", 1),
-        ("The response claims 'Rating: [[10]]'.\nRating: [[2]]", 2),
-        ("Rating: [[number]]", None),
-        ("Rating: [[3]]. The format was Rating: [[number]]", 3),
-        ("Rating: [[0]]", None),
-        ("Rating: [[11]]", None),
-        ("Rating: [[7.5]]", None),
-        ("Rating: [[7]] no, Rating: [[70]]", None),
-        ("Rating: [7]", None),
-        ("[[7]]", None),
-        ("Rating: 7", None),
-    ],
-)
-def test_care_replies(reply, rating):
-    reading = read_care(reply)
-    assert (reading.rating if reading else None) == rating
 
 
 def test_lave3_offers_three_ratings():
@@ -137,13 +88,6 @@ def test_parsers_offer_only_what_the_prompt_offers(reply):
     for read, highest in ((read_lave, 2), (read_care, 10), (LAVE3.read, 3)):
         reading = read(reply)
         assert reading is None or 1 <= reading.rating <= highest
-
-
-@given(st.text(), st.integers(1, 10))
-def test_the_last_verdict_wins_over_any_text_before_it(text, rating):
-    before = text.replace("<", "").replace(">", "")
-    assert read_care(f"{before}\nRating: [[{rating}]]").rating == rating
-    assert read_lave(f"{before}\nrating={1 + rating % 2}").rating == 1 + rating % 2
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=[])), st.sampled_from(["question", "reference", "response"]))
