@@ -318,8 +318,13 @@ def statement_alone(text: str, scale: Scale) -> Statement | None:
         scale: What was offered.
     """
     lines = [found for found in re.finditer(r"[^\n]+", text) if found.group().strip("`*_#->| \t")]
-    numbers = [(line, value) for line in lines if (value := value_of(line.group(), scale)) is not None]
-    if len(numbers) != 1 or numbers[0][0] not in (lines[0], lines[-1]):
+    numbers: list[tuple[re.Match[str], int]] = []
+    for line in lines:
+        if (value := value_of(line.group(), scale)) is not None:
+            numbers.append((line, value))
+        if len(numbers) > 1:
+            return None
+    if not numbers or numbers[0][0] not in (lines[0], lines[-1]):
         return None
     (line, value), before = numbers[0], lines[-2].group().rstrip("* ") if len(lines) > 1 else ""
     if line is lines[-1] and before.endswith(":") and _SPOKEN.search(before[-_LOOK_BACK:]):

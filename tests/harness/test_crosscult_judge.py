@@ -66,7 +66,7 @@ def test_an_endpoint_without_reasoning_effort_is_asked_without(load, server):
 
 
 def test_a_reply_that_is_no_verdict_is_no_zero(load, server):
-    doc = load("crosscult_single_reliability", says('{"score": "9", "reason": "r"}'))[0]
+    doc = load("crosscult_single_reliability", says('{"score": "high", "reason": "r"}'))[0]
     record = record_of(doc, "不可以。")
     assert "score" not in record
     assert record["outcomes"] == {"unparsable": 1}
