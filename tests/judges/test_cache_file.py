@@ -341,5 +341,5 @@ def test_two_that_find_the_same_damage_set_one_file_aside(file):
 
 
 def test_a_refused_completion_leaves_the_others_in_peace(file, server, judge_for, item):
-    server.script(says("hm \ud800 rating=2"))
+    server.script(says("hm \ud800\nrating=2"))
     assert judge_for(judge_cache=str(file)).submit(LAVE, item).verdict().score == 2.0
