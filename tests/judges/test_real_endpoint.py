@@ -60,7 +60,7 @@ def test_a_tiny_model_grades(endpoint, judge_for, tiny_lm):
     judge = judge_for(str(tiny_lm), openai_base_url=endpoint, judge_timeout=60.0, judge_concurrency=4)
     items = [JudgeItem(f"What is dish {number}?", ("b",), "x" * number) for number in range(6)]
     # A toy knows no ratings: what counts is that every reply came and was read for what it is.
-    with pytest.raises(JudgeUnreachableError, match="no rating that can be read|cut off"):
+    with pytest.raises(JudgeUnreachableError, match=r"no rating that can be read|cut off"):
         judge.check([(LAVE, items[0])])
     verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items]]
     assert {verdict.outcome for verdict in verdicts} <= {"scored", "unparsable", "failed"}
