@@ -45,6 +45,15 @@ def without_reasoning(text: str) -> str:
     return "".join(kept)
 
 
+def answer_in(response: str) -> str:
+    """Returns a response without its reasoning blocks; one that has none is returned as it is.
+
+    The white space that sets a block apart from the answer goes with the block.
+    """
+    answer = without_reasoning(response)
+    return answer if answer == response else answer.strip()
+
+
 def storable(text: str) -> str:
     """Returns the text with what JSON, SQLite or an HTTP body can't carry (lone surrogates, NUL) as U+FFFD."""
     if "\x00" in text:

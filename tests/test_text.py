@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.text import best_token_f1, storable, token_f1, tokens, without_reasoning
+from culture_tasks.text import answer_in, best_token_f1, storable, token_f1, tokens, without_reasoning
 
 ANY = st.text(st.characters())  # lone surrogates and NUL too
 TAGGED = st.lists(
@@ -45,6 +45,14 @@ TAGGED = st.lists(
 )
 def test_reasoning_is_cut_out(reply, kept):
     assert without_reasoning(reply) == kept
+
+
+@pytest.mark.parametrize(
+    ("response", "answer"),
+    [(" naan\n", " naan\n"), ("<think>x</think>\n\nnaan", "naan"), ("", ""), ("\n<think>x</think>", "")],
+)
+def test_an_answer_is_the_response_as_it_is_without_reasoning(response, answer):
+    assert answer_in(response) == answer
 
 
 @given(st.text(st.characters(exclude_characters="<>")))

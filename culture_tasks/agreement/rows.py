@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from culture_tasks.data.tables import OptionalLabel, Text
 
 ALIASES = {
     "answer": "reference",
@@ -29,8 +31,6 @@ def _none_if_blank(value: object) -> object:
     return None if isinstance(value, str) and not value.strip() else value
 
 
-_Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-_Optional = Annotated[_Filled | None, BeforeValidator(_none_if_blank)]
 _Rating = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
 
 
@@ -39,14 +39,14 @@ class ResponseRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    question: _Filled
-    reference: _Filled | Annotated[list[_Filled], Field(min_length=1)]
+    question: Text
+    reference: Text | Annotated[list[Text], Field(min_length=1)]
     response: str
     human_rating: Annotated[_Rating | None, BeforeValidator(_none_if_blank)] = None
-    rubric: _Optional = None
-    category: _Optional = None
-    language: _Optional = None
-    associated_culture: _Optional = None
+    rubric: OptionalLabel = None
+    category: OptionalLabel = None
+    language: OptionalLabel = None
+    associated_culture: OptionalLabel = None
     source: str | None = None
     translated_question: str | None = None
     id: str | int | None = None

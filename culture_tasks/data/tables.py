@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, StringConstraints, ValidationError
 
 from culture_tasks.errors import DataError, nearest
 
@@ -33,16 +33,28 @@ def _text_if_number(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-"""A text that must be there."""
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError(_NEEDED["string_too_short"])
+    return text
 
-OptionalText = Annotated[Filled | None, BeforeValidator(_none_if_blank)]
-"""A text that may be missing; a CSV file's empty field is missing."""
 
-Identifier = Annotated[Filled, BeforeValidator(_text_if_number)]
+Text = Annotated[str, StringConstraints(min_length=1), AfterValidator(_not_blank)]
+"""A text that must be there, and is shown as it is: white space around it stays."""
+
+OptionalText = Annotated[Text | None, BeforeValidator(_none_if_blank)]
+"""A text that may be missing, and is shown as it is; a CSV file's empty field is missing."""
+
+Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""A name that must be there, such as a category or a file's: white space around it is no part of it."""
+
+OptionalLabel = Annotated[Label | None, BeforeValidator(_none_if_blank)]
+"""A name that may be missing."""
+
+Identifier = Annotated[Label, BeforeValidator(_text_if_number)]
 """A row's id: a text or a whole number, which are the same in a CSV file."""
 
-OptionalIdentifier = Annotated[OptionalText, BeforeValidator(_text_if_number)]
+OptionalIdentifier = Annotated[OptionalLabel, BeforeValidator(_text_if_number)]
 """A row's id, which may be missing."""
 
 

@@ -30,7 +30,7 @@ from culture_tasks.harness.plain_metrics import plain_metrics, plain_results
 from culture_tasks.judges.rubrics import RUBRICS, Rubric
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.metrics.rouge import rouge_l
-from culture_tasks.text import storable, without_reasoning
+from culture_tasks.text import answer_in, storable
 
 OVERLAP = "rouge_l"
 """ROUGE-L F in percent: 0 to 100, higher is nearer."""
@@ -125,7 +125,7 @@ def _reference(doc: CrossCultDoc, answer: Answer) -> str:
 
 
 def _cleaned(text: str) -> str:
-    return without_reasoning(storable(text)).strip()
+    return answer_in(storable(text))
 
 
 def _setting(doc: CrossCultDoc) -> Setting:

@@ -20,7 +20,7 @@ from culture_tasks.harness.plain_metrics import plain_metrics
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.rubrics import RUBRICS, Rubric
 from culture_tasks.judges.verdicts import JudgeItem
-from culture_tasks.text import storable, without_reasoning
+from culture_tasks.text import answer_in, storable
 
 VqaRubric = Literal["lave", "lave3"]
 """The rubric, and the name of its metric, from 0 to 1. ``lave`` (Appendix F): the share of answers that the judge calls
@@ -46,9 +46,9 @@ def results(doc: CulturalVqaDoc, responses: Sequence[Any], rubric: VqaRubric = "
     """Returns a document's records; without reference answers, the prediction for a submission file and no score."""
     texts = responses_of(responses)
     if not doc["references"]:
-        return {SUBMISSION: {"id": doc["id"], "pred": storable(_answer(texts[0]))}}
+        return {SUBMISSION: {"id": doc["id"], "pred": storable(answer_in(texts[0]))}}
     document = JudgedDocument(_subject(doc, rubric), texts)
-    matches = [exact_match(_answer(text), doc["references"]) for text in texts]
+    matches = [exact_match(answer_in(text), doc["references"]) for text in texts]
     judged = judged_results(rubric, document, GROUPS, (doc["country"], doc["facet"]))
     return judged | {"exact_match": sum(matches) / len(matches)}
 
@@ -82,10 +82,6 @@ def write_submission(records: Iterable[Mapping[str, str]], args: Any = None) -> 
         path,
     )
     return len(rows)
-
-
-def _answer(response: str) -> str:
-    return without_reasoning(response).strip()
 
 
 def fraction_of(rubric: VqaRubric, rating: float) -> float:

@@ -11,7 +11,7 @@ from culture_tasks.judges.base import Ticket
 from culture_tasks.judges.offline import Ready
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem, Verdict
-from culture_tasks.text import storable, without_reasoning
+from culture_tasks.text import answer_in, storable
 
 RECORD_VERSION = 1
 """Version of the layout of logged records; readers refuse versions that they don't know."""
@@ -42,8 +42,7 @@ class Subject(NamedTuple):
 
     def item(self, response: str) -> JudgeItem:
         """Returns what the judge is shown of a response."""
-        answer = without_reasoning(response).strip()
-        return JudgeItem(self.question, self.references, answer, self.judge_language)
+        return JudgeItem(self.question, self.references, answer_in(response), self.judge_language)
 
 
 class JudgedDocument:

@@ -12,10 +12,11 @@ import pytest
 from pydantic import BaseModel
 
 from culture_tasks.data.tables import (
-    Filled,
+    Label,
     OptionalIdentifier,
     OptionalText,
     Table,
+    Text,
     from_dataset,
     read_file,
     unique,
@@ -30,8 +31,8 @@ ROWS = [
 
 
 class Row(BaseModel):
-    question: Filled
-    answer: Filled
+    question: Text
+    answer: Label
     kind: Literal["food", "drink"] | None = None
     note: OptionalText = None
     id: OptionalIdentifier = None
@@ -72,6 +73,14 @@ def test_each_format_gives_the_rows_as_they_were_written(tmp_path, ending):
     path = write(tmp_path / f"data{ending.lower()}", ROWS)
     path = path.rename(tmp_path / f"other{ending}")
     assert list(read_file(path).rows) == ROWS
+
+
+def test_texts_keep_the_white_space_around_them_and_labels_do_not():
+    [row] = validated(Table("x.json", [{"question": " ما\u3000\n", "answer": " naan ", "note": "\tn"}]), Row)
+    assert (row.question, row.answer, row.note) == (" ما\u3000\n", "naan", "\tn")
+    for blank in ("", " \u3000\n"):
+        assert "field 'question'" in invalid([{"question": blank, "answer": "naan"}])
+        assert "Needed is a text that isn't empty. Correct" in invalid([{"question": blank, "answer": "naan"}])
 
 
 @pytest.mark.parametrize("ending", [".json", ".jsonl", ".csv"])

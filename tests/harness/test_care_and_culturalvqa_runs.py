@@ -194,6 +194,31 @@ def test_prompts_of_the_variants(harness, fixture_data):
     assert english == row["question_en"]
 
 
+@pytest.mark.parametrize("harness", HARNESSES)
+@pytest.mark.parametrize("task", ["care_zh", "culturalvqa_blind"])
+def test_texts_are_shown_to_the_model_and_the_judge_as_they_stand_in_the_data(harness, task, monkeypatch, tmp_path):
+    question, answer, response = "\t哪种茶？\u3000\n", " 绿茶 \n", "\n 红茶 "
+    care = {"question": question, "answer": answer, "culture_type": " Entities ", "associated_culture": "Chinese "}
+    write_json(tmp_path / "care" / "Chinese-test.json", [care | {"geographic_scope": "nationwide"}])
+    write_json(tmp_path / "culturalvqa" / "test.json", [{"question": question, "all_answers": [answer], "u_id": " 1"}])
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+    shown = []
+    judge = install(monkeypatch, ScriptedJudge(lambda item: shown.append(item) or Verdict("scored", 2.0)))
+    model = model_for(harness, lambda prompt: response)
+    record = records(run(harness, model, [task]), task, "care_rating" if task == "care_zh" else "lave")[0]
+    assert judge.asked
+    [item] = shown
+    assert prompts_of(model)[0].endswith(question)
+    assert (item.question, item.references) == (question, (answer,))
+    assert (record["question"], record["references"]) == (question, [answer])
+    assert item.response == (response if harness == "lm_eval" else response.strip())  # lmms-eval strips it
+
+
+def write_json(path, rows):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(rows), encoding="utf-8")
+
+
 def test_decoding_of_appendix_b():
     from support.lmms_models import ChatEcho
 

@@ -12,7 +12,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from culture_tasks.benchmarks.care.categories import Category, category_of
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Filled, OptionalIdentifier, OptionalText, Table, unique, validated
+from culture_tasks.data.tables import (
+    Label,
+    OptionalIdentifier,
+    OptionalLabel,
+    OptionalText,
+    Table,
+    Text,
+    unique,
+    validated,
+)
 from culture_tasks.errors import CultureTasksError, DataError
 
 Language = Literal["ar", "ja", "zh"]
@@ -85,13 +94,13 @@ class CareRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    question: Filled
-    answer: Filled
+    question: Text
+    answer: Text
     culture_type: Annotated[str, AfterValidator(_a_category)]
-    associated_culture: Filled
+    associated_culture: Label
     geographic_scope: Annotated[str, AfterValidator(_a_scope)]
     id: OptionalIdentifier = None
-    source: OptionalText = None
+    source: OptionalLabel = None
     question_en: OptionalText = None
     answer_en: OptionalText = None
 

@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from culture_tasks.benchmarks.cedar.labels import Emotion, Language, english_label
-from culture_tasks.data.tables import Filled, Identifier, OptionalText, Table
+from culture_tasks.data.tables import Identifier, Label, OptionalLabel, Table, Text
 from culture_tasks.errors import DataError
 
 ALIASES: Final[Mapping[str, str]] = {
@@ -27,11 +27,11 @@ class CedarRow(BaseModel):
 
     id: Identifier
     narrative: str
-    question: Filled
-    answer: Filled
-    english_ver_answer: OptionalText = None
-    minority: OptionalText = None
-    image: OptionalText = None
+    question: Text
+    answer: Label
+    english_ver_answer: OptionalLabel = None
+    minority: OptionalLabel = None
+    image: OptionalLabel = None
 
 
 def translated(word: str, language: Language) -> Emotion | None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     PARTITIONS,
@@ -19,6 +19,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     partition_of,
     topic_of,
 )
+from culture_tasks.data.tables import Label, Text
 
 ALIASES = {
     "case_id": "id",
@@ -85,7 +86,6 @@ def _as_list(value: Any) -> Any:
     return [_as_text(each) for each in value] if isinstance(value, (list, tuple)) else (value or [])
 
 
-Filled = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 CaseId = Annotated[str | None, BeforeValidator(_as_text)]
 
 
@@ -94,14 +94,14 @@ class RawCaseRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    scenario: Filled
+    scenario: Label
     topic: Annotated[str, AfterValidator(_a_topic)]
-    question_en: Filled
-    question_zh: Filled
-    question_ar: Filled
-    answer_us_en: Filled
-    answer_china_zh: Filled
-    answer_arab_ar: Filled
+    question_en: Text
+    question_zh: Text
+    question_ar: Text
+    answer_us_en: Text
+    answer_china_zh: Text
+    answer_arab_ar: Text
     answer_china_zh_en: str | None = None
     answer_arab_ar_en: str | None = None
     id: CaseId = None

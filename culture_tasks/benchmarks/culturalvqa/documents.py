@@ -22,11 +22,11 @@ from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.images import image_keys
 from culture_tasks.data.sources import Source, addition, local_file, read_source
 from culture_tasks.data.tables import (
-    Filled,
     Identifier,
     OptionalIdentifier,
-    OptionalText,
+    OptionalLabel,
     Table,
+    Text,
     read_file,
     unique,
     validated,
@@ -99,21 +99,21 @@ def _as_list(value: Any) -> Any:
 
     A text may be a list's JSON form, Python's, or NumPy's (which has no commas); another text is one entry.
     """
-    entries = _listed(value.strip()) if isinstance(value, str) else [] if value is None else value
+    entries = _listed(value) if isinstance(value, str) else [] if value is None else value
     if not isinstance(entries, list):
         return entries
     return [entry for entry in entries if entry is not None and (not isinstance(entry, str) or entry.strip())]
 
 
 def _listed(text: str) -> Any:
-    if not text.startswith("["):
+    if not text.lstrip().startswith("["):
         return [text]
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
     try:
-        return _literals(text)
+        return _literals(text.strip())
     except (ValueError, SyntaxError, tokenize.TokenError):
         raise ValueError('Needed is a list of texts, such as ["naan", "flatbread"]') from None
 
@@ -127,7 +127,7 @@ def _literals(text: str) -> list[Any]:
     return [None if entry in ("None", "nan") else ast.literal_eval(entry) for entry in inner]
 
 
-Texts = Annotated[list[Filled], BeforeValidator(_as_list)]
+Texts = Annotated[list[Text], BeforeValidator(_as_list)]
 
 
 class CulturalVqaRow(BaseModel):
@@ -135,11 +135,11 @@ class CulturalVqaRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    question: Filled
+    question: Text
     u_id: OptionalIdentifier = None
-    image: OptionalText = None
-    facet: OptionalText = None
-    country: OptionalText = None
+    image: OptionalLabel = None
+    facet: OptionalLabel = None
+    country: OptionalLabel = None
     all_answers: Texts = []
     entities: Texts = []
 
@@ -151,8 +151,8 @@ class AnswerRow(BaseModel):
 
     u_id: Identifier
     all_answers: Annotated[Texts, Len(min_length=1)]
-    facet: OptionalText = None
-    country: OptionalText = None
+    facet: OptionalLabel = None
+    country: OptionalLabel = None
 
 
 def load(variant: Variant, data_folder: Path | None) -> Questions:

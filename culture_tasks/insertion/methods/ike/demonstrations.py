@@ -49,4 +49,4 @@ def prompt(demonstrations: Sequence[str], insertions: Sequence[Insertion]) -> st
 
 
 def _line(question: str, answer: str) -> str:
-    return f"{question.strip()} {answer.strip()}"
+    return f"{question} {answer}"
