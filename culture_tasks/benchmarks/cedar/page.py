@@ -25,7 +25,7 @@ from culture_tasks.benchmarks.cedar.context import (
     phrases_of,
 )
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
-from culture_tasks.benchmarks.cedar.lexicon import RUN, SPACED, UNSPACED, WORD, language_file, phrases
+from culture_tasks.benchmarks.cedar.lexicon import HAN_OR_KANA, RUN, SPACED, UNSPACED, WORD, language_file, phrases
 from culture_tasks.benchmarks.cedar.mentions import Mention, find_mentions
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ _REACH = 240
 # Text up to a stop with the quotation marks and brackets that close it, or up to a line break.
 _SENTENCE: Final = re.compile(r"[^.!?;\n]*(?:[.!?;]+[\"'*_`)\]]*|\n|\Z)")
 _SLOT: Final = "\ue000"
-_SKELETON: Final = re.compile(rf"{WORD.pattern}|[,{_SLOT}]")
+_SKELETON: Final = re.compile(rf"{WORD.pattern}|[,|{_SLOT}]")
+_BREAK: Final = re.compile(r"[–—:()\[\]]|\s-{1,2}\s")
 _WORDS: Final = re.compile(r"\w")
 _NOT_COMPACT: Final = re.compile(r"[\s\"'*_`]+")
 _NO_WORD_BEFORE: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
@@ -109,7 +110,7 @@ def _plain_words(keys: tuple[str, ...]) -> frozenset[str]:
     return frozenset(words - links().alternatives - set(phrases_of(SPACED, "contrast")))
 
 
-LABEL: Final = ("joiners", "hedges", "copulas")
+LABEL: Final = ("joiners", "hedges", "copulas", "choice")
 STATEMENT: Final = (*LABEL, "subjects", "feel", "felt", "best")
 
 
@@ -127,6 +128,35 @@ def is_plain(rest: str, keys: tuple[str, ...] = LABEL) -> bool:
     if not all(word in known or len(word) == 1 or word.isdigit() for word in WORD.findall(rest)):
         return False
     return all(_plain_runs().fullmatch(run) for run in RUN.findall(rest))
+
+
+@cache
+def _after_a_noun() -> frozenset[str]:
+    """Words that may follow a noun: the word before one of them is a noun itself, and not an adjective."""
+    return _plain_words((*STATEMENT, "openers", "past_copulas")) | frozenset(phrases_of(SPACED, "function"))
+
+
+# The rest of an adjective in front of a noun, and where that noun begins: "痛苦的等待", "悲しい別れ".
+_OF_NOUN: Final = re.compile(rf"(?:的|な(?!ん)|い(?=[一-鿿]))(?=([{HAN_OR_KANA}]+))")
+_NEXT_WORD: Final = re.compile(rf" ({WORD.pattern})")
+_LAST_WORD: Final = re.compile(rf"({WORD.pattern}) \Z")
+
+
+def describes(text: str, mention: Mention) -> bool:
+    """Whether an emotion word only describes a thing of the story: "the painful wait", "痛苦的等待"."""
+    if mention.language in UNSPACED:
+        noun = _OF_NOUN.match(text, mention.end, mention.end + 12)
+        return noun is not None and not _plain_runs().match(noun.group(1))
+    last = _LAST_WORD.search(text, max(0, mention.start - 24), mention.start)
+    following = _NEXT_WORD.match(text, mention.end, mention.end + 24)
+    if mention.language == "ar":
+        noun = last.group(1) if last else ""
+        return noun.startswith("ال") and text.startswith("ال", mention.start) and noun not in _after_a_noun()
+    if following is None or following.group(1) in _after_a_noun():
+        return False
+    if mention.language == "hi":
+        return text[mention.start : mention.end] in phrases("hi", "adjectives")
+    return last is not None and last.group(1) in phrases(mention.language, "determiners")
 
 
 def _sentences(text: str) -> tuple[Sentence, ...]:
@@ -192,7 +222,7 @@ def _goes_on(gap: str, refusal: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Construction:
     """A construction that weighs emotion words: its pattern over a skeleton, and what becomes of each of its slots.
 
     Slots are written ``+`` for the word that is meant, whatever stands around it, ``=`` for one of which the
@@ -203,41 +233,38 @@ class Comparison:
     slots: str
 
 
-def _spaced_comparison(template: str) -> Comparison:
-    pieces = [
-        rf"(?: [^\s,{_SLOT}]+){{0,3}} {_SLOT}" if piece in "+=-~" else f" {re.escape(piece)}"
-        for piece in template.split()
-    ]
-    between = [
-        rf"(?: [^\s,{_SLOT}]+)?(?: ,)?{piece}" if last in "+=-~" and piece[-1] != _SLOT else piece
-        for last, piece in zip(["x", *template.split()], pieces, strict=False)
-    ]
-    return Comparison(re.compile(f"{''.join(between)}(?= )"), re.sub("[^-+=~]", "", template))
+def _spaced_construction(template: str) -> Construction:
+    word = rf" [^\s,|{_SLOT}]+"
+    pattern = ""
+    for piece in template.split():
+        # A comma may stand before a word of the construction, and an article or an adjective before an emotion word.
+        pattern += rf"(?:{word}){{0,3}} {_SLOT}" if piece in "+=-~" else rf"(?: ,)? {re.escape(piece)}"
+    return Construction(re.compile(rf"{pattern}(?= )"), re.sub("[^-+=~]", "", template))
 
 
 _ENDINGS: Final = "(?:感|さ|心|の念|の気持ち|の感情|的感觉|的?情绪|的?情緒)?"
 
 
-def _unspaced_comparison(template: str) -> Comparison:
+def _unspaced_construction(template: str) -> Construction:
     pattern = ""
     for place, character in enumerate(template):
         slot = character in "+=-~"
         filler = f"[^{_SLOT}.!?]{{0,6}}?" if place else ""
         pattern += f"{filler}{_SLOT}{_ENDINGS}" if slot else character
-    return Comparison(re.compile(pattern), re.sub("[^-+=~]", "", template))
+    return Construction(re.compile(pattern), re.sub("[^-+=~]", "", template))
 
 
 @cache
-def _comparisons(language: Language) -> tuple[Comparison, ...]:
-    build = _spaced_comparison if language in SPACED else _unspaced_comparison
-    templates = phrases(language, "comparisons")
+def _constructions(language: Language) -> tuple[Construction, ...]:
+    build = _spaced_construction if language in SPACED else _unspaced_construction
+    templates = phrases(language, "constructions")
     return tuple(build(template) for template in sorted(templates, key=len, reverse=True))
 
 
 def _weighed(text: str, sentence: Sentence, mentions: list[Mention]) -> Iterator[tuple[Mention, str]]:
-    """Yields the emotion words of a sentence that stand in comparisons, each with its slot."""
+    """Yields the emotion words of a sentence that stand in constructions, each with its slot."""
     rest = rest_of(text, sentence, mentions, mark=f" {_SLOT} ")
-    spaced = f" {' '.join(_SKELETON.findall(rest))} "
+    spaced = f" {' '.join(_SKELETON.findall(_BREAK.sub(' | ', rest)))} "
     compact = _NOT_COMPACT.sub("", rest)
     if not _WORDS.search(spaced) and not RUN.search(compact):
         return
@@ -247,12 +274,12 @@ def _weighed(text: str, sentence: Sentence, mentions: list[Mention]) -> Iterator
         if language not in present or (language in UNSPACED and not RUN.search(compact)):
             continue
         places = [place for place, character in enumerate(skeleton) if character == _SLOT]
-        for comparison in _comparisons(language):
-            for match in comparison.pattern.finditer(skeleton):
+        for construction in _constructions(language):
+            for match in construction.pattern.finditer(skeleton):
                 before = skeleton[max(0, match.start() - 16) : match.start()]
                 if language in UNSPACED or not _ends_negated(before, language):
                     first = bisect_left(places, match.start())
-                    yield from zip(mentions[first : first + len(comparison.slots)], comparison.slots, strict=True)
+                    yield from zip(mentions[first : first + len(construction.slots)], construction.slots, strict=True)
 
 
 def _ends_negated(before: str, language: Language) -> bool:

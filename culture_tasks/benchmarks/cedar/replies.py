@@ -38,6 +38,7 @@ from culture_tasks.benchmarks.cedar.page import (
     UNCLEAR,
     Page,
     Unclear,
+    describes,
     is_plain,
     one_of,
     read_page,
@@ -239,6 +240,12 @@ def _opens(page: Page) -> bool:
     return _clause_ends(page, page.stated[0])
 
 
+def _states(page: Page, mention: Mention) -> bool:
+    """Whether the clause around a label says no more than that someone feels it: "She is relieved, …"."""
+    before = page.text[sentence_of(page, mention.start).start : mention.start]
+    return len(before) <= _LONGEST_LABEL_SENTENCE and is_plain(before, STATEMENT) and _clause_ends(page, mention)
+
+
 def _clause_ends(page: Page, mention: Mention) -> bool:
     following = page.text[mention.end : mention.end + 80]
     clause = _CLAUSE.split(following, maxsplit=1)[0]
@@ -331,7 +338,7 @@ def _follows_reason(page: Page, mention: Mention) -> bool:
     if page.stated[0].start < sentence.start:
         return False
     before = page.text[max(sentence.start, mention.start - _SEGMENT) : mention.start]
-    clause = before if mention.language in UNSPACED else before.rpartition(",")[0]
+    clause = before if mention.language in {"hi", *UNSPACED} else before.rpartition(",")[0]
     return _openers().match(clause) is not None
 
 
@@ -347,11 +354,11 @@ def _leading(page: Page) -> Emotion | Unclear | None:
     first = page.stated[0] if page.stated else None
     if first is None:
         return None
-    committed = _opens(page) or is_felt(page.text, first)
-    answered = committed or not page.declines or _after_all(page, first)
+    committed = _opens(page) or _states(page, first) or is_felt(page.text, first)
+    story = describes(page.text, first) or (page.declines and not _after_all(page, first))
     others = [mention for mention in page.stated if mention.emotion != first.emotion]
     if not others:
-        return first.emotion if answered else UNCLEAR
+        return first.emotion if committed or not story else UNCLEAR
     if not committed:
         return UNCLEAR
     before = [mention for mention in page.stated if mention.start < others[0].start][-1]

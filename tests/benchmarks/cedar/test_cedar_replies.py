@@ -23,7 +23,7 @@ def table(language: str) -> list[tuple[str, str]]:
     return [tuple(row.split("\t")) for row in rows]
 
 
-ROWS = [(name, *row) for name in (*LANGUAGES, "choices") for row in table(name)]
+ROWS = [(name, *row) for name in (*LANGUAGES, "choices", "background") for row in table(name)]
 
 
 @pytest.mark.parametrize(("expected", "reply"), [pytest.param(*row[1:], id=f"{row[0]}-{row[2][:30]}") for row in ROWS])
