@@ -28,6 +28,7 @@ _FIELD_OF_VARIABLE = {
     "CULTURE_JUDGE_MIN_COVERAGE": "judge_min_coverage",
     "CULTURE_JUDGE_ASK_AGAIN": "judge_ask_again",
     "CULTURE_JUDGE_TIMEOUT": "judge_timeout",
+    "CULTURE_JUDGE_PATIENCE": "judge_patience",
     "CULTURE_JUDGE_DELIMITERS": "judge_delimiters",
     "CULTURE_TASKS_DATA": "data",
     "CULTURE_TASKS_SUBMISSIONS": "submissions",
@@ -53,6 +54,7 @@ class Settings(BaseModel):
         judge_min_coverage: Share of scored verdicts under which a judged score is reported as NaN.
         judge_ask_again: How often an unparsable reply is asked again with a reminder of the format.
         judge_timeout: Seconds that one judge request may take.
+        judge_patience: Seconds for which a judge's endpoint that gives no answer is waited for.
         judge_delimiters: Whether texts to grade are wrapped in delimiters that they can't forge.
         data: Folder of local data, which goes before the Hub.
         submissions: Folder for prediction files of benchmarks whose answers are withheld.
@@ -74,6 +76,7 @@ class Settings(BaseModel):
     judge_min_coverage: float = Field(default=0.95, ge=0.0, le=1.0)
     judge_ask_again: int = Field(default=1, ge=0, le=5)
     judge_timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
+    judge_patience: float = Field(default=600.0, ge=0.0, allow_inf_nan=False)
     judge_delimiters: Literal["on", "off"] = "on"
     data: Path | None = None
     submissions: Path = Path("submissions")

@@ -12,14 +12,14 @@ from culture_tasks.judges.completions import Completion
 from culture_tasks.judges.connections import Connection
 from culture_tasks.judges.grading import Grading
 from culture_tasks.judges.jobs import JudgedBy
+from culture_tasks.judges.pacing import Patience
 from culture_tasks.judges.replies import Problem, one_line
-from culture_tasks.judges.retries import RetryRule
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem, Verdict
 
 logger = logging.getLogger(__name__)
 
-_RULE = RetryRule(attempts=3, longest=60.0)
+_PATIENCE = Patience(longest=10.0)
 _GRADINGS_A_LOOK_UP = 1000
 _OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`."
 
@@ -119,7 +119,7 @@ def _some(items: Expected) -> Iterator[tuple[Rubric, JudgeItem]]:
 
 def _asked(connection: Connection, by: JudgedBy, grading: Grading) -> Verdict | Problem:
     while True:
-        result, attempts = connection.run(connection.asker.ask(by.request(grading), _RULE))
+        result, attempts = connection.run(connection.asker.ask(by.request(grading), patience=_PATIENCE))
         if not isinstance(result, Completion):
             return result
         verdict = grading.take(result, by.model, attempts)

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.asker import Asker
 from culture_tasks.judges.cache_thread import opened_cache, released
+from culture_tasks.judges.client import Client
 from culture_tasks.judges.engine import Engine, Job
 from culture_tasks.judges.loop import shared_loop
-from culture_tasks.judges.retries import RetryRule
+from culture_tasks.judges.pacing import Patience
 from culture_tasks.settings import Settings
 
 T = TypeVar("T")
@@ -28,25 +29,25 @@ class _Place:
     concurrency: int
     timeout: float
     cache: str | None
-    rule: RetryRule
+    patience: Patience
 
 
 class Connection:
     """An endpoint's engine, as a judge uses it from its own threads."""
 
-    def __init__(self, address: Address, settings: Settings, rule: RetryRule) -> None:
+    def __init__(self, address: Address, settings: Settings, patience: Patience) -> None:
         self.pid = os.getpid()
         self.users = 0
         self.checked: set[tuple[str, ...]] = set()
         self.check_lock = threading.Lock()
         self._file = settings.cache_file
         self.cache = opened_cache(self._file)
+        proxy = settings.proxy_for(address.url)
         self.asker = Asker(
-            address,
+            lambda: Client(address, settings.judge_timeout, proxy),
+            name=f"judge at {address.shown}",
             concurrency=settings.judge_concurrency,
-            timeout=settings.judge_timeout,
-            rule=rule,
-            proxy=settings.proxy_for(address.url),
+            patience=patience,
         )
         self._engine = Engine(self.asker, self.cache)
         self._loop = shared_loop()
@@ -74,13 +75,13 @@ _lock = threading.Lock()
 _connections: dict[_Place, Connection] = {}
 
 
-def connect(address: Address, settings: Settings, rule: RetryRule) -> Connection:
+def connect(address: Address, settings: Settings, patience: Patience) -> Connection:
     """Returns the process's connection to this endpoint; to be given back with :func:`disconnect`."""
-    place = _place(address, settings, rule)
+    place = _place(address, settings, patience)
     with _lock:
         connection = _connections.get(place)
         if connection is None:
-            connection = _connections[place] = Connection(address, settings, rule)
+            connection = _connections[place] = Connection(address, settings, patience)
         connection.users += 1
         return connection
 
@@ -96,6 +97,6 @@ def disconnect(connection: Connection) -> None:
     connection.close()
 
 
-def _place(address: Address, settings: Settings, rule: RetryRule) -> _Place:
+def _place(address: Address, settings: Settings, patience: Patience) -> _Place:
     cache = str(settings.cache_file) if settings.cache_file else None
-    return _Place(os.getpid(), address, settings.judge_concurrency, settings.judge_timeout, cache, rule)
+    return _Place(os.getpid(), address, settings.judge_concurrency, settings.judge_timeout, cache, patience)

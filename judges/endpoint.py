@@ -12,14 +12,12 @@ from culture_tasks.judges.base import Judge
 from culture_tasks.judges.checking import check_endpoint
 from culture_tasks.judges.connections import Connection, connect, disconnect
 from culture_tasks.judges.jobs import JudgedBy, VerdictJob
+from culture_tasks.judges.pacing import Patience
 from culture_tasks.judges.progress import Progress
-from culture_tasks.judges.retries import RetryRule
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
 from culture_tasks.settings import Settings
-
-_PERSISTENT = RetryRule()
 
 
 class EndpointJudge(Judge):
@@ -28,16 +26,16 @@ class EndpointJudge(Judge):
     Args:
         model: Model name, or Azure deployment.
         settings: Where the endpoint is, and how it is used.
-        rule: How persistent to be with one request.
+        patience: How persistent to be; None means as the settings say.
 
     Raises:
         SettingsError: If the endpoint's address is not allowed.
     """
 
-    def __init__(self, model: str, settings: Settings, rule: RetryRule = _PERSISTENT) -> None:
+    def __init__(self, model: str, settings: Settings, patience: Patience | None = None) -> None:
         self._address = address_of(settings, model)
         self._settings = settings
-        self._rule = rule
+        self._patience = patience or Patience(settings.judge_patience)
         delimiters = settings.judge_delimiters == "on"
         self._by = JudgedBy(
             backend="openai",
@@ -98,5 +96,5 @@ class EndpointJudge(Judge):
             return connection
         with self._lock:
             if self._connection is None or self._connection.pid != os.getpid():
-                self._connection = connect(self._address, self._settings, self._rule)
+                self._connection = connect(self._address, self._settings, self._patience)
             return self._connection

@@ -22,6 +22,8 @@ from culture_tasks.judges.completions import ChatRequest, Completion, Failure
 logger = logging.getLogger(__name__)
 
 _JOBS_A_BATCH = 128
+# So many requests that wait after a fault of their own have others asked in their place; the prompts of all exist.
+_MOST_RESTING = 1_000
 _CLOSED = "the judge was closed before it answered"
 
 
@@ -188,7 +190,8 @@ class Engine:
 
     def _start_workers(self) -> None:
         loop = asyncio.get_running_loop()
-        for _ in range(min(len(self._ready), self._asker.concurrency - len(self._workers))):
+        wanted = self._asker.concurrency + min(self._asker.resting, _MOST_RESTING)
+        for _ in range(min(len(self._ready), wanted - len(self._workers))):
             worker = loop.create_task(self._work())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
@@ -205,7 +208,7 @@ class Engine:
                 await self._route(rest)
 
     async def _ask(self, job: Job) -> Answer:
-        result, attempts = await self._asker.ask(job.request)
+        result, attempts = await self._asker.ask(job.request, on_rest=self._start_workers)
         if not isinstance(result, Completion):
             return Answer(result.as_failure(), attempts)
         self._keep(job.row(result))

@@ -1,10 +1,9 @@
-"""When to ask again, and how long to wait first: pure functions of a reply's status and headers."""
+"""What a reply's status and headers say of asking again: pure functions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -12,41 +11,6 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 # Larger numbers in a reset header are points in time, in seconds or milliseconds since 1970.
 _EPOCH_SECONDS, _EPOCH_MILLISECONDS = 1e9, 1e12
-
-
-@dataclass(frozen=True, slots=True)
-class RetryRule:
-    """How persistent to be with one request.
-
-    Attributes:
-        attempts: Most times that one request is sent.
-        longest: Seconds after which no further attempt begins.
-        first: Seconds of the first wait; each later one is twice as long.
-        cap: Longest wait in seconds that the endpoint did not ask for.
-    """
-
-    attempts: int = 8
-    longest: float = 600.0
-    first: float = 0.5
-    cap: float = 30.0
-
-    def wait(self, attempts: int, spent: float, asked: float | None, luck: float) -> float | None:
-        """Decides on one more attempt.
-
-        Args:
-            attempts: Attempts so far, at least one.
-            spent: Seconds since the first one began.
-            asked: Seconds that the endpoint asked to wait, or None.
-            luck: Jitter, from 0 to 1.
-
-        Returns:
-            Seconds to wait, or None to give up.
-        """
-        if attempts >= self.attempts:
-            return None
-        backoff = min(self.cap, self.first * 2.0 ** (attempts - 1))
-        seconds = asked + self.first * luck if asked else backoff * (0.5 + 0.5 * luck)
-        return None if spent + seconds > self.longest else seconds
 
 
 def retriable(status: int, headers: Mapping[str, str]) -> bool:

@@ -9,7 +9,7 @@ from support.fault_server import FaultServer
 from support.judging import KEY, QUICK
 
 from culture_tasks.judges.endpoint import EndpointJudge
-from culture_tasks.judges.retries import RetryRule
+from culture_tasks.judges.pacing import Patience
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.settings import Settings
 
@@ -42,8 +42,8 @@ def judge_for(settings_for: Callable[..., Settings]) -> Iterator[Callable[..., E
     """Makes judges that ask the server; they are closed after the test."""
     made: list[EndpointJudge] = []
 
-    def make(model: str = "judge", rule: RetryRule = QUICK, **changes: Any) -> EndpointJudge:
-        made.append(EndpointJudge(model, settings_for(**changes), rule))
+    def make(model: str = "judge", patience: Patience = QUICK, **changes: Any) -> EndpointJudge:
+        made.append(EndpointJudge(model, settings_for(**changes), patience))
         return made[-1]
 
     yield make

@@ -9,7 +9,7 @@ from support.judging import KEY
 from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges import addresses, checking
 from culture_tasks.judges.endpoint import EndpointJudge
-from culture_tasks.judges.retries import RetryRule
+from culture_tasks.judges.pacing import Patience
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.settings import Settings
@@ -19,7 +19,7 @@ LAVE = RUBRICS["lave"]
 
 @pytest.fixture(autouse=True)
 def quick_check(monkeypatch):
-    monkeypatch.setattr(checking, "_RULE", RetryRule(attempts=2, longest=5.0, first=0.01, cap=0.02))
+    monkeypatch.setattr(checking, "_PATIENCE", Patience(longest=0.2, first=0.01, cap=0.02))
 
 
 def refusal(judge, item, rubric=LAVE, **options):

@@ -1,129 +1,410 @@
+"""Pace and patience: limits, outages and load over hours of simulated time, and the parts of the pace one by one."""
+
 from __future__ import annotations
 
 import asyncio
+import logging
+import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.simulated import GOOD, Limited, Loaded, Simulated, in_simulated_time, problem, run
 
-from culture_tasks.judges.gate import Gate
-from culture_tasks.judges.pacing import Breaker, Pace
+from culture_tasks.judges.asker import Asker
+from culture_tasks.judges.client import Reply
+from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.pacing import Bound, Gate, Pace, Patience
+from culture_tasks.judges.replies import Problem
 
-
-def round_trip(pace: Pace, now: float, *, overload: bool = False, pause: float = 0.0) -> None:
-    pace.start()
-    pace.end(now, now, overload=overload, pause=pause)
-
-
-def test_starts_at_the_ceiling_and_halves_on_overload():
-    pace = Pace(64)
-    assert pace.limit == 64
-    round_trip(pace, 1.0, overload=True)
-    assert pace.limit == 32
+PATIENCE = 600.0
 
 
-def test_one_burst_counts_once():
-    pace = Pace(64)
-    for _ in range(64):
-        pace.start()
+class Failing(Simulated):
+    """Fails within spans of time: refuses connections (None), answers with a status, or hangs until the time-out.
+
+    Args:
+        spans: Begin and end of each outage.
+        status: How it fails; ``hangs`` for no reply at all.
+        latency: Seconds that an answer takes, on average.
+    """
+
+    def __init__(self, *spans, status=None, latency=1.0):
+        super().__init__()
+        self.spans, self.status, self.latency = spans, status, latency
+        self.chance = random.Random(1)
+
+    async def reply(self, body):
+        if any(begin <= self.now < end for begin, end in self.spans):
+            if self.status == "hangs":
+                await asyncio.sleep(120)
+                return Reply(Problem("no reply within 120 s", retry=True, overload=True))
+            await asyncio.sleep(0.01)
+            return problem(self.status)
+        await asyncio.sleep(self.latency * self.chance.uniform(0.5, 1.5))
+        return GOOD
+
+    def posts_between(self, begin, end):
+        return sum(begin <= post < end for post in self.posts)
+
+
+@pytest.mark.parametrize("concurrency", [1, 64, 256])
+@pytest.mark.parametrize("status", [None, 500, 503, "hangs"])
+@pytest.mark.parametrize("seconds", [90, 300, 550, 600])
+def test_an_outage_up_to_the_patience_loses_nothing_and_is_probed_with_few(seconds, status, concurrency):
+    endpoint = Failing((5, 5 + seconds), status=status)
+    outcome = run(endpoint, 40 * concurrency, concurrency=concurrency)
+    assert outcome.lost == 0
+    # All goes on after it, within the time between two probes, or of one that hangs; a bound that was halved recovers.
+    assert outcome.seconds < 5 + seconds + 120 + 60 + 60
+    # Requests on their way when it begins, some faults until it is noticed, and the probes.
+    assert endpoint.posts_between(6, 5 + seconds) <= concurrency + 60
+
+
+@pytest.mark.parametrize("status", [None, 500, 503])
+def test_an_outage_from_the_first_request_on_loses_nothing(status):
+    assert run(Failing((0, 590), status=status), 2_000).lost == 0
+
+
+@pytest.mark.parametrize("status", [None, 500, 503])
+def test_bursts_of_faults_lose_nothing(status):
+    endpoint = Failing((10, 13), (30, 33), (40, 60), (100, 105), status=status)
+    outcome = run(endpoint, 6_000)
+    assert outcome.lost == 0
+    assert len(endpoint.posts) < 6_000 + 64 * 4 + 200
+
+
+@pytest.mark.parametrize("status", [None, 500, 503, 429])
+def test_a_dead_endpoint_is_given_up_when_patience_ends_for_all_at_once(status):
+    endpoint = Failing((0, float("inf")), status=status)
+    outcome = run(endpoint, 4_000)
+    assert outcome.lost == 4_000
+    assert min(outcome.ended) >= PATIENCE
+    assert max(outcome.ended) < PATIENCE + 60
+    assert "600 s at most (CULTURE_JUDGE_PATIENCE)" in outcome.asked[-1].result.message
+    assert "Its last reply" in outcome.asked[-1].result.message
+    assert len(endpoint.posts) < 64 + 150
+
+
+def test_a_given_up_endpoint_is_found_to_be_back(caplog):
+    caplog.set_level(logging.WARNING)
+    endpoint = Failing((0, 700), latency=1.0)
+
+    async def scenario():
+        asker = Asker(lambda: endpoint, name="judge", concurrency=8, patience=Patience(100))
+        first = await asker.ask(request("first"))
+        at_once = await asker.ask(request("at once"))
+        await asyncio.sleep(700)
+        probe = await asker.ask(request("probe"))
+        return first.result, at_once, probe.result, await asker.ask(request("next"))
+
+    first, at_once, probe, following = in_simulated_time(scenario())
+    assert isinstance(first, Problem)
+    assert at_once.attempts == 0
+    assert isinstance(probe, Completion)
+    assert isinstance(following.result, Completion)
+    told = [record.getMessage() for record in caplog.records]
+    assert [text.split(".")[0] for text in told] == [
+        "judge: the endpoint gives no answers, and is waited for 100 s at most",
+        "judge: the endpoint gives no answers, and is waited for 100 s at most (CULTURE_JUDGE_PATIENCE)",
+        "judge: the endpoint answers again",
+    ]
+
+
+def request(text):
+    return ChatRequest("e", "m", [{"role": "user", "content": text}], {})
+
+
+class Poisoned(Simulated):
+    """Always fails some requests, and answers the others."""
+
+    def __init__(self, status, *poisons):
+        super().__init__()
+        self.status, self.poisons = status, poisons
+        self.seen = dict.fromkeys(poisons, 0)
+
+    async def reply(self, body):
+        await asyncio.sleep(0.5)
+        for poison in self.poisons:
+            if b'"content":"%d"' % poison in body:
+                self.seen[poison] += 1
+                return problem(self.status)
+        return GOOD
+
+
+@pytest.mark.parametrize("concurrency", [1, 4, 64])
+@pytest.mark.parametrize("status", [None, 500, 503])
+def test_requests_that_fail_alone_end_when_their_own_patience_does_and_hold_up_nobody(status, concurrency):
+    endpoint = Poisoned(status, 0, 7, 8, 9)
+    outcome = run(endpoint, 400 * concurrency, concurrency=concurrency)
+    assert outcome.lost == 4
+    assert all(2 < times < 60 for times in endpoint.seen.values())
+    assert outcome.seconds < 2.5 * PATIENCE
+    others = sorted(end for end, asked in zip(outcome.ended, outcome.asked, strict=True) if asked.attempts == 1)
+    assert others[-1] < 400
+
+
+def test_a_request_that_alone_is_too_large_for_the_rate_ends_when_no_other_is_left():
+    endpoint = Poisoned(429, 3)
+    outcome = run(endpoint, 1_000)
+    assert outcome.lost == 1
+    assert outcome.seconds < 3 * PATIENCE
+
+
+LIMITS = {
+    "a bucket of one": {"burst": 1},
+    "a bucket of ten": {"burst": 10},
+    "a bucket of sixty": {"burst": 60},
+    "slow answers": {"burst": 1, "latency": 5.0},
+    "windows of a minute": {"window": 60.0},
+}
+
+
+@pytest.mark.parametrize("tells", [False, True], ids=["without Retry-After", "with Retry-After"])
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+@pytest.mark.parametrize("rate", [10.0, 1.0, 0.25, 0.1])
+def test_a_steady_rate_limit_loses_nothing_and_is_used_well(rate, limit, tells):
+    requests = max(30, int(800 * rate))
+    endpoint = Limited(rate, tells=tells, **limit)
+    outcome = run(endpoint, requests)
+    assert outcome.lost == 0
+    assert outcome.seconds < 1.3 * requests / rate + 60
+    # The first burst, the search for the rate, and a trial of more now and then; within a window that is used up, more.
+    spared = 15 if tells or endpoint.window is None else 3
+    assert len(endpoint.posts) - requests < 64 + 120 + requests / spared
+
+
+@pytest.mark.parametrize("concurrency", [1, 1_000])
+def test_a_rate_limit_is_learned_with_few_and_with_many_in_flight(concurrency):
+    endpoint = Limited(1.0)
+    outcome = run(endpoint, 600, concurrency=concurrency)
+    assert outcome.lost == 0
+    assert outcome.seconds < 1.3 * 600 + 60
+
+
+class Changing(Limited):
+    """Takes ten times as many requests a second after a while, or a tenth."""
+
+    def __init__(self, rate, later):
+        super().__init__(rate)
+        self.later = later
+
+    async def reply(self, body):
+        if self.now > 300:
+            self.rate = self.later
+        return await super().reply(body)
+
+
+@pytest.mark.parametrize(("rate", "later"), [(1.0, 10.0), (10.0, 1.0)])
+def test_a_rate_limit_that_changes_is_learned_anew(rate, later):
+    requests = int(300 * rate + 600 * later)
+    outcome = run(Changing(rate, later), requests)
+    assert outcome.lost == 0
+    assert outcome.seconds < 1.4 * 900
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_bound_on_requests_at_a_time_is_learned(status):
+    class AtATime(Simulated):
+        async def reply(self, body):
+            if self.in_flight > 8:
+                return problem(status)
+            await asyncio.sleep(1.0)
+            return GOOD
+
+    endpoint = AtATime()
+    outcome = run(endpoint, 1_000)
+    assert outcome.lost == 0
+    assert outcome.seconds < 1.5 * 1_000 / 8
+    assert len(endpoint.posts) < 1_300
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_wait_beyond_the_patience_ends_at_once_for_all(status):
+    class Away(Simulated):
+        async def reply(self, body):
+            await asyncio.sleep(0.1)
+            return problem(status, 601.0)
+
+    endpoint = Away()
+    outcome = run(endpoint, 4_000)
+    assert outcome.lost == 4_000
+    assert outcome.seconds < 1.0
+    assert len(endpoint.posts) == 64
+    assert "left alone for 601 s" in outcome.asked[-1].result.message
+
+
+def test_a_wait_up_to_the_patience_is_waited_for():
+    class Resting(Simulated):
+        async def reply(self, body):
+            await asyncio.sleep(0.1)
+            return problem(429, 590.0 - self.now) if self.now < 590 else GOOD
+
+    endpoint = Resting()
+    outcome = run(endpoint, 500)
+    assert outcome.lost == 0
+    assert len(endpoint.posts) == 64 + 500
+
+
+def test_a_good_reply_that_says_nothing_remains_for_long_ends_nothing():
+    class Counting(Simulated):
+        async def reply(self, body):
+            await asyncio.sleep(0.1)
+            return GOOD._replace(wait=86_400.0)
+
+    assert run(Counting(), 500).lost == 0
+
+
+def fixed(endpoint, requests, in_flight):
+    """Seconds that a client with so many in flight takes."""
+
+    async def scenario():
+        left = iter(range(requests))
+
+        async def work():
+            for _ in left:
+                await endpoint.post(b"")
+
+        await asyncio.gather(*(work() for _ in range(in_flight)))
+        return asyncio.get_running_loop().time()
+
+    return in_simulated_time(scenario())
+
+
+def varied(seconds, share, seed=3):
+    chance = random.Random(seed)
+    return lambda: seconds * chance.uniform(1 - share, 1 + share)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5], ids=["equal", "varied"])
+@pytest.mark.parametrize(
+    ("ceiling", "requests", "least"), [(8, 2_000, 0.9), (64, 2_560, 0.94), (64, 16_000, 0.94), (256, 10_000, 0.94)]
+)
+def test_an_endpoint_that_does_not_slow_down_is_driven_at_the_ceiling(ceiling, requests, least, share):
+    endpoint = Loaded(lambda in_flight: 1.0, varied(0.2, share))
+    outcome = run(endpoint, requests, concurrency=ceiling)
+    assert endpoint.most_in_flight == ceiling
+    assert requests * 0.2 / ceiling / outcome.seconds > least
+
+
+SLOWNESS = {
+    "in proportion": lambda in_flight: 1 + in_flight / 8,
+    "beyond 16 at a time": lambda in_flight: max(1.0, in_flight / 16),
+    "with the square of 8": lambda in_flight: 1 + (in_flight / 8) ** 2,
+    "with the square of 16": lambda in_flight: 1 + (in_flight / 16) ** 2,
+    "fivefold beyond 19": lambda in_flight: 1.0 if in_flight <= 19 else 5 * in_flight / 19,
+}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5], ids=["equal", "varied"])
+@pytest.mark.parametrize("slowness", SLOWNESS.values(), ids=SLOWNESS)
+def test_an_endpoint_that_slows_down_under_load_is_served_near_its_optimum(slowness, share):
+    requests = 10_000
+    counts = (1, 4, 6, 8, 12, 16, 19, 24, 32, 64)
+    optimum = min(fixed(Loaded(slowness, varied(0.5, share)), requests, count) for count in counts)
+    outcome = run(Loaded(slowness, varied(0.5, share)), requests)
+    assert outcome.lost == 0
+    assert outcome.seconds < 1.3 * optimum
+
+
+def test_a_bound_starts_at_the_ceiling_and_halves_once_for_a_burst():
+    bound = Bound(64)
     for number in range(64):
-        pace.end(1.0, 2.0 + number / 1000, overload=True)
-    assert pace.limit == 32
-    assert pace.in_flight == 0
+        bound.overloaded(1.0, 2.0 + number / 1000)
+    assert bound.limit == 32
+    for now in range(3, 100):
+        bound.overloaded(float(now), float(now))
+    assert bound.limit == 1
 
 
-def test_never_less_than_one_never_more_than_the_ceiling():
-    pace = Pace(8)
-    for now in range(100):
-        round_trip(pace, float(now), overload=True)
-    assert pace.limit == 1
-    assert pace.free(100.0)
-    for now in range(10_000):
-        round_trip(pace, float(now))
-    assert pace.limit == 8
-
-
-def test_recovers_in_about_32_rounds():
-    # Each round of `limit` good replies adds ceiling/32 = 32, so from 1 it takes about 32 rounds to 1,024.
-    pace = Pace(1024)
-    pace.limit = 1.0
+def test_a_bound_recovers_in_about_32_rounds():
+    # Each round of `limit` answers adds ceiling/32 = 32, so from 1 it takes about 32 rounds to 1,024.
+    bound = Bound(1024)
+    bound.limit = 1.0
     rounds = 0
-    while pace.limit < 1024:
-        for _ in range(int(pace.limit)):
-            round_trip(pace, 1.0)
+    while bound.limit < 1024:
+        for _ in range(int(bound.limit)):
+            bound.answered()
         rounds += 1
     assert 20 <= rounds <= 40
 
 
-def test_a_pause_holds_everything():
-    pace = Pace(4)
-    round_trip(pace, 10.0, overload=True, pause=5.0)
-    assert not pace.free(14.9)
-    assert pace.free(15.0)
-    round_trip(pace, 16.0, pause=1.0)
-    assert pace.resumes_at == 17.0
+KINDS = st.sampled_from(["answer", "limited", "overload", "fault", None])
 
 
-@given(st.integers(1, 500), st.lists(st.booleans(), max_size=300))
-def test_the_limit_stays_in_its_bounds(ceiling, history):
-    pace = Pace(ceiling)
-    for now, overload in enumerate(history):
-        round_trip(pace, float(now), overload=overload)
+@given(st.integers(1, 300), st.lists(st.tuples(KINDS, st.floats(0, 5), st.floats(0, 700)), max_size=200))
+def test_the_pace_stays_in_its_bounds_and_always_lets_somebody_in_again(ceiling, history):
+    pace, now = Pace(ceiling, Patience()), 0.0
+    for kind, seconds, pause in history:
+        delay = pace.delay(now)
+        assert delay is not None
+        assert 0 <= delay <= 600 + 30
+        now += delay
+        pace.start(now)
+        pace.end(now, now + seconds, kind, pause)
+        now += seconds
         assert 1 <= pace.limit <= ceiling
         assert pace.in_flight == 0
 
 
-def test_a_silent_endpoint_is_probed_now_and_then():
-    breaker = Breaker(patience=60, probe_every=30)
-    breaker.failed(0)
-    assert not breaker.refuses(59)
-    assert not breaker.refuses(60)  # the first probe
-    breaker.failed(61)
-    assert breaker.refuses(61)
-    assert breaker.refuses(89)
-    assert not breaker.refuses(90)
-    breaker.succeeded()
-    assert not breaker.refuses(91)
+@given(st.integers(1, 2_000), st.floats(0, 1))
+def test_waits_after_faults_double_up_to_the_cap(faults, luck):
+    wait = Patience(first=0.5, cap=30.0).backoff(faults, luck)
+    longest = min(30.0, 0.5 * 2 ** min(faults - 1, 10))
+    assert longest / 2 <= wait <= longest
 
 
 def test_the_gate_lets_in_by_order_and_by_limit():
     async def scenario() -> list[int]:
-        gate, entered = Gate(Pace(2)), []
+        gate, entered = Gate(Pace(2, Patience())), []
 
         async def visit(number: int) -> None:
             began = await gate.enter()
             entered.append(number)
             assert gate.pace.in_flight <= 2
-            await asyncio.sleep(0)
-            gate.leave(began)
+            await asyncio.sleep(0.1)
+            gate.leave(began, "answer")
 
         await asyncio.gather(*(visit(number) for number in range(20)))
         assert gate.pace.in_flight == 0
         return entered
 
-    assert asyncio.run(scenario()) == list(range(20))
+    assert in_simulated_time(scenario()) == list(range(20))
 
 
 def test_somebody_who_gives_up_at_the_gate_frees_the_place():
     async def scenario() -> None:
-        gate = Gate(Pace(1))
+        gate = Gate(Pace(1, Patience()))
         began = await gate.enter()
         waiting = [asyncio.create_task(gate.enter()) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
-        gate.leave(began)
+        gate.leave(began, "answer")
         waiting[1].cancel()
         await asyncio.gather(*waiting[:2], return_exceptions=True)
         assert isinstance(await waiting[2], float)
         assert gate.pace.in_flight == 1
 
-    asyncio.run(scenario())
+    in_simulated_time(scenario())
+
+
+def test_a_closed_gate_turns_everybody_away():
+    async def scenario() -> list[float | None]:
+        gate = Gate(Pace(1, Patience()))
+        began = await gate.enter()
+        waiting = [asyncio.create_task(gate.enter()) for _ in range(3)]
+        await asyncio.sleep(0)
+        gate.close()
+        gate.leave(began, "answer")
+        return [*await asyncio.gather(*waiting), await gate.enter()]
+
+    assert in_simulated_time(scenario()) == [None] * 4
 
 
 def test_the_gate_opens_after_a_pause():
     async def scenario() -> float:
-        gate = Gate(Pace(1))
-        gate.leave(await gate.enter(), pause=0.05)
-        before = asyncio.get_running_loop().time()
-        return await gate.enter() - before
+        gate = Gate(Pace(1, Patience()))
+        gate.leave(await gate.enter(), "limited", 5.0)
+        return await gate.enter()
 
-    assert asyncio.run(scenario()) >= 0.04
+    assert in_simulated_time(scenario()) == pytest.approx(5.0, abs=0.2)

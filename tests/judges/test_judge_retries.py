@@ -4,31 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.judges.retries import RetryRule, asked_to_wait, overloaded, retriable
+from culture_tasks.judges.retries import asked_to_wait, overloaded, retriable
 
 NOW = 1_700_000_000.0
-
-
-def test_waits_double_up_to_the_cap():
-    rule = RetryRule(attempts=9, longest=1000, first=0.5, cap=8)
-    assert [rule.wait(count, 0, None, 1.0) for count in range(1, 10)] == [0.5, 1, 2, 4, 8, 8, 8, 8, None]
-
-
-@given(st.integers(1, 40), st.floats(0, 2000), st.none() | st.floats(0, 2000), st.floats(0, 1))
-def test_waits_are_bounded(attempts, spent, asked, luck):
-    rule = RetryRule()
-    wait = rule.wait(attempts, spent, asked, luck)
-    if wait is not None:
-        assert attempts < rule.attempts
-        assert 0 < wait <= rule.longest - spent
-        assert wait >= (asked or 0)
-
-
-def test_jitter_spreads_waits():
-    assert RetryRule().wait(3, 0, None, 0.0) == 1.0
-    assert RetryRule().wait(3, 0, None, 1.0) == 2.0
-    assert RetryRule().wait(3, 0, 10.0, 0.0) == 10.0
-    assert RetryRule().wait(3, 0, 10.0, 1.0) == 10.5
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])

@@ -1,0 +1,231 @@
+"""Endpoints that misbehave for hours, in no time: an event loop whose clock jumps, and replies without a network."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import random
+import selectors
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from culture_tasks.judges.asker import Asked, Asker
+from culture_tasks.judges.client import Reply
+from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.pacing import Patience
+from culture_tasks.judges.replies import Problem
+
+T = TypeVar("T")
+
+GOOD = Reply(Completion("rating=2", "stop"))
+
+
+def problem(status: int | None, wait: float | None = None) -> Reply:
+    """What the client makes of an error that may pass; None is a refused connection."""
+    return Reply(Problem(f"HTTP {status}", retry=True, overload=status in (429, 503), status=status), wait)
+
+
+class _JumpingSelector(selectors.DefaultSelector):  # type: ignore[misc,valid-type]
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is None:
+            raise RuntimeError("everybody waits, and nothing will ever happen")
+        self.now += max(0.0, timeout)
+        return super().select(0)
+
+
+class _JumpingLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self._jumping = _JumpingSelector()
+        super().__init__(self._jumping)
+
+    def time(self) -> float:
+        return self._jumping.now
+
+
+def in_simulated_time(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine in a loop that never waits: where nothing happens before a time, it is that time."""
+    with asyncio.Runner(loop_factory=_JumpingLoop) as runner:
+        return runner.run(work)
+
+
+class Simulated:
+    """An endpoint, as the asker knows it. Each test's own is a subclass.
+
+    Attributes:
+        posts: When each request came.
+        in_flight: Requests under way.
+        most_in_flight: Most of them at a time.
+    """
+
+    def __init__(self) -> None:
+        self.posts: list[float] = []
+        self.in_flight = 0
+        self.most_in_flight = 0
+
+    async def post(self, body: bytes) -> Reply:
+        """Counts a request, and replies."""
+        self.posts.append(self.now)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            return await self.reply(body)
+        finally:
+            self.in_flight -= 1
+
+    async def reply(self, body: bytes) -> Reply:
+        """Replies; to be replaced."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Closes nothing."""
+
+    @property
+    def now(self) -> float:
+        """The time."""
+        return asyncio.get_running_loop().time()
+
+
+class Limited(Simulated):
+    """Takes so many requests a second: from a bucket that fills, or in windows of fixed length.
+
+    Args:
+        rate: Requests a second.
+        burst: Requests that the bucket holds.
+        window: Seconds of a window in which ``rate * window`` requests are taken; None for the bucket.
+        tells: Whether Retry-After comes with a refusal.
+        latency: Seconds that an answer takes.
+    """
+
+    def __init__(
+        self, rate: float, *, burst: int = 1, window: float | None = None, tells: bool = False, latency: float = 0.5
+    ) -> None:
+        super().__init__()
+        self.rate, self.burst, self.window, self.tells, self.latency = rate, burst, window, tells, latency
+        self._level, self._filled_at = float(burst), 0.0
+        self._taken: dict[int, int] = {}
+
+    async def reply(self, body: bytes) -> Reply:
+        wait = self._wait()
+        if wait > 0:
+            await asyncio.sleep(0.01)
+            return problem(429, wait if self.tells else None)
+        await asyncio.sleep(self.latency)
+        return GOOD
+
+    def _wait(self) -> float:
+        if self.window is not None:
+            number = int(self.now // self.window)
+            self._taken[number] = self._taken.get(number, 0) + 1
+            return 0.0 if self._taken[number] <= self.rate * self.window else (number + 1) * self.window - self.now
+        self._level = min(self.burst, self._level + (self.now - self._filled_at) * self.rate)
+        self._filled_at = self.now
+        if self._level < 1 - 1e-9:
+            return (1 - self._level) / self.rate
+        self._level -= 1
+        return 0.0
+
+
+class Loaded(Simulated):
+    """Shares itself among all requests: with n in flight, a second of work takes ``slowness(n)`` seconds.
+
+    Args:
+        slowness: Slowness by requests in flight; 1 for one.
+        work: Draws the seconds that a request takes alone.
+    """
+
+    def __init__(self, slowness: Callable[[int], float], work: Callable[[], float] = lambda: 1.0) -> None:
+        super().__init__()
+        self._slowness, self._work = slowness, work
+        self._done = 0.0  # work that was done for each request that was there all the time
+        self._counted_at = 0.0
+        self._ends: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._number = 0
+
+    async def reply(self, body: bytes) -> Reply:
+        self._count()
+        self._number += 1
+        end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._ends, (self._done + self._work(), self._number, end))
+        self._plan()
+        await end
+        return GOOD
+
+    def _count(self) -> None:
+        if self._ends:
+            self._done += (self.now - self._counted_at) / self._slowness(len(self._ends))
+        self._counted_at = self.now
+
+    def _plan(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._ends:
+            left = max(0.0, self._ends[0][0] - self._done) * self._slowness(len(self._ends))
+            self._timer = asyncio.get_running_loop().call_later(left, self._finish)
+
+    def _finish(self) -> None:
+        self._count()
+        while self._ends and self._ends[0][0] <= self._done + 1e-9:
+            heapq.heappop(self._ends)[2].set_result(None)
+        self._plan()
+
+
+class Outcome:
+    """How a simulated run went.
+
+    Attributes:
+        asked: What became of each request, in order.
+        ended: When each ended.
+        log: Log messages of the asker, if the test asks for them by caplog, are elsewhere.
+    """
+
+    def __init__(self, asked: list[Asked], ended: list[float]) -> None:
+        self.asked = asked
+        self.ended = ended
+
+    @property
+    def lost(self) -> int:
+        """How many requests brought no completion."""
+        return sum(not isinstance(asked.result, Completion) for asked in self.asked)
+
+    @property
+    def seconds(self) -> float:
+        """When the last request ended."""
+        return max(self.ended)
+
+
+def run(
+    endpoint: Simulated, requests: int, *, concurrency: int = 64, patience: Patience | None = None, seed: int = 0
+) -> Outcome:
+    """Asks the endpoint as an engine does: so many at a time, and others in place of those that rest."""
+    random.seed(seed)
+
+    async def scenario() -> Outcome:
+        asker = Asker(lambda: endpoint, name="judge", concurrency=concurrency, patience=patience or Patience())
+        waiting = deque(ChatRequest("e", "m", [{"role": "user", "content": str(n)}], {}) for n in range(requests))
+        asked: list[Asked] = []
+        ended: list[float] = []
+        workers: set[asyncio.Task[None]] = set()
+
+        async def work() -> None:
+            while waiting:
+                asked.append(await asker.ask(waiting.popleft(), on_rest=start))
+                ended.append(asyncio.get_running_loop().time())
+
+        def start() -> None:
+            for _ in range(min(len(waiting), concurrency + asker.resting - len(workers))):
+                task = asyncio.get_running_loop().create_task(work())
+                workers.add(task)
+                task.add_done_callback(workers.discard)
+
+        start()
+        while workers:
+            await asyncio.gather(*workers)
+        return Outcome(asked, ended)
+
+    return in_simulated_time(scenario())
