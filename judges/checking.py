@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from culture_tasks.errors import WAYS_OUT, JudgeUnreachableError
+from culture_tasks.judges.adaptations import Adaptations
 from culture_tasks.judges.addresses import Address
+from culture_tasks.judges.cache_thread import CacheThread
 from culture_tasks.judges.completions import Completion
 from culture_tasks.judges.connections import Connection
 from culture_tasks.judges.grading import Grading
@@ -21,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE = Patience(longest=10.0)
 _GRADINGS_A_LOOK_UP = 1000
-_OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`."
+OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`."
+"""What a user can do who has no judge that works now."""
 
 Expected = Sequence[tuple[Rubric, JudgeItem]]
 
@@ -42,7 +45,8 @@ def check_endpoint(
         unchecked = {
             family: items for family, items in _families(by, expected).items() if family not in connection.checked
         }
-        if not unchecked or (responses_known and _is_at_hand(connection, by, expected)):
+        adaptations = connection.asker.adaptations(by.model)
+        if not unchecked or (responses_known and is_at_hand(connection.cache, adaptations, by, expected)):
             return
         if address.is_keyless_openai:
             raise JudgeUnreachableError(f"judge {by.model}: {address.shown} needs a key. {WAYS_OUT}")
@@ -61,14 +65,13 @@ def _families(by: JudgedBy, expected: Expected) -> dict[tuple[str, ...], Expecte
     return dict(families)
 
 
-def _is_at_hand(connection: Connection, by: JudgedBy, expected: Expected) -> bool:
+def is_at_hand(cache: CacheThread, adaptations: Adaptations, by: JudgedBy, expected: Expected) -> bool:
     """Whether the cache holds a score for each response; takes over what it tells of the endpoint's parameters."""
-    adaptations = connection.asker.adaptations(by.model)
     for start in range(0, len(expected), _GRADINGS_A_LOOK_UP):
         gradings = [by.grading(rubric, item) for rubric, item in expected[start : start + _GRADINGS_A_LOOK_UP]]
         while gradings:
             requests = [by.request(grading) for grading in gradings]
-            found = connection.cache.get_many([request.key for request in requests]).result()
+            found = cache.get_many([request.key for request in requests]).result()
             unread: list[Grading] = []
             for grading, request in zip(gradings, requests, strict=True):
                 kept = found.get(request.key)
@@ -82,7 +85,7 @@ def _is_at_hand(connection: Connection, by: JudgedBy, expected: Expected) -> boo
                 elif verdict.outcome != "scored":
                     return False
             gradings = unread
-    logger.info("judge %s: every verdict is in the cache, so the endpoint is not asked", by.model)
+    logger.info("judge %s: every verdict is in the cache, so nobody is asked", by.model)
     return True
 
 
@@ -100,12 +103,12 @@ def _grades(connection: Connection, address: Address, by: JudgedBy, items: Expec
         if isinstance(result, Verdict):
             if result.outcome == "scored":
                 return True
-            problem = _unreadable(by, address, rubric, result)
+            problem = unreadable(f"judge {by.model}: {address.shown}", rubric, result)
         elif result.status == 429 and result.retry:
             logger.warning("judge %s: %s limits the rate (%s): going on", by.model, address.shown, result.message)
             return False
         else:
-            problem = f"judge {by.model}: {address.shown}: {result.message}. {_advice(address, result)} {_OTHERWISE}"
+            problem = f"judge {by.model}: {address.shown}: {result.message}. {_advice(address, result)} {OTHERWISE}"
         if not (isinstance(result, Problem) and result.refused):
             break
     raise JudgeUnreachableError(problem)
@@ -127,12 +130,13 @@ def _asked(connection: Connection, by: JudgedBy, grading: Grading) -> Verdict | 
             return verdict
 
 
-def _unreadable(by: JudgedBy, address: Address, rubric: Rubric, verdict: Verdict) -> str:
+def unreadable(who: str, rubric: Rubric, verdict: Verdict) -> str:
+    """Says that a judge gave no verdict on a reference answer, why that may be, and what to do."""
     return (
-        f"judge {by.model}: {address.shown} was asked to grade a reference answer ({rubric.name}), and "
+        f"{who} was asked to grade a reference answer ({rubric.name}), and "
         f"{verdict.error}: {one_line(verdict.completion or '') or 'an empty reply'!r}. A judge that thinks for long "
         "needs a larger CULTURE_JUDGE_MAX_TOKENS; one that doesn't keep to the format can't grade: name another with "
-        f"CULTURE_JUDGE. {_OTHERWISE}"
+        f"CULTURE_JUDGE. {OTHERWISE}"
     )
 
 

@@ -7,22 +7,26 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from pydantic import SecretStr
 
+from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges.adaptations import Adaptations
 from culture_tasks.judges.addresses import keys_of
 from culture_tasks.judges.base import Judge
 from culture_tasks.judges.cache_thread import CacheThread, opened_cache, released
+from culture_tasks.judges.checking import OTHERWISE, is_at_hand, unreadable
 from culture_tasks.judges.completions import Completion, Failure
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.jobs import JudgedBy, VerdictJob
-from culture_tasks.judges.local_model import LocalModel, check_model, named_by
+from culture_tasks.judges.local_checking import check_model
+from culture_tasks.judges.local_model import LocalModel, named_by
 from culture_tasks.judges.progress import Progress
 from culture_tasks.judges.redaction import secrets_of_arguments
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.tickets import PendingTicket
-from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable
 
@@ -59,6 +63,7 @@ class InProcessJudge(Judge):
         self._pending: deque[VerdictJob] = deque()
         self._model: LocalModel | None = None
         self._broken: str | None = None
+        self._asked = False
         self._cache: CacheThread | None = None
         self._cache_pid = 0
 
@@ -82,17 +87,26 @@ class InProcessJudge(Judge):
 
     def check(
         self,
-        expected: Iterable[tuple[Rubric, JudgeItem]],  # noqa: ARG002  # nothing to ask
+        expected: Iterable[tuple[Rubric, JudgeItem]],
         *,
-        responses_known: bool = False,  # noqa: ARG002
+        responses_known: bool = False,
     ) -> None:
-        """Makes sure that the backend exists, and the model where it is given by path.
+        """Makes sure that the model can be loaded, as far as that can be known before it is.
+
+        A model behind an API is asked one question, as an endpoint is.
 
         Raises:
             JudgeUnreachableError: If not.
         """
         self._run_began = time.time()
-        check_model(self._backend, self._arguments.get_secret_value())
+        items = list(expected)
+        if responses_known and is_at_hand(self._opened_cache(), Adaptations(), self._by, items):
+            return
+        is_remote = check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
+        if is_remote and items and not self._asked:
+            with self._lock:
+                self._ask_once(*items[0])
+            self._asked = True
 
     def close(self) -> None:
         """Grades no more, and lets go of the model."""
@@ -149,6 +163,23 @@ class InProcessJudge(Judge):
             round_.arrived(by_prompt[prompt], self._secrets.hidden_in_reply(text))
 
         model.generate(list(by_prompt), sampling, arrived)
+
+    def _ask_once(self, rubric: Rubric, item: JudgeItem) -> None:
+        who = f"judge lm_eval:{self._backend},{self._by.model}"
+        grading = self._by.grading(rubric, replace(item, response=item.references[0]))
+        verdict: Verdict | None = None
+        while verdict is None:
+            request = self._by.request(grading)
+            try:
+                model = self._loaded()
+                [text] = model.complete([model.prompt(request.messages)], request.sampling)
+            except Exception as error:  # noqa: BLE001  # see _grade_round
+                self._broken = None
+                raise JudgeUnreachableError(f"{who}: {self._reason(error)}. {OTHERWISE}") from None
+            reply = Completion(storable(self._secrets.hidden_in_reply(text)), sampling=request.sampling)
+            verdict = grading.take(reply, self._by.model, 1)
+        if verdict.outcome != "scored":
+            raise JudgeUnreachableError(unreadable(who, rubric, verdict))
 
     def _loaded(self) -> LocalModel:
         if self._broken is not None:

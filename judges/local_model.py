@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.errors import JudgeUnreachableError, nearest
 from culture_tasks.judges.redaction import is_secret_name, shown_arguments, shown_url
 from culture_tasks.judges.rubrics import Message
 
@@ -75,29 +74,8 @@ def _files_at(value: str) -> list[Any] | None:
     return [str(path.resolve()), stats]
 
 
-def check_model(backend: str, arguments: str) -> None:
-    """Makes sure that lm-eval knows the backend, and that a model given by path is there; loads nothing.
-
-    Raises:
-        JudgeUnreachableError: If not.
-    """
-    import lm_eval.models  # noqa: F401  # fills the registry
-    from lm_eval.api.registry import model_registry
-
-    if backend not in model_registry:
-        known = sorted(model_registry.keys())
-        raise JudgeUnreachableError(
-            f"judge lm_eval:{backend}: lm-eval has no backend {backend!r}.{nearest(backend, known)} "
-            f"Known are {', '.join(known)}. Write CULTURE_JUDGE=lm_eval:<backend>,<model args>."
-        )
-    path = _parsed(arguments).get("pretrained")
-    if isinstance(path, str) and path.startswith(("/", "./", "../", "~")) and not Path(path).expanduser().exists():
-        raise JudgeUnreachableError(
-            f"judge lm_eval:{backend}: there is no model at pretrained={path}. Correct the path."
-        )
-
-
-def _parsed(arguments: str) -> dict[str, Any]:
+def model_options(arguments: str) -> dict[str, Any]:
+    """Returns model arguments as lm-eval reads them."""
     from lm_eval.utils import simple_parse_args_string
 
     parsed: dict[str, Any] = simple_parse_args_string(arguments)
@@ -117,7 +95,7 @@ class LocalModel:
 
         _release_memory()
         cls = get_model(backend)
-        options = _parsed(arguments)
+        options = model_options(arguments)
         if "batch_size" in inspect.signature(cls.__init__).parameters:
             options.setdefault("batch_size", _BATCH_SIZES.get(backend, _BATCH_SIZE))
         self._model = cls.create_from_arg_obj(options)
@@ -144,6 +122,12 @@ class LocalModel:
             return True
         # One token takes at least one character, but for byte fallbacks, so short prompts need no count.
         return 4 * len(prompt) + new_tokens <= longest or len(encode(prompt)) + new_tokens <= longest
+
+    def complete(self, prompts: Sequence[str], sampling: Mapping[str, Any]) -> list[str]:
+        """Completes all prompts in one call, and returns the completions."""
+        found: dict[str, str] = {}
+        self.generate(prompts, sampling, found.__setitem__)
+        return [found[prompt] for prompt in prompts]
 
     def generate(self, prompts: Sequence[str], sampling: Mapping[str, Any], arrived: Arrival) -> None:
         """Completes all prompts in one call, and reports each completion as it comes."""
