@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
 
+ANSWERS_VERSION = 1
+"""To be raised whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
+
+It is part of :attr:`~culture_tasks.insertion.identity.ModelIdentity.run`, so that kept answers and features of older
+versions are not used then. What changes the answers of one method alone raises that method's own version.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a model said.
@@ -117,7 +125,13 @@ class MultimodalModel:
     def identity(self) -> ModelIdentity:
         """Fingerprints of the model, computed once; of the weights as loaded, before any method changed them."""
         if self._identity is None:
-            self._identity = identify(self.model, self.processor, self._source, self._template)
+            self._identity = identify(
+                self.model,
+                self.processor,
+                source=self._source,
+                template_options=self._template,
+                version=ANSWERS_VERSION,
+            )
         return self._identity
 
     @property

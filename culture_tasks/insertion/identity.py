@@ -27,7 +27,7 @@ class ModelIdentity:
         weights: Of the weights as loaded (so of the data type too), the configuration and the processor: a trained
             state fits this.
         run: Of ``weights`` and all else that can change an answer (device, attention kernels, template options,
-            versions): kept answers and features are found by this.
+            versions of libraries and of our own code): kept answers and features are found by this.
     """
 
     source: str
@@ -36,9 +36,22 @@ class ModelIdentity:
 
 
 def identify(
-    model: PreTrainedModel, processor: ProcessorMixin, source: str, template_options: Mapping[str, Any]
+    model: PreTrainedModel,
+    processor: ProcessorMixin,
+    *,
+    source: str,
+    template_options: Mapping[str, Any],
+    version: int,
 ) -> ModelIdentity:
-    """Computes a model's identity, with one pass over its weights."""
+    """Computes a model's identity, with one pass over its weights.
+
+    Args:
+        model: The model.
+        processor: Its processor.
+        source: What the user named.
+        template_options: Options of its chat template.
+        version: Version of the code that asks it.
+    """
     import transformers
 
     weights = _hash(
@@ -49,6 +62,7 @@ def identify(
             weights,
             _cleaned(model.generation_config.to_dict()) if model.generation_config else None,
             dict(template_options),
+            version,
             str(model.device.type),
             getattr(model.config, "_attn_implementation", None),
             [torch.__version__, transformers.__version__],

@@ -72,12 +72,15 @@ class InsertionMethod(ABC):
         config_class: Class of its options.
         needs_state: Whether it has to be fitted or loaded before it can be used.
         inserts: Whether insertions can change its answers at all.
+        answers_version: To be raised whenever a change of its code changes an answer: kept answers of older versions
+            are not used then.
     """
 
     name: ClassVar[str]
     config_class: ClassVar[type[MethodConfig]]
     needs_state: ClassVar[bool]
     inserts: ClassVar[bool] = True
+    answers_version: ClassVar[int]
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         self.model = model

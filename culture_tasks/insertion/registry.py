@@ -46,7 +46,11 @@ def method_class(name: str) -> type[InsertionMethod]:
 def _problem(name: str, found: object) -> str | None:
     if not (isinstance(found, type) and issubclass(found, InsertionMethod)):
         return "names no subclass of InsertionMethod as METHOD"
-    missing = [attribute for attribute in ("name", "config_class", "needs_state") if not hasattr(found, attribute)]
+    missing = [
+        attribute
+        for attribute in ("name", "config_class", "needs_state", "answers_version")
+        if not hasattr(found, attribute)
+    ]
     if missing:
         return f"has a class without {missing[0]!r}"
     if found.name != name:

@@ -83,14 +83,14 @@ class Runner:
     def __init__(self, method: InsertionMethod, kept: Store) -> None:
         self._method = method
         self._kept = kept
-        self._fingerprint = method.fingerprint
+        self._identity = [method.name, method.answers_version, method.fingerprint]
         self._inserted: tuple[Insertion, ...] = ()
         method.reset()
 
     @property
     def identity(self) -> str:
         """Hash of the model and the method: equal where all answers are."""
-        return _hash([self._method.model.identity.run, self._method.name, self._fingerprint])
+        return _hash([self._method.model.identity.run, *self._identity])
 
     def run(self, jobs: Sequence[Job], progress: Progress = silent) -> list[Outcome]:
         """Answers all jobs, in an order of its own.
@@ -112,7 +112,7 @@ class Runner:
     def _keys(self, job: Job) -> tuple[str, str]:
         """Returns what the plain answer and the answer after the insertions are kept by."""
         asked = [self._method.model.identity.run, job.query.key, job.decoding.as_dict()]
-        inserted = [self._method.name, self._fingerprint, [insertion.key for insertion in job.insertions]]
+        inserted = [*self._identity, [insertion.key for insertion in job.insertions]]
         return f"answer:{_hash(asked)}", f"answer:{_hash([*asked, *inserted])}"
 
     def _plain(self, job: Job, key: str) -> _Kept | None:

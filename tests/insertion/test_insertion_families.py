@@ -8,6 +8,7 @@ from support.tiny_families import FAMILIES, family
 from support.tiny_world import Instance
 
 from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.insertion import adapter
 from culture_tasks.insertion.adapter import MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.methods.mcki import MckiMethod
@@ -153,6 +154,15 @@ def test_sampling_settings_reach_the_model():
     torch.manual_seed(0)
     answers = {model.generate(ask(), Decoding(8, temperature=5.0)).tokens for _ in range(4)}
     assert len(answers) > 1
+
+
+def test_another_version_of_the_adapter_is_another_run_of_the_same_weights(monkeypatch):
+    made = family("internvl")
+    identity = MultimodalModel(made.model, made.processor).identity
+    monkeypatch.setattr(adapter, "ANSWERS_VERSION", adapter.ANSWERS_VERSION + 1)
+    again = MultimodalModel(made.model, made.processor).identity
+    assert again.weights == identity.weights
+    assert again.run != identity.run
 
 
 def test_identity_tells_weights_apart():

@@ -12,6 +12,7 @@ from culture_tasks.insertion.identity import ModelIdentity
 from culture_tasks.insertion.interface import InsertionMethod, MethodConfig
 from culture_tasks.insertion.methods.base import METHOD as BASE
 from culture_tasks.insertion.queries import Insertion, Query
+from culture_tasks.insertion.registry import method_class, method_names
 from culture_tasks.insertion.runner import Job, Runner
 from culture_tasks.insertion.store import Store
 
@@ -37,6 +38,7 @@ class Recording(InsertionMethod):
     name = "recording"
     config_class = MethodConfig
     needs_state = False
+    answers_version = 1
 
     def __init__(self, model, config=None):
         super().__init__(model, config)
@@ -128,6 +130,27 @@ def test_other_decoding_is_another_answer(method, tmp_path):
     for tokens in (8, 9, 9):
         Runner(method, store).run([Job(ask("same"), Decoding(tokens))])
     assert len(method.model.asked) == 2
+
+
+def test_another_version_of_a_method_asks_again_for_its_own_answers_alone(method, tmp_path, monkeypatch):
+    store = Store(tmp_path / "answers.sqlite3")
+    jobs = [Job(ask("same"), DECODING, (EN,), compare=True)]
+    before = Runner(method, store)
+    before.run(jobs)
+    method.calls.clear()
+    Runner(method, store).run(jobs)
+    assert "en" not in method.calls
+    monkeypatch.setattr(Recording, "answers_version", 2)
+    after = Runner(method, store)
+    after.run(jobs)
+    assert "en" in method.calls
+    assert method.model.asked == ["same"]
+    assert after.identity != before.identity
+
+
+def test_every_method_states_the_version_of_its_answers():
+    for name in method_names():
+        assert method_class(name).answers_version >= 1
 
 
 def test_sampled_answers_are_not_kept(method):

@@ -17,6 +17,7 @@ class BaseModelMethod(InsertionMethod):
     name: ClassVar[str] = "base"
     config_class: ClassVar[type[MethodConfig]] = BaseModelConfig
     needs_state: ClassVar[bool] = False
+    answers_version: ClassVar[int] = 1
     inserts: ClassVar[bool] = False
 
     def insert(self, insertion: Insertion) -> None:

@@ -34,6 +34,7 @@ class IkeMethod(InsertionMethod):
     name: ClassVar[str] = "ike"
     config_class: ClassVar[type[MethodConfig]] = IkeConfig
     needs_state: ClassVar[bool] = True
+    answers_version: ClassVar[int] = 1
     config: IkeConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:

@@ -38,6 +38,7 @@ class MckiMethod(InsertionMethod):
     name: ClassVar[str] = "mcki"
     config_class: ClassVar[type[MethodConfig]] = MckiConfig
     needs_state: ClassVar[bool] = True
+    answers_version: ClassVar[int] = 1
     config: MckiConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
