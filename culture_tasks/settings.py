@@ -32,6 +32,7 @@ _FIELD_OF_VARIABLE = {
     "CULTURE_JUDGE_DELIMITERS": "judge_delimiters",
     "CULTURE_TASKS_DATA": "data",
     "CULTURE_TASKS_SUBMISSIONS": "submissions",
+    "CULTURE_TASKS_EXTRA_COLUMNS": "extra_columns",
     "CULTURE_TASKS_LANGUAGES": "languages",
     "OPENAI_API_KEY": "openai_api_key",
     "OPENAI_BASE_URL": "openai_base_url",
@@ -57,7 +58,9 @@ class Settings(BaseModel):
         judge_patience: Seconds for which a judge's endpoint that gives no answer is waited for.
         judge_delimiters: Whether texts to grade are wrapped in delimiters that they can't forge.
         data: Folder of local data, which goes before the Hub.
-        submissions: Folder for prediction files of benchmarks whose answers are withheld.
+        submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
+            the folder that lmms-eval writes to, or in the current one.
+        extra_columns: Columns of local files that a benchmark doesn't know: ``refuse``, or ``allow`` to leave them out.
         languages: Languages that the evaluated model supports officially; None means all.
         openai_api_key: Key for the judge's endpoint.
         openai_base_url: The judge's endpoint, if it isn't OpenAI's own.
@@ -79,7 +82,8 @@ class Settings(BaseModel):
     judge_patience: float = Field(default=600.0, ge=0.0, allow_inf_nan=False)
     judge_delimiters: Literal["on", "off"] = "on"
     data: Path | None = None
-    submissions: Path = Path("submissions")
+    submissions: Path | None = None
+    extra_columns: Literal["refuse", "allow"] = "refuse"
     languages: tuple[str, ...] | None = None
     openai_api_key: SecretStr | None = None
     openai_base_url: str | None = Field(default=None, repr=False)

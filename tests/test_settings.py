@@ -42,6 +42,7 @@ def test_each_variable_sets_its_field():
         CULTURE_TASKS_LANGUAGES="en, zh,,ar ",
         OPENAI_API_KEY="key",
         OPENAI_BASE_URL="http://localhost/v1",
+        CULTURE_TASKS_EXTRA_COLUMNS="allow",
         OPENAI_ORG_ID="org",
         OPENAI_PROJECT_ID="project",
         AZURE_OPENAI_ENDPOINT="https://azure",
@@ -53,6 +54,7 @@ def test_each_variable_sets_its_field():
     assert (settings.judge_min_coverage, settings.judge_delimiters, settings.judge_cache) == (0.5, "off", "off")
     assert settings.data_folder == Path.home() / "data"
     assert settings.submissions == Path("out")
+    assert settings.extra_columns == "allow"
     assert settings.languages == ("en", "zh", "ar")
     assert settings.openai_api_key.get_secret_value() == "key"
     assert (settings.openai_base_url, settings.openai_organization) == ("http://localhost/v1", "org")

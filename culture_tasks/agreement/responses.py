@@ -11,11 +11,11 @@ import numpy as np
 
 from culture_tasks.agreement.languages import language_of
 from culture_tasks.agreement.rows import ALIASES, CARE_COLUMNS, RatedRow, ResponseRow
-from culture_tasks.benchmarks.care.categories import CATEGORIES, category_of, rubric_for
+from culture_tasks.benchmarks.care.categories import CATEGORIES, RELEASED_NAMES, category_of, rubric_for
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import Table, read_file, validated
-from culture_tasks.errors import DataError, JudgeError
+from culture_tasks.errors import DataError, JudgeError, nearest
 from culture_tasks.judges.rubrics import RUBRICS, Rubric, rubric_named
 from culture_tasks.judges.verdicts import JudgeItem
 
@@ -164,7 +164,7 @@ def _model(selection: Selection) -> type[ResponseRow]:
 
 def _response(table: Table, index: int, row: ResponseRow, selection: Selection) -> RatedResponse:
     where = table.where(index)
-    category = _category(row.category)
+    category = _category(where, row.category)
     rubric = _rubric(where, row, category, selection.rubric)
     if row.human_rating is not None and not rubric.lowest <= row.human_rating <= rubric.highest:
         raise DataError(
@@ -183,12 +183,17 @@ def _response(table: Table, index: int, row: ResponseRow, selection: Selection) 
     )
 
 
-def _category(text: str | None) -> str:
+def _category(where: str, text: str | None) -> str:
+    """Returns CARE's category, or the data's own word, unless that is one of CARE's misspelt."""
     if text is None:
         return NO_CATEGORY
     try:
         return category_of(text)
-    except DataError:
+    except DataError as error:
+        if nearest(text, (*RELEASED_NAMES.values(), *CATEGORIES)):
+            raise DataError(
+                f"{where}, field 'category': {error} Correct it, or choose a word that is less alike."
+            ) from None
         return text
 
 

@@ -98,11 +98,13 @@ def run(args: argparse.Namespace) -> int:
         CultureTasksError: If the judges, the data or the settings can't be used.
     """
     from culture_tasks.agreement.responses import load
+    from culture_tasks.data.tables import extra_columns
 
     settings = Settings.from_environment()
     _prepare(args.output)
     specs = _specs(args.judge, args.rubric, settings)
-    data = load(args.data, settings.data_folder, _selection(args, len(specs)))
+    with extra_columns(settings.extra_columns):
+        data = load(args.data, settings.data_folder, _selection(args, len(specs)))
     report = _report(data, _raters(data, specs, settings), args, settings)
     print(report.as_text())
     if args.output is not None:

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, CrossLanguage, DrawOptions, LocalityPool
 from culture_tasks.benchmarks.crosscult.splitting import SplitBy
+from culture_tasks.data.tables import extra_columns
 from culture_tasks.data_checks import CHECKS
 from culture_tasks.settings import Settings
 
@@ -58,7 +59,8 @@ def _folder(options: argparse.Namespace) -> Path | None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    report = CHECKS[options.benchmark](_folder(options))
+    with extra_columns(Settings.from_environment().extra_columns):
+        report = CHECKS[options.benchmark](_folder(options))
     print(report.text())
     return 0 if report.usable else 1
 
@@ -73,7 +75,9 @@ def _draw(options: argparse.Namespace) -> int:
         cross_language=options.cross_language,
         locality_pool=options.locality_pool,
     )
-    draw = make_draw(load(_folder(options)), chosen)
+    with extra_columns(Settings.from_environment().extra_columns):
+        cases = load(_folder(options))
+    draw = make_draw(cases, chosen)
     draw.write(options.out)
     print(f"{options.out}: {len(draw.single)} single-insert cases, {len(draw.sequential)} chains ({draw.fingerprint})")
     return 0

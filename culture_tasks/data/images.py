@@ -53,6 +53,29 @@ def image_column(
     return datasets.Dataset.from_dict({"image": [str(path) for path in paths]}).cast_column("image", datasets.Image())
 
 
+def broken_images(table: Table, names: Sequence[str | None], folder: Path) -> Iterator[str]:
+    """Checks images many at a time, and one at a time where some of them is broken, and says what is wrong with each.
+
+    Args:
+        table: The rows.
+        names: As for ``image_column``.
+        folder: As for ``image_column``.
+    """
+    for start in range(0, len(names), _BATCH):
+        indices = range(start, min(start + _BATCH, len(names)))
+        if _image_problem(table, names, indices, folder) is not None:
+            each = (_image_problem(table, names, range(index, index + 1), folder) for index in indices)
+            yield from (problem for problem in each if problem is not None)
+
+
+def _image_problem(table: Table, names: Sequence[str | None], indices: range, folder: Path) -> str | None:
+    try:
+        image_column(table.part(indices), [names[index] for index in indices], folder)
+    except DataError as error:
+        return str(error)
+    return None
+
+
 def image_keys(table: Table, names: Sequence[str | None], folder: Path, *, needed: bool = True) -> list[str | None]:
     """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
 

@@ -6,11 +6,15 @@ import csv
 import glob
 import io
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, StringConstraints, ValidationError
 
@@ -18,6 +22,8 @@ from culture_tasks.errors import DataError, nearest
 
 if TYPE_CHECKING:
     import datasets
+
+_log = logging.getLogger(__name__)
 
 SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
 """File types that local data may have."""
@@ -90,12 +96,13 @@ class Table:
         return replace(self, rows=[self.rows[index] for index in indices], images=images, places=places)
 
 
-def read_file(path: Path, image_column: str | None = None) -> Table:
+def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str] | None = None) -> Table:
     """Reads a JSON, JSONL, CSV or Parquet file.
 
     Args:
         path: The file; JSON must hold one list of objects.
         image_column: Column that holds embedded images (Parquet only), kept apart and not decoded.
+        pairs: Two columns of which JSON may also hold one object: each entry is a row of both.
 
     Raises:
         DataError: If the file is missing, empty, broken, or of another kind.
@@ -105,7 +112,7 @@ def read_file(path: Path, image_column: str | None = None) -> Table:
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(f"{path}: files ending in {path.suffix!r} can't be read. Allowed are {', '.join(SUFFIXES)}.")
-    table = reader(path, image_column)
+    table = _read_pairs(path, pairs) if pairs and reader is _read_json else reader(path, image_column)
     if not table.rows:
         raise DataError(f"{path}: the file holds no rows. Needed is at least one.")
     return table
@@ -144,8 +151,18 @@ def _embeds_images(data: datasets.Dataset, origin: str, column: str) -> bool:
     )
 
 
-def _read_json(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
+def _read_pairs(path: Path, columns: tuple[str, str]) -> Table:
     content = _parsed(path, _text(path))
+    if isinstance(content, dict):
+        return Table(str(path), [dict(zip(columns, entry, strict=True)) for entry in content.items()])
+    return _table(path, content)
+
+
+def _read_json(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
+    return _table(path, _parsed(path, _text(path)))
+
+
+def _table(path: Path, content: Any) -> Table:
     if not isinstance(content, list):
         raise DataError(f"{path}: holds one {_kind(content)}. Needed is a list of objects, one a row.")
     return Table(str(path), _objects(path, content))
@@ -159,12 +176,21 @@ def _read_jsonl(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
 
 def _parsed(path: Path, text: str, line: int | None = None) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_without_repeats)
     except json.JSONDecodeError as error:
         place = f"line {line or error.lineno}, column {error.colno}"
         raise DataError(f"{path}, {place}: not JSON ({error.msg}). Correct it there.") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {line or 1}: JSON that can't be read ({error}). Correct it.") from None
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Makes an object of its pairs; JSON's own reader takes the last of several under one name."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        name, times = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"{name!r} stands in one object {times} times")
+    return made
 
 
 def _read_csv(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
@@ -247,6 +273,22 @@ def validated(table: Table, model: type[Row], aliases: Mapping[str, str] | None 
     return [_checked(table, index, row, model) for index, row in enumerate(renamed)]
 
 
+def usable_rows(table: Table, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
+    """Checks every row by itself, as a check of the data does, which doesn't stop at the first problem.
+
+    Returns:
+        The rows that fit by their places, and what is wrong with the others, each once.
+    """
+    rows: dict[int, Row] = {}
+    problems: dict[str, None] = {}  # a column that is wrong is so in every row
+    for index in range(len(table.rows)):
+        try:
+            (rows[index],) = validated(table.part([index]), model, aliases)
+        except DataError as error:
+            problems[str(error)] = None
+    return rows, list(problems)
+
+
 def _renamed(table: Table, index: int, row: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
     renamed: dict[str, Any] = {}
     for name, value in row.items():
@@ -267,11 +309,36 @@ def _check_columns(table: Table, model: type[BaseModel], found: set[str]) -> Non
             f"Found are {', '.join(sorted(found))}. Needed are {', '.join(needed)}. Rename or add the column."
         )
     unknown = sorted(found - set(model.model_fields))
-    if unknown and table.local:
-        raise DataError(
-            f"{table.origin}: unknown column {unknown[0]!r}.{nearest(unknown[0], model.model_fields)} "
-            f"Allowed are {', '.join(model.model_fields)}. Rename or remove the column."
-        )
+    if not unknown or not table.local:
+        return
+    if _extra_columns.get() == "allow":
+        _say_left_out(table.origin, tuple(unknown))
+        return
+    raise DataError(
+        f"{table.origin}: unknown column {unknown[0]!r}.{nearest(unknown[0], model.model_fields)} "
+        f"Allowed are {', '.join(model.model_fields)}. Rename or remove the column, or leave out all unknown ones with "
+        "CULTURE_TASKS_EXTRA_COLUMNS=allow."
+    )
+
+
+ExtraColumns = Literal["refuse", "allow"]
+_extra_columns: ContextVar[ExtraColumns] = ContextVar("extra_columns", default="refuse")
+
+
+@contextmanager
+def extra_columns(choice: ExtraColumns) -> Iterator[None]:
+    """Says, for as long as it lasts, what becomes of unknown columns of the user's own files."""
+    token = _extra_columns.set(choice)
+    try:
+        yield
+    finally:
+        _extra_columns.reset(token)
+
+
+@cache
+def _say_left_out(origin: str, columns: tuple[str, ...]) -> None:
+    """Logs the unknown columns of a file once, however often it is read."""
+    _log.warning("%s: unknown columns are left out: %s", origin, ", ".join(columns))
 
 
 _NEEDED = {
@@ -280,6 +347,7 @@ _NEEDED = {
     "string_too_short": "Needed is a text that isn't empty",
     "string_unicode": "Needed is Unicode text without halves of surrogate pairs",
     "too_short": "Needed is at least one entry",
+    "list_type": "Needed is a list",
 }
 """What pydantic's errors say is needed, in this package's words."""
 

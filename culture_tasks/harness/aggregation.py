@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +24,18 @@ Number = float | Literal["N/A"]
 """A number of a harness's result table, or what the table shows in place of one that isn't defined."""
 
 _log = logging.getLogger(__name__)
+
+
+class Run(NamedTuple):
+    """What a harness is running.
+
+    Attributes:
+        model: Name of the evaluated model.
+        output: Folder that the harness writes to, where it says so.
+    """
+
+    model: str
+    output: Path | None
 
 
 class Aggregation:
@@ -69,6 +82,9 @@ class Aggregation:
     def stderr(self, records: Sequence[Any]) -> Number:
         """Returns the standard error of the value, or "N/A" where it has none or too few records."""
         return "N/A" if self._stderr is None else _shown(self._stderr(records))
+
+    def finish(self, records: Sequence[Any], task: str, run: Run) -> None:
+        """Is called once with a task's records, when a harness has its results. A score has nothing left to do."""
 
     def of_group(self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool) -> tuple[float, Number]:
         """Returns the value and standard error of a group of tasks.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,10 @@ from typing import Any, Literal
 from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc
 from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
+from culture_tasks.harness.aggregation import Aggregation, Run
 from culture_tasks.harness.filters import responses_of
 from culture_tasks.harness.judged import JudgedDocument, Subject
-from culture_tasks.harness.metric_lists import Metric, judged_metrics, judged_results
+from culture_tasks.harness.metric_lists import Metric, judged_metrics, judged_results, metric
 from culture_tasks.harness.plain_metrics import plain_metrics
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.rubrics import RUBRICS, Rubric
@@ -38,7 +40,7 @@ def metrics(rubric: VqaRubric = "lave") -> list[Metric]:
     return [
         *judged_metrics(rubric, GROUPS),
         *plain_metrics("exact_match", ()),
-        {"metric": SUBMISSION, "aggregation": write_submission, "higher_is_better": True},
+        metric(SUBMISSION, Submission(), higher_is_better=None),
     ]
 
 
@@ -60,28 +62,37 @@ def expected(docs: Sequence[CulturalVqaDoc], rubric: VqaRubric = "lave") -> Iter
             yield RUBRICS[rubric], JudgeItem(doc["question"], tuple(doc["references"]), "")
 
 
-def write_submission(records: Iterable[Mapping[str, str]], args: Any = None) -> int:
-    """Writes the predictions of a run whose answers are withheld, and says where.
+class Submission(Aggregation):
+    """The predictions of a run whose answers are withheld: their number, which is no score, and a file of them."""
 
-    Args:
-        records: Mappings with ``id`` and ``pred``.
-        args: lmms-eval's command line; its output folder goes before ``CULTURE_TASKS_SUBMISSIONS``.
+    def __init__(self) -> None:
+        """Makes the aggregation; it has no settings."""
+        super().__init__("number of predictions", len, is_score=False)
 
-    Returns:
-        The number of predictions. It is no score.
-    """
-    output = getattr(args, "output_path", None)
-    folder = Path(output) / "submissions" if output else current_session().settings.submissions.expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = [{"id": record["id"], "pred": record["pred"]} for record in records]
-    path = folder / f"culturalvqa_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"
-    path.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    _log.warning(
-        "culturalvqa: the data have no answers, so there is no score. %d predictions for submission are in %s.",
-        len(rows),
-        path,
-    )
-    return len(rows)
+    def finish(self, records: Sequence[Mapping[str, str]], task: str, run: Run) -> None:
+        """Writes the predictions into a file that is named after task, model and time, and says where.
+
+        ``CULTURE_TASKS_SUBMISSIONS`` names the folder. Where it isn't set, that is ``submissions`` below the folder
+        that the harness writes to, as far as the harness says, else below the current one.
+
+        Args:
+            records: Mappings with ``id`` and ``pred``.
+            task: Name of the task.
+            run: What the harness is running.
+        """
+        chosen = current_session().settings.submissions
+        folder = (run.output or Path()) / "submissions" if chosen is None else chosen.expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [{"id": record["id"], "pred": record["pred"]} for record in records]
+        model = re.sub(r"[^\w.-]+", "_", run.model).strip("._")[-100:]  # what every file system takes in a name
+        path = folder / f"{task}_{model}_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"
+        path.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        _log.warning(
+            "%s: the data have no answers, so there is no score. %d predictions for submission are in %s.",
+            task,
+            len(rows),
+            path,
+        )
 
 
 def fraction_of(rubric: VqaRubric, rating: float) -> float:

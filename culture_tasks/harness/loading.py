@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from culture_tasks.benchmarks.care import documents as care_documents
 from culture_tasks.benchmarks.crosscult import tasks as crosscult_tasks
 from culture_tasks.benchmarks.culturalvqa import documents as culturalvqa_documents
+from culture_tasks.data.tables import extra_columns
 from culture_tasks.errors import CultureTasksError, nearest
 from culture_tasks.harness import care, cedar_loading, crosscult_data, culturalvqa
 from culture_tasks.harness.session import Session, current_session, renew_session
@@ -116,7 +117,8 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     settings, data = _ahead.get(name, (None, None))
     if data is not None and settings == session.settings:
         return data
-    data, expected = LOADERS[name](session.settings.data_folder)
+    with extra_columns(session.settings.extra_columns):
+        data, expected = LOADERS[name](session.settings.data_folder)
     _check_judges(session, expected)
     with _lock:
         _loaded[name, session.settings.data_folder] = data

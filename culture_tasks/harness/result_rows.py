@@ -10,11 +10,13 @@ values of groups and the listed metrics are put right here; tasks and groups of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import wraps
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.harness.aggregation import Aggregation, Run
 
 Key = str
 """A metric and a filter, with a comma between them, as both harnesses name the entries of a row."""
@@ -76,6 +78,13 @@ def group_row(tasks: Iterable[Task], weight_by_size: Mapping[Key, bool]) -> dict
     return row
 
 
+def finish(name: str, task: Task) -> None:
+    """Lets a task's metrics do what is left to do with their records, such as writing a file."""
+    for aggregation, records in task.values():
+        if aggregation is not None:
+            aggregation.finish(records, name, _run.get(Run("model", None)))
+
+
 def only_written(
     task: Task, config: Mapping[str, Any], better: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -94,6 +103,42 @@ def only_written(
 def _stderr(key: Key) -> Key:
     metric, _, which = key.partition(",")
     return f"{metric}_stderr,{which}"
+
+
+_run: ContextVar[Run] = ContextVar("run")
+
+
+def knowing_the_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
+    """Extends a harness's ``evaluate``: the model and the output folder are known as long as it runs."""
+
+    def extended(*args: Any, **kwargs: Any) -> Any:
+        model, command = kwargs.get("lm", args[0] if args else None), kwargs.get("cli_args")
+        output = getattr(command, "output_path", None)
+        token = _run.set(Run(_name_of(model, command), Path(output) if output else None))
+        try:
+            return evaluate(*args, **kwargs)
+        finally:
+            _run.reset(token)
+
+    return extended
+
+
+_NAMES = ("pretrained", "model", "model_version", "model_name")
+
+
+def _name_of(model: Any, command: Any) -> str:
+    """Returns a model's name as its command line gives it, or as the model itself does, or the name of its class."""
+    given = getattr(command, "model_args", None)
+    parts = (
+        given.items() if isinstance(given, Mapping) else (part.split("=", 1) for part in str(given or "").split(","))
+    )
+    arguments = {each[0]: each[1] for each in map(tuple, parts) if len(each) == 2}
+    own = {name: getattr(model, name, None) for name in _NAMES}
+    inner = getattr(model, "model_args", None)  # vllm's in lm-eval
+    found = (
+        source.get(name) for source in (arguments, own, inner if isinstance(inner, Mapping) else {}) for name in _NAMES
+    )
+    return next((name for name in found if isinstance(name, str) and name), type(model).__name__)
 
 
 def extend(owner: Any, name: str, extension: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:

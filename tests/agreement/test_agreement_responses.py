@@ -85,6 +85,7 @@ def test_all_file_types_give_the_same(tmp_path, suffix):
         ({"reference": []}, r"row 2, field 'reference"),
         ({"response": None}, r"row 2, field 'response': found None"),
         ({"rubric": "care_literary"}, r"row 2, field 'rubric'.*Did you mean 'care_literacy'"),
+        ({"category": "Literature"}, r"row 2, field 'category': care: unknown category .* Did you mean 'Literacy'"),
         ({"rubric": None}, r"row 2: no rubric for the category 'none'.*--rubric"),
         ({"rubric": "lave", "human_rating": 2}, r"different scales: care_literacy \(1 to 10\), lave \(1 to 2\)"),
     ],

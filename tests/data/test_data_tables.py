@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 from typing import Literal
 
 import pyarrow
@@ -17,6 +18,7 @@ from culture_tasks.data.tables import (
     OptionalText,
     Table,
     Text,
+    extra_columns,
     from_dataset,
     read_file,
     unique,
@@ -260,6 +262,22 @@ def test_a_missing_column_is_named_with_the_nearest_and_all_that_are_there():
 def test_an_unknown_column_of_a_local_file_is_refused():
     said = invalid([{"question": "q", "answer": "a", "knd": "food"}])
     assert "unknown column 'knd'. Did you mean 'kind'? Allowed are question, answer, kind" in said
+
+
+def test_unknown_columns_of_local_files_are_left_out_where_they_are_allowed(caplog):
+    table = Table("mine.json", [{"question": "q", "answer": "a", "new": 1}])
+    with extra_columns("allow"), caplog.at_level(logging.WARNING):
+        assert validated(table, Row) == validated(table, Row) == [Row(question="q", answer="a")]
+    assert [record.getMessage() for record in caplog.records] == ["mine.json: unknown columns are left out: new"]
+    with extra_columns("refuse"), pytest.raises(DataError, match="CULTURE_TASKS_EXTRA_COLUMNS=allow"):
+        validated(table, Row)
+
+
+def test_an_object_with_one_name_twice_is_refused(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"question": "q", "answer": "a"}\n{"question": "q", "question": "r"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"x\.jsonl, line 2: .*'question' stands in one object 2 times"):
+        read_file(path)
 
 
 def test_an_unknown_column_of_the_hub_is_left_aside():

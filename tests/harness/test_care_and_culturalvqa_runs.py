@@ -1,7 +1,9 @@
 """CARE and CulturalVQA in real runs of both harnesses, in process."""
 
+import argparse
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -12,8 +14,12 @@ from support.scripted_lm import ScriptedLM
 
 from culture_tasks.catalog import task_folder
 from culture_tasks.errors import DataError, JudgeNotConfiguredError
+from culture_tasks.harness.aggregation import Run
+from culture_tasks.harness.culturalvqa import Submission
+from culture_tasks.harness.session import start_session
 from culture_tasks.judges.verdicts import Verdict
 from culture_tasks.report.benchmarks import LAYOUTS
+from culture_tasks.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -338,7 +344,48 @@ def test_without_answers_there_is_a_submission_and_no_score(harness, tmp_path, m
     assert value(results, "culturalvqa_blind", "predictions_for_submission") == 4
     assert not [key for key in results["results"]["culturalvqa_blind"] if key.startswith(("lave", "exact"))]
     [file] = (tmp_path / "submissions").glob("*.json")
+    model = "ScriptedLM" if harness == "lm_eval" else "Answering"
+    assert re.fullmatch(rf"culturalvqa_blind_{model}_\d{{8}}T\d+\.json", file.name)
     assert json.loads(file.read_text(encoding="utf-8")) == [{"id": row["u_id"], "pred": "naan"} for row in withheld]
+
+
+@pytest.mark.parametrize(
+    ("setting", "output", "folder"),
+    [
+        ("chosen", "results", "chosen"),
+        ("chosen", None, "chosen"),
+        (None, "results", "results/submissions"),
+        (None, None, "submissions"),
+    ],
+)
+def test_the_setting_names_the_folder_of_submissions_before_the_harness_does(
+    tmp_path, monkeypatch, setting, output, folder
+):
+    monkeypatch.chdir(tmp_path)
+    if setting:
+        monkeypatch.setenv("CULTURE_TASKS_SUBMISSIONS", setting)
+    start_session(Settings.from_environment())
+    run = Run("org/some model:v1", Path(output) if output else None)
+    Submission().finish([{"id": "1", "pred": "naan"}], "culturalvqa", run)
+    [file] = (tmp_path / folder).glob("*.json")
+    assert file.name.startswith("culturalvqa_org_some_model_v1_")
+
+
+def test_lmms_eval_s_command_names_model_and_folder(tmp_path, monkeypatch, fixture_data):
+    """Its arguments, as its command line passes them on."""
+    withheld = tmp_path / "data" / "culturalvqa"
+    withheld.mkdir(parents=True)
+    (withheld / "test.json").write_text('[{"u_id": "1", "question": "q"}]', encoding="utf-8")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "data"))
+    command = argparse.Namespace(
+        model="x",
+        model_args="device=cpu,pretrained=org/name",
+        output_path=str(tmp_path / "out"),
+        process_with_media=False,
+    )
+    run_lmms_eval(model_for("lmms_eval", lambda prompt: "naan"), ["culturalvqa_blind"], cli_args=command)
+    [file] = (tmp_path / "out" / "submissions").glob("*.json")
+    assert file.name.startswith("culturalvqa_blind_org_name_")
 
 
 @pytest.mark.parametrize("harness", HARNESSES)

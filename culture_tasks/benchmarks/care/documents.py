@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypedDict, get_args
 
@@ -22,7 +23,9 @@ from culture_tasks.data.tables import (
     unique,
     validated,
 )
-from culture_tasks.errors import CultureTasksError, DataError
+from culture_tasks.errors import CultureTasksError, DataError, nearest
+
+_log = logging.getLogger(__name__)
 
 Language = Literal["ar", "ja", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -86,7 +89,7 @@ def _a_scope(text: str) -> Scope:
     for scope in SCOPES:
         if letters == scope.replace("_", ""):
             return scope
-    raise ValueError(f"Allowed are {', '.join(SCOPES)}")
+    raise ValueError(f"{nearest(text.casefold(), SCOPES)} Allowed are {', '.join(SCOPES)}".strip())
 
 
 class CareRow(BaseModel):
@@ -119,7 +122,11 @@ def load(language: Language, data_folder: Path | None, *, english: bool = False)
     table = read_source(SOURCES[language], data_folder)
     rows = validated(table, CareRow, ALIASES)
     data = fingerprint(row.model_dump() for row in rows)
-    ids = unique(table, (row.id for row in rows), "id")
+    ids = list(unique(table, (row.id for row in rows), "id"))
+    if repeats := [problem for _, problem in repeated(table, rows)]:
+        if table.local:
+            raise DataError(repeats[0])
+        _log.warning("%s (%d in all)", repeats[0], len(repeats))
     texts = [
         _english(table, index, row) if english else _Texts(row.question, row.answer) for index, row in enumerate(rows)
     ]
@@ -137,6 +144,26 @@ def load(language: Language, data_folder: Path | None, *, english: bool = False)
         )
         for identifier, text, row in zip(ids, texts, rows, strict=True)
     ]
+
+
+def repeated(table: Table, rows: Iterable[CareRow]) -> Iterator[tuple[int, str]]:
+    """Yields the rows that ask what an earlier row asks and have its answer, and what to say of each.
+
+    Such a question would weigh twice.
+
+    Args:
+        table: Where the rows are from.
+        rows: Its rows, in their order.
+    """
+    seen: dict[tuple[str, str], int] = {}
+    for index, row in enumerate(rows):
+        first = seen.setdefault((row.question.strip(), row.answer.strip()), index)
+        if first != index:
+            yield (
+                index,
+                f"{table.where(index)}, field 'question': {row.question!r:.80} stands with the same answer in "
+                f"{table.where(first)} too. Needed is a different question in each row. Remove one of them.",
+            )
 
 
 class _Texts(NamedTuple):

@@ -11,7 +11,7 @@ from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, load, read_tabl
 from culture_tasks.benchmarks.crosscult.raw_rows import ALIASES, ANSWER_FIELDS, QUESTION_FIELDS
 from culture_tasks.benchmarks.crosscult.release import load_release
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS, TOPIC_NAMES, TOPICS, Topic, topic_of
-from culture_tasks.data.images import image_column
+from culture_tasks.data.images import broken_images
 from culture_tasks.data.report import Line, Report
 from culture_tasks.data.sources import local_file
 from culture_tasks.data.tables import Table
@@ -25,7 +25,6 @@ RAW_CASES = 9_800
 TASK_CASES = {"single-insert train": 11_600, "single-insert test": 4_000, "sequential-insert test": 2_000}
 """Task cases of each part (Table 1)."""
 
-_TOGETHER = 64
 _Row = Mapping[str, Any]
 
 
@@ -44,7 +43,7 @@ def check(data_folder: Path | None) -> Report:
     report.lines = [*_scenario_lines(rows), *_language_lines(rows)]
     empty = list(_empty_fields(table, rows))
     path = local_file(SOURCE, data_folder)
-    broken = list(_broken_images(table, rows, path.parent if path else Path()))
+    broken = list(broken_images(table, [row.get("image") for row in rows], path.parent if path else Path()))
     report.lines += [Line("missing questions and answers", str(len(empty)), "0")]
     report.lines += [Line("broken images", str(len(broken)), "0")]
     report.problems = empty + broken or list(_other_problems(data_folder))
@@ -82,23 +81,6 @@ def _empty_fields(table: Table, rows: Sequence[_Row]) -> Iterator[str]:
         for name in fields:
             if not _filled(row.get(name)):
                 yield f"{table.where(index)}, field {name!r}: found nothing. Needed is a text."
-
-
-def _broken_images(table: Table, rows: Sequence[_Row], folder: Path) -> Iterator[str]:
-    """Checks images many at a time, and one at a time where some of them is broken."""
-    for start in range(0, len(rows), _TOGETHER):
-        indices = range(start, min(start + _TOGETHER, len(rows)))
-        if _image_problem(table, rows, indices, folder) is not None:
-            each = (_image_problem(table, rows, range(index, index + 1), folder) for index in indices)
-            yield from (problem for problem in each if problem is not None)
-
-
-def _image_problem(table: Table, rows: Sequence[_Row], indices: range, folder: Path) -> str | None:
-    try:
-        image_column(table.part(indices), [rows[index].get("image") for index in indices], folder)
-    except DataError as error:
-        return str(error)
-    return None
 
 
 def _other_problems(data_folder: Path | None) -> Iterator[str]:

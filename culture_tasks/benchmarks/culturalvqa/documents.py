@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import io
 import json
 import logging
@@ -17,7 +18,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from annotated_types import Len
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from culture_tasks.benchmarks.culturalvqa.vocabulary import country_of, facet_of
+from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS, country_of, facet_of
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.images import image_keys
 from culture_tasks.data.sources import Source, addition, local_file, read_source
@@ -54,6 +55,9 @@ EXAMPLES = 3
 """Examples of the few-shot variant. The paper shows the layout of one and doesn't say how many there were."""
 
 EXAMPLE_SEED = 1234
+
+_ALIKE = 0.85
+"""How alike a country or facet is to one of the paper's to be that one misspelt: Niger is another than Nigeria."""
 
 
 class CulturalVqaDoc(TypedDict):
@@ -188,7 +192,7 @@ def _with_local_answers(table: Table, rows: list[CulturalVqaRow], data_folder: P
             f"{path}: can't be joined, since {table.origin} has no column 'u_id'. Needed are questions with the ids of "
             "the answers: use a newer revision of the data, or put the answers into the column 'all_answers'."
         )
-    answers_table = read_file(path)
+    answers_table = read_answers(path)
     answer_rows = validated(answers_table, AnswerRow, ALIASES)
     answers = dict(zip(unique(answers_table, (row.u_id for row in answer_rows), "u_id"), answer_rows, strict=True))
     missing = [index for index, row in enumerate(rows) if row.u_id not in answers]
@@ -198,6 +202,15 @@ def _with_local_answers(table: Table, rows: list[CulturalVqaRow], data_folder: P
             f"{len(missing) - 1} more. Needed is one row for each question. Add them."
         )
     return [_joined(row, answers[str(row.u_id)]) for row in rows]
+
+
+def read_answers(path: Path) -> Table:
+    """Reads a file of answers: rows, or in JSON one object with the answers of each question under its ``u_id``.
+
+    Raises:
+        DataError: If the file can't be read.
+    """
+    return read_file(path, pairs=("u_id", "all_answers"))
 
 
 def _joined(row: CulturalVqaRow, answer: AnswerRow) -> CulturalVqaRow:
@@ -247,7 +260,7 @@ def _documents(table: Table, rows: Sequence[CulturalVqaRow], keys: Sequence[str 
         )
         for identifier, row, key in zip(ids, rows, keys, strict=True)
     ]
-    _warn_of_unknown_groups(table, rows, documents)
+    _check_groups(table, rows, documents)
     return documents
 
 
@@ -291,17 +304,31 @@ def _drawn(keys: Sequence[str | None], index: int) -> list[int]:
     return drawn
 
 
-def _warn_of_unknown_groups(
-    table: Table, rows: Sequence[CulturalVqaRow], documents: Sequence[Mapping[str, Any]]
-) -> None:
-    for field in ("country", "facet"):
-        unknown = {getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]} - {None, ""}
-        if unknown:
+def _check_groups(table: Table, rows: Sequence[CulturalVqaRow], documents: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses a country or facet of a local file that is one of the paper's misspelt, and names others in the log.
+
+    Raises:
+        DataError: For the first misspelt one.
+    """
+    for field, known in (("country", COUNTRIES), ("facet", FACETS)):
+        others: dict[str, int] = {}
+        for index, (row, doc) in enumerate(zip(rows, documents, strict=True)):
+            given = getattr(row, field)
+            if given and not doc[field]:
+                others.setdefault(given, index)
+        for given, index in others.items():
+            if table.local and (alike := difflib.get_close_matches(given.casefold(), known, n=1, cutoff=_ALIKE)):
+                raise DataError(
+                    f"{table.where(index)}, field {field!r}: found {given!r}. Did you mean {alike[0]!r}? "
+                    f"The paper's are {', '.join(known)}. Correct the row."
+                )
+        if others:
             _log.warning(
-                "%s: %d values of %r are none of the paper's (such as %r); their questions count in the overall score "
-                "only",
+                "%s: %d values of %r are none of the paper's (such as %r, %s); their questions count in the overall "
+                "score only",
                 table.origin,
-                len(unknown),
+                len(others),
                 field,
-                sorted(unknown)[0],
+                min(others),
+                table.where(others[min(others)]).removeprefix(f"{table.origin}, "),
             )

@@ -9,9 +9,10 @@ from culture_tasks.harness import result_rows
 
 
 def extend_results() -> None:
-    """Extends the function that makes lm-eval's results; safe to call again."""
+    """Extends the functions that make lm-eval's results; safe to call again."""
     from lm_eval import evaluator
 
+    result_rows.extend(evaluator, "evaluate", result_rows.knowing_the_run)
     result_rows.extend(evaluator, "_process_results", _with_ours)
 
 
@@ -27,6 +28,7 @@ def _with_ours(original: Callable[..., Any]) -> Callable[..., Any]:
                 results.configs[name], results.higher_is_better[name] = result_rows.only_written(
                     task, results.configs[name], results.higher_is_better[name]
                 )
+            result_rows.finish(name, task)
         for group in results.groups.values():
             for each in (group, *group.get_all_groups()):
                 members = [tasks.get(task.task_name, {}) for task in each.get_all_tasks()]

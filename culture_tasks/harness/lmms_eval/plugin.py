@@ -19,7 +19,6 @@ from typing import Any
 
 from culture_tasks.catalog import TaskEntry, entries, is_available, task_file
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.harness.lmms_eval.results import extend_results
 
 _MARK = "_culture_tasks_extended"
 _KNOWLEDGE_INSERTION = "culture_tasks.insertion.lmms_eval_model.KnowledgeInsertion"
@@ -86,6 +85,8 @@ def one_message() -> Iterator[None]:
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def load_task_or_group(self: Any, task_list: Any = None, *args: Any, **kwargs: Any) -> Any:
+        from culture_tasks.harness.lmms_eval.results import extend_results
+
         names = [task_list] if isinstance(task_list, str) else list(task_list or [])
         with one_message():
             extend_results()

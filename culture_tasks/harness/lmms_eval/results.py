@@ -27,9 +27,10 @@ class Rows(defaultdict[str, dict[str, Any]]):
 
 
 def extend_results() -> None:
-    """Extends the two functions that make lmms-eval's results; safe to call again."""
+    """Extends the functions that make lmms-eval's results; safe to call again."""
     from lmms_eval import evaluator
 
+    result_rows.extend(evaluator, "evaluate", result_rows.knowing_the_run)
     result_rows.extend(evaluator, "consolidate_results", _of_tasks)
     result_rows.extend(evaluator, "consolidate_group_results", _of_groups)
 
@@ -41,6 +42,7 @@ def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
         for name, task in tasks.items():
             if task:
                 configs[name], better[name] = result_rows.only_written(task, configs[name], better[name])
+            result_rows.finish(name, task)
         return Rows(rows, tasks), samples, configs, versions, shots, better
 
     return consolidate_results

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
 
+import datasets
 import pytest
 
 from culture_tasks.benchmarks.care.categories import CATEGORIES
@@ -19,6 +21,7 @@ ROW = {
     "geographic_scope": "Continent-wide",
 }
 ENGLISH = {"question_en": "What is this dish called?", "answer_en": "Kabsa"}
+OTHER = ROW | {"question": "س"}
 
 
 @pytest.fixture
@@ -80,7 +83,7 @@ def test_the_cross_lingual_variant_asks_and_grades_in_english(folder):
 @pytest.mark.parametrize("field", ["question_en", "answer_en"])
 @pytest.mark.parametrize("value", [None, "", "  "])
 def test_a_missing_translation_is_refused_in_the_cross_lingual_variant_only(folder, field, value):
-    data = folder(ROW | ENGLISH, ROW | ENGLISH | {field: value})
+    data = folder(ROW | ENGLISH, OTHER | ENGLISH | {field: value})
     assert len(load("ar", data)) == 2
     assert f"row 2, field '{field}': found nothing. The care_en_… tasks need English" in refused(data, english=True)
 
@@ -121,13 +124,16 @@ def test_the_file_s_released_names_are_found(folder, name):
         ({"answer": None}, "row 2, field 'answer': found None. Needed is a text"),
         ({"question": 7}, "row 2, field 'question': found 7. Needed is a text"),
         ({"culture_type": "Foods"}, "row 2, field 'culture_type': found 'Foods'. care: unknown category 'Foods'"),
+        ({"culture_type": "Literature"}, "row 2, field 'culture_type': found 'Literature'. care: unknown category"),
+        ({"culture_type": "Literature"}, "Did you mean 'Literacy'?"),
+        ({"geographic_scope": "Nationwid"}, "found 'Nationwid'. Did you mean 'nationwide'? Allowed are"),
         ({"geographic_scope": "galaxy"}, "field 'geographic_scope': found 'galaxy'. Allowed are sub_nationwide"),
         ({"associated_culture": " "}, "row 2, field 'associated_culture'"),
         ({"id": "a"}, "row 1, field 'id': found nothing, while"),
     ],
 )
 def test_a_row_that_can_not_be_used_is_named(folder, change, said):
-    data = folder(ROW, ROW | change)
+    data = folder(ROW, OTHER | change)
     assert said in refused(data)
     assert str(data / "care" / "Arabic-test.json") in refused(data)
 
@@ -137,7 +143,22 @@ def test_ids_that_come_twice_are_refused(folder):
 
 
 def test_ids_of_the_data_are_kept(folder):
-    assert [doc["id"] for doc in load("ar", folder({**ROW, "id": "x"}, {**ROW, "id": 3}))] == ["ar-x", "ar-3"]
+    assert [doc["id"] for doc in load("ar", folder({**ROW, "id": "x"}, {**OTHER, "id": 3}))] == ["ar-x", "ar-3"]
+
+
+def test_a_question_that_comes_twice_is_refused_with_both_rows(folder):
+    said = refused(folder(ROW, OTHER, ROW | {"question": f" {ROW['question']} ", "culture_type": "Opinion"}))
+    assert "Arabic-test.json, row 3, field 'question': " in said
+    assert "stands with the same answer in" in said
+    assert "Arabic-test.json, row 1 too" in said
+    assert len(load("ar", folder(ROW, ROW | {"answer": "another"}))) == 2
+
+
+def test_the_hub_s_repeated_questions_are_named_in_the_log(monkeypatch, caplog):
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: datasets.Dataset.from_list([ROW, OTHER, ROW]))
+    with caplog.at_level(logging.WARNING):
+        assert len(load("ar", None)) == 3
+    assert "row 3, field 'question'" in caplog.text
 
 
 def test_a_missing_column_and_an_unknown_one_are_refused(folder):
@@ -149,7 +170,7 @@ def test_a_missing_column_and_an_unknown_one_are_refused(folder):
 def test_equal_rows_have_one_fingerprint_and_any_change_another(folder):
     fingerprints = {
         load("ar", folder(*rows))[0]["data"]
-        for rows in ([ROW], [ROW, ROW], [{**ROW, "answer": "x"}], [ROW], [{**ROW, "id": None, "source": ""}])
+        for rows in ([ROW], [ROW, OTHER], [{**ROW, "answer": "x"}], [ROW], [{**ROW, "id": None, "source": ""}])
     }
     assert len(fingerprints) == 3
 

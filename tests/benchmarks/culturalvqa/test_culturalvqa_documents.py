@@ -205,8 +205,27 @@ def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder
     assert [doc["country_name"] for doc in documents] == ["Peru", "Peru", "India"]
     assert [doc["facet"] for doc in documents] == ["food", "", ""]
     first, second = (record.getMessage() for record in caplog.records)
-    assert "1 values of 'country' are none of the paper's (such as 'Peru'); their questions" in first
-    assert "1 values of 'facet' are none of the paper's (such as 'Music')" in second
+    assert "1 values of 'country' are none of the paper's (such as 'Peru', row 1); their questions" in first
+    assert "1 values of 'facet' are none of the paper's (such as 'Music', row 2)" in second
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"country": "Brazill"}, "row 2, field 'country': found 'Brazill'. Did you mean 'brazil'?"),
+        ({"facet": "Ritualls"}, None),  # known by its stem
+        ({"facet": "Clohting"}, "row 2, field 'facet': found 'Clohting'. Did you mean 'clothing'?"),
+        ({"country": "Niger"}, None),
+    ],
+)
+def test_a_misspelt_country_or_facet_is_refused(folder, hub, change, said):
+    data = folder(row(0), row(1, **change))
+    if said is None:
+        assert len(load("blind", data).documents) == 2
+    else:
+        assert f"test.jsonl, {said}" in refused(data, "blind")
+    hub([row(0), row(1, **change)])
+    assert len(load("blind", None).documents) == 2
 
 
 @pytest.mark.parametrize(("variant", "field"), [("country", "country"), ("lens", "entities")])
@@ -247,6 +266,30 @@ def test_local_answers_are_joined_to_the_hub_s_questions(tmp_path, hub):
     answers_file(tmp_path, [{"u_id": "5", "all_answers": "naan"}])
     (doc,) = load("vlm", tmp_path).documents
     assert doc["references"] == ["naan"]
+
+
+@pytest.mark.parametrize("answers", [["naan"], "naan", "['naan']"])
+def test_local_answers_may_be_one_object(folder, answers):
+    data = folder(row(0, all_answers=...), row(1, all_answers=...))
+    path = data / "culturalvqa" / "answers.json"
+    path.write_text(json.dumps({"q1": ["lassi", "buttermilk"], "q0": answers}), encoding="utf-8")
+    first, second = load("vlm", data).documents
+    assert (first["references"], second["references"]) == (["naan"], ["lassi", "buttermilk"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"q0": 5}', "answers.json, row 1, field 'all_answers': found 5. Needed is a list"),
+        ('{"q0": {"all_answers": ["a"]}}', "answers.json, row 1, field 'all_answers': found {'all_answers': ['a']}."),
+        ('{"q0": ["a"], "q0": ["b"]}', "answers.json, line 1: JSON that can't be read ('q0' stands in one object 2"),
+        ('"naan"', "answers.json: holds one text. Needed is a list of objects"),
+    ],
+)
+def test_one_object_of_answers_that_can_not_be_used_is_named(folder, content, said):
+    data = folder(row(0, all_answers=...))
+    (data / "culturalvqa" / "answers.json").write_text(content, encoding="utf-8")
+    assert said in refused(data)
 
 
 def test_a_question_without_local_answer_is_named(folder):
