@@ -73,8 +73,9 @@ class JudgedDocument:
         self._subject = subject
         self._responses = [storable(response) for response in responses]
         have = {} if kept is None else kept
-        asks_nothing = kept_judge is not None and len(have) == len(responses)
-        self.judge = kept_judge if asks_nothing else judge.identity(subject.rubric).json
+        self.judge: Mapping[str, Any] = judge.identity(subject.rubric).json
+        if kept_judge is not None and len(have) == len(responses):
+            self.judge = kept_judge
         self._tickets: list[Ticket] = [
             Ready(have[run]) if run in have else judge.submit(subject.rubric, subject.item(text))
             for run, text in enumerate(self._responses)

@@ -1,0 +1,103 @@
+"""A run whose verdicts were not all scored, repeated: both harnesses, a real server, a real cache."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.fault_server import FaultServer, fails, says
+from support.written_runs import write_lm_eval, write_lmms_eval
+
+from culture_tasks.cli.main import main
+from culture_tasks.judges.selection import close_judges
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+GOOD = says("Fine.\nRating: [[8]]")
+UNSCORED = {
+    "unparsable": says("I like it."),
+    "refused": fails(400, code="content_filter"),
+    "failed": fails(422),
+}
+DOCUMENTS = 10
+
+
+class Judge(FaultServer):
+    """Grades; the first verdicts after the check, one for each, end otherwise until it is well."""
+
+    def __init__(self):
+        super().__init__()
+        self.endings = {}
+        self.decide = self.reply
+        self.well = False
+
+    def reply(self, seen):
+        if self.well or not self.requests[1:]:
+            return GOOD
+        user = next(message["content"] for message in seen.body["messages"] if message["role"] == "user")
+        left = [ending for ending in UNSCORED if ending not in self.endings.values()]
+        if user not in self.endings:
+            self.endings[user] = left[0] if left else "scored"
+        return UNSCORED.get(self.endings[user], GOOD)
+
+
+@pytest.fixture
+def judge(tmp_path, monkeypatch, fixture_data):
+    server = Judge()
+    monkeypatch.setenv("CULTURE_JUDGE", "openai:judge")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "verdicts.sqlite3"))
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    yield server
+    close_judges()
+    server.close()
+
+
+def run(harness, folder):
+    """Runs a harness, and returns the outcomes of the verdicts that it logged."""
+    if harness == "lm_eval":
+        results = write_lm_eval(folder, ["care_zh"], lambda prompt, _: prompt)
+    else:
+        results = write_lmms_eval(folder, ["care_zh"])
+    return outcomes(results)
+
+
+def outcomes(results):
+    stamp = results.stem.removeprefix("results_").removesuffix("_results")
+    [file] = [file for file in results.parent.glob("*.jsonl") if stamp in file.name]
+    samples = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return sorted(run["outcome"] for sample in samples for run in sample["care_rating"]["runs"])
+
+
+@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
+@pytest.mark.parametrize("same_process", [True, False])
+def test_run_again_asks_only_for_what_is_missing(judge, harness, same_process, tmp_path):
+    assert run(harness, tmp_path / "first") == sorted([*UNSCORED, *["scored"] * (DOCUMENTS - len(UNSCORED))])
+    if not same_process:
+        close_judges()
+    judge.well = True
+    judge.requests.clear()
+    assert run(harness, tmp_path / "second") == ["scored"] * DOCUMENTS
+    check = 0 if same_process else 1
+    assert len(judge.requests) == check + len(UNSCORED)
+    judge.requests.clear()
+    assert run(harness, tmp_path / "third") == ["scored"] * DOCUMENTS
+    assert judge.requests == []
+
+
+@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
+@pytest.mark.parametrize("options", [[], ["--failed-only"]])
+def test_rejudge_asks_only_for_what_is_missing(judge, harness, options, tmp_path):
+    run(harness, tmp_path / "runs")
+    close_judges()
+    judge.well = True
+    judge.requests.clear()
+    assert main(["rejudge", str(tmp_path / "runs"), *options]) == 0
+    newest = max((tmp_path / "runs").rglob("*results*.json"), key=lambda path: path.stat().st_mtime_ns)
+    assert outcomes(newest) == ["scored"] * DOCUMENTS
+    assert len(judge.requests) == 1 + len(UNSCORED)
+    judge.requests.clear()
+    close_judges()
+    assert main(["rejudge", str(tmp_path / "runs")]) == 0
+    assert judge.requests == []
