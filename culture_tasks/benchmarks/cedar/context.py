@@ -56,13 +56,34 @@ class Grammar:
     best: re.Pattern[str]
 
 
+_GRAMMAR_KEYS: Final = (
+    *("negators", "no_negation", "negated_by", "contrast", "because", "joiners", "copulas", "choice", "answer"),
+    *("choose", "feel", "felt", "best", "subjects", "hedges", "openers"),
+)
+
+
 @cache
-def grammar(language: Language) -> Grammar:
-    """Returns the patterns for a mention in a language: that language's and English ones."""
-    both: tuple[Language, ...] = (language, "en") if language in SPACED else ("en",)
+def _vocabulary(language: Language) -> frozenset[str]:
+    return frozenset(word for phrase in phrases_of((language,), *_GRAMMAR_KEYS) for word in phrase.split())
+
+
+@lru_cache(maxsize=4096)
+def is_foreign(words: str) -> bool:
+    """Whether the words around an English label are another language's: "si anger", "No es anger, sino sadness"."""
+    found = set(words.split())
+    english = len(found & _vocabulary("en"))
+    return any(len(found & _vocabulary(language)) > english for language in SPACED if language != "en")
+
+
+@cache
+def grammar(language: Language | None) -> Grammar:
+    """Returns the patterns for a mention in a language: that language's and English ones, or those of all for None."""
+    languages: tuple[Language, ...] = SPACED
+    if language is not None:
+        languages = (language, "en") if language in SPACED else ("en",)
 
     def words(key: str, around: str) -> re.Pattern[str]:
-        return any_of(phrases_of(both, key), around=around)
+        return any_of(phrases_of(languages, key), around=around)
 
     negators = words("negators", "{}").pattern
     return Grammar(
@@ -117,6 +138,11 @@ def _surroundings(before: str, after: str) -> Surroundings:
     return Surroundings(_words(before), _words(after), _MARKUP.sub("", before), _MARKUP.sub("", after))
 
 
+def _spoken_language(around: Surroundings, mention: Mention) -> Language | None:
+    foreign = mention.language == "en" and is_foreign(around.words_before + around.words_after)
+    return None if foreign else mention.language
+
+
 def surroundings(text: str, mention: Mention) -> Surroundings:
     """Returns what precedes and follows a mention within its clause."""
     before = text[max(0, mention.start - _BEFORE) : mention.start]
@@ -126,11 +152,11 @@ def surroundings(text: str, mention: Mention) -> Surroundings:
 def is_denied(text: str, mention: Mention) -> bool:
     """Whether the text says that the emotion is not the one: "not sadness", "sadness doesn't fit", "悲しみではなく"."""
     around = surroundings(text, mention)
-    return _denied(around, mention.language) or _QUESTIONED.match(text, mention.end) is not None
+    return _denied(around, _spoken_language(around, mention)) or _QUESTIONED.match(text, mention.end) is not None
 
 
 @lru_cache(maxsize=4096)
-def _denied(around: Surroundings, language: Language) -> bool:
+def _denied(around: Surroundings, language: Language | None) -> bool:
     rules, unspaced = grammar(language), unspaced_grammar()
     before = _since_contrast(_single_spaced(rules.no_negation.sub("", around.words_before)), rules)
     own = _own_part(around.words_after, rules)
@@ -138,7 +164,7 @@ def _denied(around: Surroundings, language: Language) -> bool:
     return bool(
         rules.negators.search(before)
         or rules.negated_by.match(own)
-        or (language == "hi" and _hindi_denial().search(own))
+        or (language in {"hi", None} and _hindi_denial().search(own))
         or unspaced.negators.search(run)
         or unspaced.negated_by.match(around.run_after)
     )
@@ -169,7 +195,7 @@ def _hindi_denial() -> re.Pattern[str]:
 def is_felt(text: str, mention: Mention) -> bool:
     """Whether the text says that someone feels the emotion: "feels relief", "安堵を感じる"."""
     around = surroundings(text, mention)
-    rules, unspaced = grammar(mention.language), unspaced_grammar()
+    rules, unspaced = grammar(_spoken_language(around, mention)), unspaced_grammar()
     return bool(
         rules.feel.search(rules.contrast.split(around.words_before)[-1])
         or rules.felt.match(around.words_after)
@@ -182,7 +208,8 @@ def fits_best(text: str, mention: Mention) -> bool:
     """Whether the text says after the word that it is the best choice: "relief fits best", "安堵が最も適切"."""
     around = surroundings(text, mention)
     return bool(
-        grammar(mention.language).best.match(around.words_after) or unspaced_grammar().best.match(around.run_after)
+        grammar(_spoken_language(around, mention)).best.match(around.words_after)
+        or unspaced_grammar().best.match(around.run_after)
     )
 
 

@@ -19,6 +19,7 @@ from culture_tasks.benchmarks.cedar.context import (
     gives_reason,
     grammar,
     is_denied,
+    is_foreign,
     joins,
     links,
     offers_alternative,
@@ -176,11 +177,8 @@ def rest_of(text: str, span: tuple[int, int], mentions: Iterable[Mention], mark:
 _ASKS: Final = re.compile(r"\?[\s\"'*_`)\]]*\Z")
 
 
-def _asks(text: str, sentence: Sentence, mentions: list[Mention]) -> bool:
-    """Whether a sentence is a question about its emotion words, and more than a label with a question mark."""
-    if not _ASKS.search(text, max(sentence.start, sentence.end - 8), sentence.end):
-        return False
-    return not is_plain(rest_of(text, sentence, mentions), ("joiners", "hedges"))
+def _is_question(text: str, sentence: Sentence) -> bool:
+    return _ASKS.search(text, max(sentence.start, sentence.end - 8), sentence.end) is not None
 
 
 @cache
@@ -269,6 +267,8 @@ def _weighed(text: str, sentence: Sentence, mentions: list[Mention]) -> Iterator
     if not _WORDS.search(spaced) and not RUN.search(compact):
         return
     present = {mention.language for mention in mentions} | {"en", *UNSPACED}
+    if is_foreign(spaced[:_REACH]):
+        present |= set(SPACED)
     for language in LANGUAGES:
         skeleton = spaced if language in SPACED else compact
         if language not in present or (language in UNSPACED and not RUN.search(compact)):
@@ -337,17 +337,22 @@ def read_page(text: str) -> Page:
     starts = [match.start() for match in declining]
     slots: dict[Mention, str] = {}
     aside: set[Mention] = set()
+    guesses: set[Mention] = set()
     ordered = tuple(mentions)
     for sentence in _with_mentions(sentences, ordered):
         own = within(ordered, *sentence)
-        if _asks(text, sentence, own):
-            aside.update(own)
-            continue
+        if _is_question(text, sentence):
+            guess = is_plain(rest_of(text, sentence, own), ("joiners", "hedges"))
+            (guesses if guess else aside).update(own)
+            if not guess:
+                continue
         found = declining[bisect_left(starts, sentence.start) : bisect_left(starts, sentence.end)]
         aside.update(_declined(text, found, sentence, own))
         for mention, slot in _weighed(text, sentence, own):
             slots.setdefault(mention, slot)
     listed = _in_option_list(text, mentions)
+    if len({mention.emotion for place, mention in enumerate(mentions) if place not in listed}) > 1:
+        aside |= guesses  # "Fear? Or is it relief?", and not "I can't see the image. Fear?"
     denied = _denied(text, mentions, slots)
     kept = [place for place, mention in enumerate(mentions) if place not in denied and mention not in aside]
     return Page(

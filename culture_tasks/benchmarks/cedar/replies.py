@@ -161,13 +161,15 @@ _OTHER_CUE: Final = re.compile(
     r"(?:second|secondary|secondly|other|another|alternative|possible|previous|first|wrong|incorrect|not the|"
     r"secundaria|otra|ثانويه|دوم|nyingine|अन्य|次の|其他)\W{0,4}\Z"
 )
+# White space, and the number of an option: "Answer: 3. relief".
+_NUMBERING: Final = re.compile(r"\s{0,9}[\"'*_`(]{0,4}(?:\d{1,2}[.)]\s{0,3})?")
 _STOP: Final = re.compile(r"[.;!?\n]")
 
 
 def _label_after(page: Page, start: int, lead: int) -> Emotion | Unclear | None:
     """The label that a cue leads to: the first one in its sentence, if no other is joined to it."""
-    segment = page.text[start : start + _SEGMENT]
-    begin = start + len(segment) - len(segment.lstrip())
+    numbering = _NUMBERING.match(page.text, start)
+    begin = numbering.end() if numbering else start
     end = _STOP.search(page.text, begin + 1, begin + _SEGMENT)
     found = within(page.kept, begin, end.start() if end else begin + _SEGMENT)
     if not found or len(gap_words(page.text[begin : found[0].start])) > lead:
@@ -211,10 +213,10 @@ def _answer(page: Page) -> Emotion | Unclear | None:
     answers = _cued(page, _noun_cues(page, "answer"))
     alone = _standing_alone(page)
     if not answers:
-        if alone is None or isinstance(alone, Unclear):
-            return alone
-        chosen = _choice(page)
-        return alone if chosen is None else one_of([alone, chosen]) if not isinstance(chosen, Unclear) else UNCLEAR
+        chosen = None if alone is None else _choice(page)
+        if alone is None or chosen is None or isinstance(chosen, Unclear):
+            return chosen or alone
+        return chosen if isinstance(alone, Unclear) else one_of([alone, chosen])
     if isinstance(answers[-1], Unclear) or alone is None or isinstance(alone, Unclear):
         return answers[-1]
     return one_of([answers[-1], alone])
@@ -335,11 +337,14 @@ def _openers() -> re.Pattern[str]:
 def _follows_reason(page: Page, mention: Mention) -> bool:
     """Whether all that comes before the label in its reply is one clause of reason or concession."""
     sentence = sentence_of(page, mention.start)
-    if page.stated[0].start < sentence.start:
+    if page.stated[0].start < sentence.start or mention.start - sentence.start > 2 * _SEGMENT:
         return False
     before = page.text[max(sentence.start, mention.start - _SEGMENT) : mention.start]
-    clause = before if mention.language in {"hi", *UNSPACED} else before.rpartition(",")[0]
-    return _openers().match(clause) is not None
+    if mention.language in {"hi", *UNSPACED}:
+        return _openers().match(before) is not None
+    begin = page.text.rfind(",", sentence.start, page.stated[0].start) + 1 or sentence.start
+    ends = page.text.find(",", page.stated[0].end, mention.start) >= 0
+    return ends and _openers().match(page.text, begin, mention.start) is not None
 
 
 def _after_all(page: Page, mention: Mention) -> bool:
