@@ -231,7 +231,7 @@ def links() -> Links:
         return re.compile(f"{any_of(spaced, around='(?<= ){}(?= )').pattern}|{any_of(unspaced).pattern}")
 
     def turns(languages: Iterable[Language]) -> list[str]:
-        reasons = {phrase.split()[0] for phrase in phrases_of(languages, "because")}
+        reasons = {phrase.split()[0] for phrase in phrases_of(languages, "because", "meanwhile")}
         return [phrase for phrase in phrases_of(languages, "contrast") if phrase.split()[0] not in reasons]
 
     return Links(

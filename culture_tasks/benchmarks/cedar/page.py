@@ -39,6 +39,7 @@ _REACH = 240
 # Text up to a stop with the quotation marks and brackets that close it, or up to a line break.
 _SENTENCE: Final = re.compile(r"[^.!?;\n]*(?:[.!?;]+[\"'*_`)\]]*|\n|\Z)")
 _SLOT: Final = "\ue000"
+_SLOTS: Final = "+=-~%"
 _SKELETON: Final = re.compile(rf"{WORD.pattern}|[,|{_SLOT}]")
 _BREAK: Final = re.compile(r"[–—:()\[\]]|\s-{1,2}\s")
 _WORDS: Final = re.compile(r"\w")
@@ -224,20 +225,27 @@ class Construction:
     """A construction that weighs emotion words: its pattern over a skeleton, and what becomes of each of its slots.
 
     Slots are written ``+`` for the word that is meant, whatever stands around it, ``=`` for one of which the
-    construction says nothing, ``-`` for one that is outweighed, and ``~`` for the ends of a change.
+    construction says nothing, ``-`` for one that is outweighed or over, ``~`` for the ends of a change, and ``%`` for
+    part of a mixture, to which the words joined to it belong. ``_`` stands for up to two words of any kind. Its longest
+    word is looked for first.
     """
 
     pattern: re.Pattern[str]
     slots: str
+    word: str
 
 
 def _spaced_construction(template: str) -> Construction:
     word = rf" [^\s,|{_SLOT}]+"
     pattern = ""
     for piece in template.split():
+        if piece == "_":
+            pattern += rf"(?:{word}){{0,2}}?"
+            continue
         # A comma may stand before a word of the construction, and an article or an adjective before an emotion word.
-        pattern += rf"(?:{word}){{0,3}} {_SLOT}" if piece in "+=-~" else rf"(?: ,)? {re.escape(piece)}"
-    return Construction(re.compile(rf"{pattern}(?= )"), re.sub("[^-+=~]", "", template))
+        pattern += rf"(?:{word}){{0,3}} {_SLOT}" if piece in _SLOTS else rf"(?: ,)? {re.escape(piece)}"
+    slots = "".join(filter(_SLOTS.__contains__, template))
+    return Construction(re.compile(rf"{pattern}(?= )"), slots, max(template.split(), key=len))
 
 
 _ENDINGS: Final = "(?:感|さ|心|の念|の気持ち|の感情|的感觉|的?情绪|的?情緒)?"
@@ -246,10 +254,10 @@ _ENDINGS: Final = "(?:感|さ|心|の念|の気持ち|の感情|的感觉|的?�
 def _unspaced_construction(template: str) -> Construction:
     pattern = ""
     for place, character in enumerate(template):
-        slot = character in "+=-~"
+        slot = character in _SLOTS
         filler = f"[^{_SLOT}.!?]{{0,6}}?" if place else ""
         pattern += f"{filler}{_SLOT}{_ENDINGS}" if slot else character
-    return Construction(re.compile(pattern), re.sub("[^-+=~]", "", template))
+    return Construction(re.compile(pattern), "".join(filter(_SLOTS.__contains__, template)), "")
 
 
 @cache
@@ -275,7 +283,7 @@ def _weighed(text: str, sentence: Sentence, mentions: list[Mention]) -> Iterator
             continue
         places = [place for place, character in enumerate(skeleton) if character == _SLOT]
         for construction in _constructions(language):
-            for match in construction.pattern.finditer(skeleton):
+            for match in construction.pattern.finditer(skeleton) if construction.word in skeleton else ():
                 before = skeleton[max(0, match.start() - 16) : match.start()]
                 if language in UNSPACED or not _ends_negated(before, language):
                     first = bisect_left(places, match.start())
@@ -316,6 +324,11 @@ def _denied(text: str, mentions: list[Mention], slots: dict[Mention, str]) -> se
         for place, mention in enumerate(mentions)
         if slots.get(mention) in {"-", "~"} or (slots.get(mention) != "+" and is_denied(text, mention))
     }
+    mixed = {place for place, mention in enumerate(mentions) if slots.get(mention) == "%"}
+    for place in [*range(1, len(mentions)), *range(len(mentions) - 1, 0, -1)] if mixed else ():
+        if {place - 1, place} & mixed and joins(text[mentions[place - 1].end : mentions[place].start]):
+            mixed |= {place - 1, place}
+    denied |= mixed
     reach: list[int] = []
     for place in range(1, len(mentions)):
         gap = text[mentions[place - 1].end : mentions[place].start]

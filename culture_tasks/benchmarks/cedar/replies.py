@@ -316,6 +316,9 @@ def _concluding(page: Page) -> Emotion | Unclear | None:
     verdicts = _cued(page, [(cue, _LEAD_WORDS) for cue in _conclusion().finditer(page.text)])
     if verdicts:
         return verdicts[-1]
+    meant = _asked_about(page)
+    if meant is not None:
+        return meant
     felt = {mention.emotion for mention in page.stated if is_felt(page.text, mention)}
     if len(felt) != 1:
         return None
@@ -324,6 +327,40 @@ def _concluding(page: Page) -> Emotion | Unclear | None:
             others = [other for other in page.stated[place + 1 :] if other.emotion != mention.emotion]
             return None if others else mention.emotion
     return None
+
+
+@cache
+def _persons(key: str) -> re.Pattern[str]:
+    return re.compile(rf"{_NOT_IN_WORD}{_nouns(SPACED, key)}{_WORD_ENDS}|{_nouns(UNSPACED, key)}")
+
+
+_CLAUSE_EDGE: Final = re.compile(r"[.,;:!?\n]")
+
+
+def _clause_around(page: Page, mention: Mention) -> str:
+    before = page.text[max(0, mention.start - _LONGEST_LABEL_SENTENCE) : mention.start]
+    after = page.text[mention.end : mention.end + _LONGEST_LABEL_SENTENCE]
+    return _CLAUSE_EDGE.split(before)[-1] + " " + _CLAUSE_EDGE.split(after, maxsplit=1)[0]
+
+
+def _asked_about(page: Page) -> Emotion | None:
+    """What the person who is asked about feels, where others' feelings stand beside it.
+
+    "The others are amused, but she feels pain" says whose feeling is another's; "his mother is happy, but the boy
+    himself is embarrassed" says whose is meant.
+    """
+    others: set[Emotion] = set()
+    own: set[Emotion] = set()
+    for mention in page.stated:
+        (others if _persons("others").search(_clause_around(page, mention)) else own).add(mention.emotion)
+    if others and len(own) == 1:
+        return own.pop()
+    if len(page.stated) < 2:
+        return None
+    last, before = page.stated[-1], page.stated[-2]
+    gap = page.text[before.end : last.start][-_SEGMENT:]
+    meant = contrasts(gap) and _persons("self").search(gap + _CLAUSE_EDGE.split(page.text[last.end : last.end + 40])[0])
+    return last.emotion if meant else None
 
 
 @cache
