@@ -7,19 +7,31 @@ object is passed on. A misspelt ``CULTURE_…`` variable is an error, since it w
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from culture_tasks.errors import SettingsError, nearest
 
 _PREFIX = "CULTURE_"
+_LONGEST_EXCERPT = 200
+
+_NOT_IN_EXTRA_BODY = {
+    "model": "CULTURE_JUDGE names the model",
+    "messages": "the rubric makes them",
+    "stream": "replies are read whole",
+    "stream_options": "replies are read whole",
+    "n": "one reply is asked for at a time",
+    "max_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
+    "max_completion_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
+}
 
 _FIELD_OF_VARIABLE = {
     "CULTURE_JUDGE": "judge",
@@ -30,6 +42,10 @@ _FIELD_OF_VARIABLE = {
     "CULTURE_JUDGE_TIMEOUT": "judge_timeout",
     "CULTURE_JUDGE_PATIENCE": "judge_patience",
     "CULTURE_JUDGE_DELIMITERS": "judge_delimiters",
+    "CULTURE_JUDGE_MAX_TOKENS": "judge_max_tokens",
+    "CULTURE_JUDGE_TEMPERATURE": "judge_temperature",
+    "CULTURE_JUDGE_REASONING_EFFORT": "judge_reasoning_effort",
+    "CULTURE_JUDGE_EXTRA_BODY": "judge_extra_body",
     "CULTURE_TASKS_DATA": "data",
     "CULTURE_TASKS_SUBMISSIONS": "submissions",
     "CULTURE_TASKS_EXTRA_COLUMNS": "extra_columns",
@@ -56,7 +72,13 @@ class Settings(BaseModel):
         judge_ask_again: How often an unparsable reply is asked again with a reminder of the format.
         judge_timeout: Seconds that one judge request may take.
         judge_patience: Seconds for which a judge's endpoint that gives no answer is waited for.
-        judge_delimiters: Whether texts to grade are wrapped in delimiters that they can't forge.
+        judge_delimiters: Whether texts to grade stand between tags with a code of the run that no text can hold.
+        judge_max_tokens: Most tokens of a judge's reply, thinking included; None means the rubric's limit, which grows
+            where thinking used it up.
+        judge_temperature: The judge's temperature; None means the rubric's.
+        judge_reasoning_effort: How long a reasoning judge thinks, in its endpoint's words (``low``, ``high``, …).
+        judge_extra_body: A JSON object of more parameters for the judge's requests, shown in the results; ``null``
+            leaves one of the rubric's out.
         data: Folder of local data, which goes before the Hub.
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
             the folder that lmms-eval writes to, or in the current one.
@@ -81,6 +103,10 @@ class Settings(BaseModel):
     judge_timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
     judge_patience: float = Field(default=600.0, ge=0.0, allow_inf_nan=False)
     judge_delimiters: Literal["on", "off"] = "on"
+    judge_max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    judge_temperature: float | None = Field(default=None, ge=0.0, le=2.0, allow_inf_nan=False)
+    judge_reasoning_effort: str | None = Field(default=None, max_length=40)
+    judge_extra_body: str | None = None
     data: Path | None = None
     submissions: Path | None = None
     extra_columns: Literal["refuse", "allow"] = "refuse"
@@ -92,6 +118,22 @@ class Settings(BaseModel):
     azure_endpoint: str | None = Field(default=None, repr=False)
     azure_api_key: SecretStr | None = None
     openai_api_version: str | None = None
+
+    @field_validator("judge_extra_body")
+    @classmethod
+    def _is_an_object_of_parameters(cls, text: str | None) -> str | None:
+        if text is None:
+            return None
+        try:
+            parameters = json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            parameters = None
+        if not isinstance(parameters, dict):
+            raise ValueError('it is no JSON object, such as {"top_p": 0.9}')
+        for name, why in _NOT_IN_EXTRA_BODY.items():
+            if name in parameters:
+                raise ValueError(f"it may not set {name!r}: {why}")
+        return json.dumps(parameters, ensure_ascii=False, sort_keys=True)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -114,6 +156,17 @@ class Settings(BaseModel):
             return cls.model_validate(given)
         except ValidationError as error:
             raise SettingsError(_explain(error)) from None
+
+    @property
+    def judge_parameters(self) -> Mapping[str, Any]:
+        """What the user sets of a judge's sampling parameters; None leaves one of the rubric's out."""
+        own = {
+            "max_tokens": self.judge_max_tokens,
+            "temperature": self.judge_temperature,
+            "reasoning_effort": self.judge_reasoning_effort,
+        }
+        extra: dict[str, Any] = json.loads(self.judge_extra_body) if self.judge_extra_body else {}
+        return extra | {name: value for name, value in own.items() if value is not None}
 
     @property
     def cache_file(self) -> Path | None:
@@ -149,6 +202,10 @@ def variables() -> Mapping[str, str]:
     return dict(_FIELD_OF_VARIABLE)
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
 def _refuse_unknown_names(variables: Mapping[str, str]) -> None:
     known = [name for name in _FIELD_OF_VARIABLE if name.startswith(_PREFIX)]
     unknown = sorted(name for name in variables if name not in known and _is_meant_for_us(name, known))
@@ -166,10 +223,16 @@ def _is_meant_for_us(name: str, known: Sequence[str]) -> bool:
     return name.startswith("CULTURE") and bool(difflib.get_close_matches(name, known, n=1, cutoff=0.85))
 
 
+def _excerpt(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST_EXCERPT else f"{shown[:_LONGEST_EXCERPT]}…"
+
+
 def _explain(error: ValidationError) -> str:
     variable_of_field = {field: name for name, field in _FIELD_OF_VARIABLE.items()}
     problems = [
-        f"{variable_of_field.get(str(problem['loc'][0]), problem['loc'][0])}={problem['input']!r}: {problem['msg']}"
+        f"{variable_of_field.get(str(problem['loc'][0]), problem['loc'][0])}={_excerpt(problem['input'])}: "
+        f"{problem['msg'].removeprefix('Value error, ')}"
         for problem in error.errors()
         if problem["loc"]
     ]

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from culture_tasks.judges.adaptations import Adaptations
+from culture_tasks.judges.adaptations import Adaptations, limit_of
 from culture_tasks.judges.client import Reply
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.pacing import Gate, Kind, Pace, Patience
 from culture_tasks.judges.replies import Problem
+from culture_tasks.judges.verdicts import Usage
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +83,9 @@ class Asker:
         The endpoint's silence is borne as long as it is for all requests. A request that fails while others are
         answered is asked again for as long, counted by itself; one that only came too early is never given up.
 
+        A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
+        allow; its tokens are counted in the usage of the reply that follows.
+
         Args:
             request: What to ask.
             patience: Less patience than with all requests: no further attempt begins after that long.
@@ -93,14 +97,30 @@ class Asker:
         patience = patience or self._patience
         adaptations = self.adaptations(request.model)
         attempts = faults = 0
+        most_tokens, usage = request.most_tokens, Usage()
+        cut_off: Completion | None = None
         failing, last_fault = 0.0, float("inf")
         began = await self._gate.enter()
         while began is not None:
-            sampling = adaptations.apply(request.sampling)
+            sampling = adaptations.apply(request.sampling, most_tokens)
             result = await self._send(request.body(sampling), began)
             attempts += 1
             if isinstance(result, Completion):
-                return Asked(replace(result, sampling=sampling), attempts)
+                usage += result.usage
+                result = replace(result, sampling=sampling, usage=usage)
+                if not (result.is_cut_off_by_thinking and adaptations.grow(sampling, most_tokens)):
+                    return Asked(result, attempts)
+                cut_off = result
+                began = await self._gate.enter()
+                continue
+            if result.status in (400, 422) and (limit_of(sampling) or 0) > (limit_of(request.sampling) or 0):
+                # The endpoint takes no such limit, or has no room for it beside this prompt.
+                if cut_off is not None and cut_off.sampling is not None:
+                    adaptations.shrink(limit_of(cut_off.sampling) or 0)
+                    return Asked(cut_off, attempts)
+                most_tokens = 0
+                began = await self._gate.enter()
+                continue
             if adaptations.learn(result, sampling):
                 began = await self._gate.enter()
                 continue

@@ -59,7 +59,7 @@ def _families(by: JudgedBy, expected: Expected) -> dict[tuple[str, ...], Expecte
     """Groups what will be graded by what has to work for it: a model, a format, sampling parameters."""
     families: dict[tuple[str, ...], list[tuple[Rubric, JudgeItem]]] = {}
     for rubric, item in expected:
-        families.setdefault((by.model, rubric.reminder, repr(sorted(rubric.sampling.items()))), []).append(
+        families.setdefault((by.model, rubric.reminder, repr(sorted(by.sampling(rubric).items()))), []).append(
             (rubric, item)
         )
     return dict(families)

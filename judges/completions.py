@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from culture_tasks.judges.rubrics import Message
 from culture_tasks.judges.verdicts import Usage
+from culture_tasks.text import without_reasoning
 
 
 class ChatRequest:
@@ -18,15 +19,19 @@ class ChatRequest:
     Attributes:
         endpoint: Who is asked, without secrets: a base URL, or ``lm_eval:<backend>``.
         model: Model name, or model arguments.
-        messages: Chat messages.
         sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
             :mod:`culture_tasks.judges.adaptations`), always the same ones.
         place: Fingerprint of what else tells the endpoint's model from another of that name.
         sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
-        key: SHA-256 of canonical JSON of all this: the name of the completion in the cache.
+        most_tokens: How far the limit of tokens may grow where thinking uses it up; no part of the key.
+        key: SHA-256 of canonical JSON of the messages and all that: the name of the completion in the cache.
+
+    The messages that name a request are not those that are sent where delimiters are made from a secret of the run:
+    the key says what was asked, whatever the secret, so that runs share completions. Messages as sent are made when
+    they are needed, and are not kept.
     """
 
-    __slots__ = ("_body", "endpoint", "key", "messages", "model", "place", "sample", "sampling")
+    __slots__ = ("_make_messages", "endpoint", "key", "model", "most_tokens", "place", "sample", "sampling")
 
     def __init__(
         self,
@@ -37,20 +42,26 @@ class ChatRequest:
         *,
         sample: int = 0,
         place: str = "",
+        most_tokens: int = 0,
+        make_messages: Callable[[], Sequence[Message]] | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.model = model
-        self.messages = messages
         self.sampling = sampling
         self.sample = sample
         self.place = place
-        self._body = _json({"model": model, "messages": messages, **sampling})
-        self.key = _digest(f"[{_json([endpoint, place])},{self._body},{sample}]")
+        self.most_tokens = most_tokens
+        self._make_messages = make_messages or (lambda: messages)
+        body = _json({"model": model, "messages": messages, **sampling})
+        self.key = _digest(f"[{_json([endpoint, place])},{body},{sample}]")
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """Chat messages as sent."""
+        return self._make_messages()
 
     def body(self, sampling: Mapping[str, Any]) -> bytes:
         """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""
-        if sampling == self.sampling:
-            return self._body.encode("utf-8")
         return _json({"model": self.model, "messages": self.messages, **sampling}).encode("utf-8")
 
 
@@ -64,6 +75,7 @@ class Completion:
         model: Model name that the endpoint reported.
         usage: Tokens used.
         sampling: Sampling parameters as sent.
+        thought: Whether the judge thought before it wrote, as the endpoint tells.
     """
 
     text: str
@@ -71,11 +83,17 @@ class Completion:
     model: str | None = None
     usage: Usage = field(default_factory=Usage)
     sampling: Mapping[str, Any] | None = None
+    thought: bool = False
 
     @property
     def is_cut_off(self) -> bool:
         """Whether the reply ended at the largest number of tokens, and not where the judge meant it to."""
         return self.finish_reason == "length"
+
+    @property
+    def is_cut_off_by_thinking(self) -> bool:
+        """Whether thinking used up the tokens: the endpoint says that there was some, or nothing stands beside it."""
+        return self.is_cut_off and (self.thought or not without_reasoning(self.text).strip())
 
 
 @dataclass(frozen=True, slots=True)

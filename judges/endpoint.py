@@ -44,6 +44,7 @@ class EndpointJudge(Judge):
             place=self._address.fingerprint,
             delimiters=delimiters,
             ask_again=settings.judge_ask_again,
+            parameters=settings.judge_parameters,
         )
         self._progress = Progress(f"judge {model}")
         self._run_began = time.time()
@@ -51,9 +52,13 @@ class EndpointJudge(Judge):
         self._lock = threading.Lock()
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
-        """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far."""
+        """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far.
+
+        The limit of tokens is the one that was meant, whether or not thinking made it grow: each verdict says what
+        was sent.
+        """
         connection = self._connection
-        sampling = dict(rubric.sampling)
+        sampling = dict(self._by.sampling(rubric))
         if connection is not None:
             sampling = connection.asker.adaptations(self._by.model).apply(sampling)
         return self._by.identity(rubric, sampling)

@@ -5,39 +5,47 @@ from __future__ import annotations
 from culture_tasks.judges.completions import Completion, Failure
 from culture_tasks.judges.rubrics import Message, Rubric
 from culture_tasks.judges.verdicts import JudgeItem, Usage, Verdict
+from culture_tasks.text import without_reasoning
 
 
 class Grading:
     """One verdict in the making.
 
-    Ask for a completion of :attr:`messages` as fresh sample number :attr:`sample`, hand it to :meth:`take`, and go on
-    until there is a verdict. A reply that was cut off, or holds no verdict without doubt, is asked
-    again with a reminder of the format; each reply is read on its own.
+    Ask for a completion of :meth:`messages` as fresh sample number :attr:`sample`, hand it to :meth:`take`, and go on
+    until there is a verdict. A reply that was cut off, or holds no verdict without doubt, is asked again with a
+    reminder of the format; each reply is read on its own.
 
     Attributes:
         rubric: How the item is graded.
         item: What is graded.
-        messages: What to ask now.
         sample: Number of the fresh sample.
     """
 
-    __slots__ = ("_ask_again", "_attempts", "_first_messages", "_usage", "item", "messages", "rubric", "sample")
+    __slots__ = ("_ask_again", "_attempts", "_delimiters", "_reminder", "_usage", "item", "rubric", "sample")
 
     def __init__(self, rubric: Rubric, item: JudgeItem, *, delimiters: bool, ask_again: int) -> None:
         self.rubric = rubric
         self.item = item
-        self.messages: list[Message] = rubric.messages(item, delimiters=delimiters)
         self.sample = 0
-        self._first_messages = self.messages
+        self._delimiters = delimiters
+        self._reminder: list[Message] = []
         self._ask_again = ask_again
         self._attempts = 0
         self._usage = Usage()
+
+    def messages(self, secret: str = "") -> list[Message]:
+        """Returns what to ask now, made anew each time: prompts are long, and gradings are many.
+
+        Args:
+            secret: What the delimiters are made from (see :func:`~culture_tasks.judges.prompts.delimited`).
+        """
+        return [*self.rubric.messages(self.item, delimiters=self._delimiters, secret=secret), *self._reminder]
 
     def take(self, reply: Completion | Failure, model: str, attempts: int, *, cached: bool = False) -> Verdict | None:
         """Takes a reply into account.
 
         Args:
-            reply: The answer to :attr:`messages`.
+            reply: The answer to :meth:`messages`.
             model: Model name that was asked for.
             attempts: How often the judge was asked for this reply in this run.
             cached: Whether the reply was read from the cache.
@@ -48,7 +56,7 @@ class Grading:
         self._attempts += attempts
         if isinstance(reply, Failure):
             return self._verdict_without_reply(reply)
-        self._usage = _sum(self._usage, reply.usage)
+        self._usage += reply.usage
         # What was cut off may have been about to say something else: it is no verdict, whatever can be read in it.
         reading = None if reply.is_cut_off else self.rubric.read(reply.text)
         if reading is None and self.sample < self._ask_again:
@@ -68,9 +76,9 @@ class Grading:
         )
 
     def _remind(self, text: str) -> None:
+        text = without_reasoning(text)
         # An endpoint may refuse an empty message: nothing to remind of, so the same question gets a fresh sample.
-        reminder = self.rubric.reminder_messages(text) if text.strip() else []
-        self.messages = [*self._first_messages, *reminder]
+        self._reminder = self.rubric.reminder_messages(text) if text.strip() else []
         self.sample += 1
 
     def _verdict_without_reply(self, failure: Failure) -> Verdict:
@@ -81,10 +89,6 @@ class Grading:
             attempts=self._attempts,
             asked_again=self.sample > 0,
         )
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(one.prompt_tokens + other.prompt_tokens, one.completion_tokens + other.completion_tokens)
 
 
 def _unreadable(reply: Completion) -> str:

@@ -6,12 +6,14 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
 
 from pydantic import SecretStr
 
-from culture_tasks.errors import JudgeUnreachableError
+from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.adaptations import Adaptations
 from culture_tasks.judges.addresses import keys_of
 from culture_tasks.judges.base import Judge
@@ -21,7 +23,7 @@ from culture_tasks.judges.completions import Completion, Failure
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.jobs import JudgedBy, VerdictJob
 from culture_tasks.judges.local_checking import check_model
-from culture_tasks.judges.local_model import LocalModel, named_by
+from culture_tasks.judges.local_model import PARAMETERS, LocalModel, named_by
 from culture_tasks.judges.progress import Progress
 from culture_tasks.judges.redaction import secrets_of_arguments
 from culture_tasks.judges.rubrics import Rubric
@@ -29,6 +31,14 @@ from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable
+
+
+class _Arrival(Protocol):
+    """What happens to a completion."""
+
+    def __call__(self, prompt: str, completion: Completion, times: int) -> None:
+        """Takes a prompt's completion, and how often the model was asked for it."""
+        ...  # pragma: no cover
 
 
 class InProcessJudge(Judge):
@@ -39,6 +49,9 @@ class InProcessJudge(Judge):
     Args:
         model: ``<backend>,<model args>``, such as ``hf,pretrained=Qwen/Qwen3-8B,dtype=bfloat16``.
         settings: The user's settings.
+
+    Raises:
+        SettingsError: If they set a sampling parameter that lm-eval's backends take from no request.
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
@@ -56,9 +69,12 @@ class InProcessJudge(Judge):
             place=named.fingerprint,
             delimiters=delimiters,
             ask_again=ask_again,
+            parameters=_parameters(settings),
+            takes=PARAMETERS,
         )
         self._progress = _Flushing(f"judge lm_eval:{self._backend},{named.model}", self)
         self._run_began = time.time()
+        self._adaptations = Adaptations()
         self._lock = threading.RLock()
         self._pending: deque[VerdictJob] = deque()
         self._model: LocalModel | None = None
@@ -69,7 +85,7 @@ class InProcessJudge(Judge):
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric."""
-        return self._by.identity(rubric, rubric.sampling)
+        return self._by.identity(rubric, self._by.sampling(rubric))
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
         """Notes an item to be graded; nothing happens before a verdict is waited for."""
@@ -78,7 +94,7 @@ class InProcessJudge(Judge):
             rubric,
             item,
             progress=self._progress,
-            adaptations=Adaptations(),
+            adaptations=self._adaptations,
             run_began=self._run_began,
         )
         self._progress.submitted()
@@ -149,35 +165,80 @@ class InProcessJudge(Judge):
         return round_.rest
 
     def _complete(self, jobs: Sequence[VerdictJob], round_: _Round) -> None:
-        model = self._loaded()
-        sampling = jobs[0].request.sampling
+        model, meant = self._loaded(), jobs[0].request.sampling
         by_prompt: dict[str, VerdictJob] = {}
         for job in jobs:
             prompt = model.prompt(job.request.messages)
-            if model.fits(prompt, sampling["max_tokens"]):
+            if model.fits(prompt, meant["max_tokens"]):
                 by_prompt[prompt] = job
             else:
                 round_.fail([job], "the prompt is longer than the judge's context")
 
-        def arrived(prompt: str, text: str) -> None:
-            round_.arrived(by_prompt[prompt], self._secrets.hidden_in_reply(text))
+        def arrived(prompt: str, completion: Completion, times: int) -> None:
+            round_.arrived(by_prompt[prompt], completion, times)
 
-        model.generate(list(by_prompt), sampling, arrived)
+        self._ask(model, list(by_prompt), meant, arrived)
+
+    def _ask(self, model: LocalModel, prompts: Collection[str], meant: Mapping[str, Any], arrived: _Arrival) -> None:
+        """Completes prompts that fit; what thinking cuts off is completed again with a larger limit, if it has room."""
+        times = 0
+        while prompts:
+            times += 1
+            grown = self._adaptations.apply(meant, self._by.most_tokens)
+            roomy = [prompt for prompt in prompts if model.fits(prompt, grown["max_tokens"])]
+            others = set(prompts).difference(roomy)
+            prompts = [
+                *self._cut_off(model, roomy, grown, partial(arrived, times=times)),
+                *self._cut_off(model, sorted(others), meant, partial(arrived, times=times)),
+            ]
+
+    def _cut_off(
+        self,
+        model: LocalModel,
+        prompts: Sequence[str],
+        sampling: Mapping[str, Any],
+        arrived: Callable[[str, Completion], None],
+    ) -> list[str]:
+        """Completes prompts once; returns those to complete again, and reports all others."""
+        again: dict[str, None] = {}
+
+        def take(prompt: str, text: str) -> None:
+            if prompt in again:
+                return
+            completion = model.completed(prompt, storable(self._secrets.hidden_in_reply(text)), sampling)
+            if completion.is_cut_off_by_thinking and self._has_room(model, prompt, sampling):
+                again[prompt] = None
+            else:
+                arrived(prompt, completion)
+
+        if prompts:
+            model.generate(prompts, sampling, take)
+        return list(again)
+
+    def _has_room(self, model: LocalModel, prompt: str, sampling: Mapping[str, Any]) -> bool:
+        """Whether the limit of tokens grows for what follows, and this prompt has room for the larger one."""
+        if not self._adaptations.grow(sampling, self._by.most_tokens):
+            return False
+        return model.fits(prompt, self._adaptations.apply(sampling, self._by.most_tokens)["max_tokens"])
 
     def _ask_once(self, rubric: Rubric, item: JudgeItem) -> None:
         who = f"judge lm_eval:{self._backend},{self._by.model}"
         grading = self._by.grading(rubric, replace(item, response=item.references[0]))
         verdict: Verdict | None = None
+        replies: list[Completion] = []
+
+        def arrived(prompt: str, completion: Completion, times: int) -> None:  # noqa: ARG001
+            replies.append(completion)
+
         while verdict is None:
             request = self._by.request(grading)
             try:
                 model = self._loaded()
-                [text] = model.complete([model.prompt(request.messages)], request.sampling)
+                self._ask(model, [model.prompt(request.messages)], request.sampling, arrived)
             except Exception as error:  # noqa: BLE001  # see _grade_round
                 self._broken = None
                 raise JudgeUnreachableError(f"{who}: {self._reason(error)}. {OTHERWISE}") from None
-            reply = Completion(storable(self._secrets.hidden_in_reply(text)), sampling=request.sampling)
-            verdict = grading.take(reply, self._by.model, 1)
+            verdict = grading.take(replies[-1], self._by.model, 1)
         if verdict.outcome != "scored":
             raise JudgeUnreachableError(unreadable(who, rubric, verdict))
 
@@ -200,6 +261,19 @@ class InProcessJudge(Judge):
         if self._cache is None or self._cache_pid != os.getpid():
             self._cache, self._cache_pid = opened_cache(self._settings.cache_file), os.getpid()
         return self._cache
+
+
+def _parameters(settings: Settings) -> Mapping[str, Any]:
+    unknown = [
+        name for name, value in settings.judge_parameters.items() if value is not None and name not in PARAMETERS
+    ]
+    if unknown:
+        raise SettingsError(
+            f"CULTURE_JUDGE=lm_eval:…: a judge in this process takes no {unknown[0]} (set by "
+            "CULTURE_JUDGE_REASONING_EFFORT or CULTURE_JUDGE_EXTRA_BODY), only "
+            f"{', '.join(PARAMETERS)}. Unset it; model arguments such as enable_thinking=False say whether it thinks."
+        )
+    return settings.judge_parameters
 
 
 class _Round:
@@ -225,13 +299,12 @@ class _Round:
             groups.setdefault(repr(sorted(first.request.sampling.items())), []).append(first)
         return list(groups.values())
 
-    def arrived(self, job: VerdictJob, text: str) -> None:
+    def arrived(self, job: VerdictJob, completion: Completion, attempts: int) -> None:
         """Stores a completion and answers with it, the first time it is reported."""
         key = job.request.key
         if key in self._open and job in self._open[key]:
-            completion = Completion(storable(text), sampling=job.request.sampling)
             self._cache.put([job.row(completion)])
-            self._settle(key, Answer(completion, attempts=1))
+            self._settle(key, Answer(completion, attempts=attempts))
 
     def fail(self, jobs: Sequence[VerdictJob], reason: str) -> None:
         """Ends the open requests among these without a completion."""

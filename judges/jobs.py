@@ -1,12 +1,14 @@
-"""A verdict to be had from an endpoint, as the engine works it off."""
+"""Who grades and how, and one verdict that the engine asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import secrets
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from culture_tasks.judges.adaptations import Adaptations
+from culture_tasks.judges.adaptations import MOST_TOKENS, Adaptations, limit_of
 from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.engine import Answer
@@ -29,6 +31,10 @@ class JudgedBy:
             local model. It is part of the cache's key, and shown nowhere.
         delimiters: Whether texts to grade are wrapped in delimiters.
         ask_again: How often an unreadable reply is asked again.
+        parameters: Sampling parameters that the user sets; None leaves one of the rubric's out.
+        takes: Names of the sampling parameters that the backend takes; None means all.
+        secret: What delimiters are made from, new in each run and part of no key: nobody who wrote a text to be graded
+            can know it.
     """
 
     backend: str
@@ -37,7 +43,27 @@ class JudgedBy:
     place: str
     delimiters: bool
     ask_again: int
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    takes: Collection[str] | None = None
+    secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
     _prompt_hashes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _samplings: dict[str, Mapping[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def sampling(self, rubric: Rubric) -> Mapping[str, Any]:
+        """Returns the sampling parameters that are meant: the rubric's, and in their place those that the user sets."""
+        if rubric.name not in self._samplings:
+            both = {**rubric.sampling, **self.parameters}
+            self._samplings[rubric.name] = {
+                name: value
+                for name, value in both.items()
+                if value is not None and (self.takes is None or name in self.takes)
+            }
+        return self._samplings[rubric.name]
+
+    @property
+    def most_tokens(self) -> int:
+        """How far the limit of tokens may grow where thinking uses it up: not at all where the user sets it."""
+        return 0 if "max_tokens" in self.parameters else MOST_TOKENS
 
     def identity(self, rubric: Rubric, sampling: Mapping[str, Any]) -> JudgeIdentity:
         """Returns who grades by this rubric, with the sampling parameters as sent."""
@@ -66,10 +92,12 @@ class JudgedBy:
         return ChatRequest(
             self.endpoint,
             self.model,
-            grading.messages,
-            grading.rubric.sampling,
+            grading.messages(),
+            self.sampling(grading.rubric),
             sample=grading.sample,
             place=self.place,
+            most_tokens=self.most_tokens,
+            make_messages=partial(grading.messages, self.secret) if self.delimiters else grading.messages,
         )
 
 
@@ -134,6 +162,9 @@ class VerdictJob:
         assert self._grading is not None
         verdict = self._grading.take(reply, self._by.model, answer.attempts, cached=answer.kept_since is not None)
         self._used_others |= not is_old
+        if verdict is not None and isinstance(reply, Completion) and reply.sampling is not None:
+            sent = limit_of(reply.sampling)
+            verdict = replace(verdict, max_tokens=sent if sent != limit_of(meant) else None)
         if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
             self.afresh, self._grading, verdict = True, None, None
         if verdict is None:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from culture_tasks.judges.completions import Completion
 from culture_tasks.judges.redaction import is_secret_name, shown_arguments, shown_url
 from culture_tasks.judges.rubrics import Message
+from culture_tasks.text import without_reasoning
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +22,9 @@ logger = logging.getLogger(__name__)
 _BATCH_SIZES: Mapping[str, int | str] = {"vllm": "auto", "sglang": "auto"}
 _BATCH_SIZE = 8
 _PROBE = "e5b1c7"
+
+PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens")
+"""Sampling parameters that lm-eval's backends take from a request."""
 
 Arrival = Callable[[str, str], None]
 """Called with a prompt and its completion, as soon as the completion is there."""
@@ -123,11 +128,18 @@ class LocalModel:
         # One token takes at least one character, but for byte fallbacks, so short prompts need no count.
         return 4 * len(prompt) + new_tokens <= longest or len(encode(prompt)) + new_tokens <= longest
 
-    def complete(self, prompts: Sequence[str], sampling: Mapping[str, Any]) -> list[str]:
-        """Completes all prompts in one call, and returns the completions."""
-        found: dict[str, str] = {}
-        self.generate(prompts, sampling, found.__setitem__)
-        return [found[prompt] for prompt in prompts]
+    def completed(self, prompt: str, text: str, sampling: Mapping[str, Any]) -> Completion:
+        """Returns a completion with the reason why it ended, which lm-eval doesn't tell.
+
+        A reply as long as the limit was cut off, as far as the model's tokenizer tells, and one that never ends its
+        thinking. Thinking begins in the reply, or in the prompt where the template opens it.
+        """
+        encode, limit = getattr(self._model, "tok_encode", None), sampling["max_tokens"]
+        thinks = prompt.rstrip().endswith("<think>") and "</think>" not in text
+        unended = bool(text.strip()) and not without_reasoning(text).strip()
+        # One character takes four tokens at most, so short replies need no count.
+        is_cut_off = unended or (4 * len(text) >= limit and callable(encode) and len(encode(text)) >= limit)
+        return Completion(text, "length" if is_cut_off else "stop", sampling=sampling, thought=thinks)
 
     def generate(self, prompts: Sequence[str], sampling: Mapping[str, Any], arrived: Arrival) -> None:
         """Completes all prompts in one call, and reports each completion as it comes."""
@@ -172,7 +184,7 @@ class _Hook:
 
 def _generation_options(sampling: Mapping[str, Any]) -> dict[str, Any]:
     """Returns lm-eval's names for sampling parameters; greedy unless a temperature says otherwise."""
-    options = {name: sampling[name] for name in ("temperature", "top_p", "top_k") if name in sampling}
+    options = {name: sampling[name] for name in PARAMETERS if name in sampling and name != "max_tokens"}
     options.setdefault("temperature", 0.0)
     return {**options, "until": [], "do_sample": options["temperature"] > 0, "max_gen_toks": sampling["max_tokens"]}
 

@@ -1,8 +1,8 @@
 """Prompt files: loading, hashing, and filling in texts that nobody vouches for.
 
 A filled-in text is data. It is never formatted twice (braces in it mean nothing), it can't carry characters that break
-a request or a log, it has a largest length, and by default it stands between tags that hold a hash of itself, which
-no text can contain of its own accord.
+a request or a log, it has a largest length, and by default it stands between tags that end in a code. The code is made
+from the text and a secret of the run, so that no text can hold it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ def shortened(text: str) -> str:
     return f"{clean[:LONGEST_TEXT]} [cut here: {len(clean) - LONGEST_TEXT} more characters]"
 
 
-def delimited(name: str, text: str) -> str:
-    """Wraps a text in tags that it can't close: they end in a hash of the text itself.
+def delimited(name: str, text: str, secret: str = "") -> str:
+    """Wraps a text in tags that it can't close: they end in a hash of the text and a secret.
 
     Args:
         name: What the text is: ``question``, ``reference`` or ``response``.
         text: The text, already :func:`shortened`.
+        secret: What nobody who wrote the text can know. Without, anybody can compute the tags: such a prompt names a
+            request (see :class:`~culture_tasks.judges.completions.ChatRequest`), and is not sent.
     """
-    code = hashlib.sha256(f"{name}\n{text}".encode()).hexdigest()[:12]
+    code = hashlib.sha256(f"{secret}\n{name}\n{text}".encode()).hexdigest()[:12]
     return f"<{name}-{code}>\n{text}\n</{name}-{code}>"

@@ -101,7 +101,22 @@ def _read_content(status: int, content: Any) -> Completion | Problem:
         return Problem("the reply is empty", True, status=status, code=EMPTY_REPLY)
     reason = finish_reason if isinstance(finish_reason, str) else None
     model = content.get("model")
-    return Completion(storable(text), reason, model if isinstance(model, str) else None, _usage(content.get("usage")))
+    usage = content.get("usage")
+    return Completion(
+        storable(text),
+        reason,
+        model if isinstance(model, str) else None,
+        _usage(usage),
+        thought=_thought(message, usage),
+    )
+
+
+def _thought(message: Mapping[str, Any], usage: Any) -> bool:
+    """Whether a reply says that the model thought: by its text, apart from the answer, or by a count of tokens."""
+    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    count = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    apart = any(bool(message.get(name)) for name in ("reasoning_content", "reasoning"))
+    return apart or (isinstance(count, int) and count > 0)
 
 
 def _written_text(content: Any) -> str:

@@ -50,18 +50,19 @@ class Rubric:
     sampling: Mapping[str, Any]
     source: str
 
-    def messages(self, item: JudgeItem, *, delimiters: bool = True) -> list[Message]:
+    def messages(self, item: JudgeItem, *, delimiters: bool = True, secret: str = "") -> list[Message]:
         """Returns the chat messages that ask for a verdict.
 
         Args:
             item: What to grade.
-            delimiters: Wrap the item's texts in tags that they can't forge, and say what the tags mean. Without, the
-                messages are the paper's alone.
+            delimiters: Wrap the item's texts in tags, and say what the tags mean. Without, the messages are the paper's
+                alone.
+            secret: What the tags' codes are made from besides the texts: with one, no text can forge its tags.
         """
         system = [load_prompt(self.system).text] if self.system else []
         system += [load_prompt(_DELIMITERS).text] if delimiters else []
         messages: list[Message] = [{"role": "system", "content": "\n\n".join(system)}] if system else []
-        return [*messages, {"role": "user", "content": load_prompt(self.user).fill(_values(item, delimiters))}]
+        return [*messages, {"role": "user", "content": load_prompt(self.user).fill(_values(item, delimiters, secret))}]
 
     def reminder_messages(self, reply: str) -> list[Message]:
         """Returns the messages that follow an unreadable reply."""
@@ -80,13 +81,13 @@ class Rubric:
 _DELIMITERS = "delimiters.v1"
 
 
-def _values(item: JudgeItem, delimiters: bool) -> dict[str, str]:
+def _values(item: JudgeItem, delimiters: bool, secret: str) -> dict[str, str]:
     question, response = shortened(item.question), shortened(item.response)
     references = [shortened(reference) for reference in item.references]
     answer = "; ".join(references)
     if delimiters:
-        question, response = delimited("question", question), delimited("response", response)
-        answer = "\n".join(delimited("reference", reference) for reference in references)
+        question, response = delimited("question", question, secret), delimited("response", response, secret)
+        answer = "\n".join(delimited("reference", reference, secret) for reference in references)
     own = {"question": question, "answer": answer, "response": response}
     return own | {"language": item.language, "reference_answer": answer, "candidate_answer": response}
 
@@ -105,6 +106,21 @@ def _care(name: str, figure: int) -> Rubric:
         source=f"CARE (Guo et al., 2025), Figure {figure}",
     )
 
+
+# The reply's form as a schema. The scores are listed: strict schemas of some endpoints take no minimum and maximum.
+_CROSSCULT_FORMAT: Mapping[str, Any] = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "verdict",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {"score": {"type": "integer", "enum": list(range(11))}, "reason": {"type": "string"}},
+            "required": ["score", "reason"],
+            "additionalProperties": False,
+        },
+    },
+}
 
 RUBRICS: Mapping[str, Rubric] = {
     rubric.name: rubric
@@ -145,7 +161,12 @@ RUBRICS: Mapping[str, Rubric] = {
             lowest=0,
             highest=10,
             model="gpt-5.4-mini",
-            sampling={"temperature": 0.0, "max_tokens": 256, "reasoning_effort": "none"},
+            sampling={
+                "temperature": 0.0,
+                "max_tokens": 256,
+                "reasoning_effort": "none",
+                "response_format": _CROSSCULT_FORMAT,
+            },
             source="CrossCult-KIBench (2026), Figure 10",
         ),
     )

@@ -48,7 +48,8 @@ class JudgeIdentity:
         prompt: Name and version of its prompt file.
         prompt_sha256: Hash of everything in the prompt that isn't the item.
         delimiters: Whether texts to grade were wrapped in delimiters.
-        sampling: Sampling parameters as sent.
+        sampling: Sampling parameters as the endpoint takes them, with the limit of tokens that was meant: a limit that
+            had to grow makes no other judge (see :attr:`Verdict.max_tokens`).
     """
 
     backend: str
@@ -80,6 +81,10 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
+    def __add__(self, other: Usage) -> Usage:
+        """Returns the sum of both."""
+        return Usage(self.prompt_tokens + other.prompt_tokens, self.completion_tokens + other.completion_tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -99,6 +104,7 @@ class Verdict:
         reply_model: Model name that the endpoint reported, where it differs from what was asked for.
         endpoint: Where the judge was asked: base URL without user, password and query, or ``lm_eval:<backend>``; None
             for a judge that asks nobody.
+        max_tokens: Most tokens as sent, where thinking needed more than were meant; else None.
     """
 
     outcome: Outcome
@@ -112,6 +118,7 @@ class Verdict:
     cached: bool = False
     reply_model: str | None = None
     endpoint: str | None = None
+    max_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if (self.outcome == "scored") != (self.score is not None):

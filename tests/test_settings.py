@@ -37,6 +37,10 @@ def test_each_variable_sets_its_field():
         CULTURE_JUDGE_ASK_AGAIN="0",
         CULTURE_JUDGE_TIMEOUT="2.5",
         CULTURE_JUDGE_DELIMITERS="off",
+        CULTURE_JUDGE_MAX_TOKENS="4096",
+        CULTURE_JUDGE_TEMPERATURE="0.5",
+        CULTURE_JUDGE_REASONING_EFFORT="low",
+        CULTURE_JUDGE_EXTRA_BODY='{"top_p": 0.9}',
         CULTURE_TASKS_DATA="~/data",
         CULTURE_TASKS_SUBMISSIONS="out",
         CULTURE_TASKS_LANGUAGES="en, zh,,ar ",
@@ -52,6 +56,12 @@ def test_each_variable_sets_its_field():
     assert settings.judge == "openai:gpt-4o"
     assert (settings.judge_concurrency, settings.judge_ask_again, settings.judge_timeout) == (8, 0, 2.5)
     assert (settings.judge_min_coverage, settings.judge_delimiters, settings.judge_cache) == (0.5, "off", "off")
+    assert settings.judge_parameters == {
+        "max_tokens": 4096,
+        "temperature": 0.5,
+        "reasoning_effort": "low",
+        "top_p": 0.9,
+    }
     assert settings.data_folder == Path.home() / "data"
     assert settings.submissions == Path("out")
     assert settings.extra_columns == "allow"

@@ -136,6 +136,7 @@ def _verdict_fields(verdict: Verdict) -> dict[str, Any]:
         "endpoint": verdict.endpoint,
         "reply_model": verdict.reply_model,
         "asked_again": verdict.asked_again or None,
+        "max_tokens": verdict.max_tokens,
         "completion": verdict.completion if verdict.outcome == "unparsable" else None,
     }
     fields.update(

@@ -136,9 +136,7 @@ def test_content_filter_is_a_refusal_and_is_not_kept(server, judge_for, item, re
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize(
-    "text", ["rating=1, because", "The response says rating=2 and", "rating=2", "The answer is", ""]
-)
+@pytest.mark.parametrize("text", ["rating=1, because", "The response says rating=2 and", "rating=2", "The answer is"])
 def test_a_cut_off_reply_is_no_verdict(server, judge_for, item, text):
     server.script(says(text, "length"))
     verdict = judge_for().submit(LAVE, item).verdict()

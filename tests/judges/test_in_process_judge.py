@@ -3,12 +3,15 @@ from __future__ import annotations
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from culture_tasks.errors import SettingsError
 from culture_tasks.judges.in_process import InProcessJudge
 from culture_tasks.judges.local_model import LocalModel
+from culture_tasks.judges.parsers import Reading
 from culture_tasks.judges.redaction import shown_arguments
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
@@ -25,6 +28,7 @@ class Double:
     max_length = 4000
     template = True
     keeps_system = True
+    opening = ""
     reply = staticmethod(lambda prompt: "Rating: [[9]]" if "[[number]]" in prompt else "rating=2")
 
     def __init__(self, pretrained: str = "", batch_size: int | str = 1, **rest: Any) -> None:
@@ -39,7 +43,7 @@ class Double:
         if not self.template:
             raise ValueError("no template")
         kept = [each for each in messages if self.keeps_system or each["role"] != "system"]
-        return "".join(f"<{each['role']}>{each['content']}" for each in kept) + "<assistant>"
+        return "".join(f"<{each['role']}>{each['content']}" for each in kept) + "<assistant>" + self.opening
 
     def tok_encode(self, text: str) -> list[str]:
         return text.split()
@@ -181,6 +185,53 @@ def test_threads_may_submit_and_wait_together(double, local_judge_for, items):
     assert {verdict.outcome for verdict in verdicts} == {"scored"}
 
 
+def test_a_reply_as_long_as_the_limit_was_cut_off(double, local_judge_for, item):
+    double.reply = staticmethod(lambda prompt: "rating=1" if "no rating" in prompt else "rating=2 " + "and so " * 300)
+    verdict = local_judge_for().submit(LAVE, item).verdict()
+    assert (verdict.score, verdict.asked_again, verdict.max_tokens) == (1.0, True, None)
+
+
+@pytest.mark.parametrize("opened", ["<think>", ""], ids=["by the reply", "by the template"])
+def test_thinking_gets_a_larger_limit_which_is_learnt(double, local_judge_for, items, opened):
+    double.max_length = 100_000
+    double.opening = "" if opened else "<think>"
+    double.asked = []
+
+    def generate(self, requests):
+        limits = [request.args[1]["max_gen_toks"] for request in requests]
+        double.asked += limits
+        return [
+            opened + "hm " * 600 + "</think>rating=2" if limit > 600 else opened + "hm " * limit for limit in limits
+        ]
+
+    double.generate_until = generate
+    judge = local_judge_for()
+    tickets = [judge.submit(LAVE, item) for item in items(3)]
+    verdicts = [ticket.verdict() for ticket in tickets]
+    assert {(each.score, each.asked_again, each.attempts, each.max_tokens) for each in verdicts} == {
+        (2.0, False, 2, 2048)
+    }
+    assert judge.submit(LAVE, items(4)[3]).verdict().attempts == 1
+    assert double.asked == [512] * 3 + [2048] * 4
+    assert judge.identity(LAVE).sampling["max_tokens"] == 512
+
+
+def test_thinking_gets_no_limit_that_the_context_has_no_room_for(double, local_judge_for, item):
+    double.max_length = 1500
+    double.reply = staticmethod(lambda prompt: "<think>" + "hm " * 600)
+    verdict = local_judge_for().submit(LAVE, item).verdict()
+    assert (verdict.outcome, verdict.attempts) == ("unparsable", 2)
+    assert "cut off" in verdict.error
+
+
+def test_a_local_judge_takes_the_parameters_that_lm_eval_does(double, local_judge_for, item):
+    judge = local_judge_for(judge_max_tokens=99, judge_temperature=0.5, judge_extra_body='{"top_p": 0.9}')
+    assert dict(judge.identity(LAVE).sampling) == {"temperature": 0.5, "max_tokens": 99, "top_p": 0.9}
+    assert dict(judge.identity(RUBRICS["crosscult"]).sampling) == dict(judge.identity(LAVE).sampling)
+    with pytest.raises(SettingsError, match="takes no reasoning_effort"):
+        local_judge_for(judge_reasoning_effort="low")
+
+
 def test_secret_arguments_are_not_shown(local_judge_for):
     assert shown_arguments("pretrained=x,token=hf_abc,tokenizer=y") == "pretrained=x,token=***,tokenizer=y"
     assert "hf_abc" not in str(local_judge_for("hf,pretrained=x,token=hf_abc").identity(LAVE))
@@ -201,9 +252,9 @@ def test_a_real_model_of_lm_eval(local_judge_for, tmp_path):
     assert len({verdict.completion for verdict in verdicts}) > 1
     judge.close()
     again = local_judge_for(f"hf,pretrained={folder},device=cpu,batch_size=4")
-    assert [ticket.verdict().completion for ticket in [again.submit(LAVE, item) for item in items]] == [
-        verdict.completion for verdict in verdicts
-    ]
+    lenient = replace(LAVE, read=lambda reply: Reading(1, reply))  # a toy's reply would be asked again
+    kept = [ticket.verdict() for ticket in [again.submit(lenient, item) for item in items]]
+    assert all(verdict.cached for verdict in kept)
 
 
 def model_folder(folder, size=10):

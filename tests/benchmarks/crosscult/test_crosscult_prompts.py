@@ -55,4 +55,5 @@ def test_the_judge_is_told_language_question_reference_and_candidate():
 def test_the_judge_is_the_paper_s():
     rubric = RUBRICS["crosscult"]
     assert (rubric.model, rubric.lowest, rubric.highest) == ("gpt-5.4-mini", 0, 10)
-    assert rubric.sampling == {"temperature": 0.0, "max_tokens": 256, "reasoning_effort": "none"}
+    own = {name: value for name, value in rubric.sampling.items() if name != "response_format"}
+    assert own == {"temperature": 0.0, "max_tokens": 256, "reasoning_effort": "none"}
