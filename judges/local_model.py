@@ -135,7 +135,8 @@ class LocalModel:
         thinking. Thinking begins in the reply, or in the prompt where the template opens it.
         """
         encode, limit = getattr(self._model, "tok_encode", None), sampling["max_tokens"]
-        thinks = prompt.rstrip().endswith("<think>") and "</think>" not in text
+        # The prompt of an API model is no text, but holds one.
+        thinks = getattr(prompt, "prompt", prompt).rstrip().endswith("<think>") and "</think>" not in text
         unended = bool(text.strip()) and not without_reasoning(text).strip()
         # One character takes four tokens at most, so short replies need no count.
         is_cut_off = unended or (4 * len(text) >= limit and callable(encode) and len(encode(text)) >= limit)
