@@ -56,6 +56,11 @@ class _Echo(lmms):
         self.seen += shown
         return [answer_to(each.text, each.images) for each in shown]
 
+    def look(self, images: Sequence[Image.Image]) -> None:
+        """Reads the images' pixels, as a model does."""
+        for image in images:
+            image.load()
+
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         raise NotImplementedError
 
@@ -74,6 +79,7 @@ class SimpleEcho(_Echo):
     def _shown(self, request: Instance) -> Shown:
         text, generation, doc_to_visual, doc_id, task, split = request.args
         images = tuple(doc_to_visual(self.task_dict[task][split][doc_id]) or ())
+        self.look(images)
         return Shown(task, doc_id, text, images, (), generation)
 
 
@@ -86,6 +92,7 @@ class ChatEcho(_Echo):
         _, doc_to_messages, generation, doc_id, task, split = request.args
         messages = doc_to_messages(self.task_dict[task][split][doc_id])
         images, _, _ = ChatMessages(messages=messages).extract_media()
+        self.look(images)
         parts = [part for message in messages for part in message["content"]]
         text = "\n".join(part["text"] for part in parts if part["type"] == "text")
         return Shown(task, doc_id, text, tuple(images), tuple(messages), generation)

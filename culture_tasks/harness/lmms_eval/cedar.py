@@ -14,13 +14,14 @@ from culture_tasks.benchmarks.cedar.documents import CedarDoc
 from culture_tasks.benchmarks.cedar.prompts import render
 from culture_tasks.harness import cedar
 from culture_tasks.harness.lmms_eval.documents import documents
+from culture_tasks.harness.lmms_eval.images import only_of_seen, watched
 from culture_tasks.harness.lmms_eval.messages import image_part, text_part, user_message
 
 pooled_metrics = cedar.pooled_metrics()
 language_metrics = cedar.language_metrics()
 
-process_pooled = partial(cedar.results, pooled=True)
-process_language = partial(cedar.results, pooled=False)
+process_pooled = only_of_seen(partial(cedar.results, pooled=True))
+process_language = only_of_seen(partial(cedar.results, pooled=False))
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
@@ -37,7 +38,7 @@ def text(doc: CedarDoc) -> str:
 
 def visuals(doc: Any) -> list[Any]:
     """Returns the scene; none in the text-only subset."""
-    return [doc["image"].convert("RGB")] if doc["modality"] == "multimodal" else []
+    return watched(doc, [doc["image"].convert("RGB")] if doc["modality"] == "multimodal" else [])
 
 
 def messages(doc: Any) -> list[dict[str, Any]]:

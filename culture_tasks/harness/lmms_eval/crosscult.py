@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.harness import crosscult
 from culture_tasks.harness.lmms_eval.documents import documents
+from culture_tasks.harness.lmms_eval.images import only_of_seen, watched
 from culture_tasks.harness.lmms_eval.messages import image_part, text_part, user_message
 
 docs_diagnostic = documents("crosscult_diagnostic")
@@ -41,6 +41,8 @@ docs_retention_ar_zh_en_zh_after_2 = documents("crosscult_retention_ar_zh_en_zh_
 docs_retention_ar_zh_en_zh_after_3 = documents("crosscult_retention_ar_zh_en_zh_after_3")
 docs_retention_ar_zh_en_en_after_3 = documents("crosscult_retention_ar_zh_en_en_after_3")
 
+process_results = only_of_seen(crosscult.results)
+
 metric_list_diagnostic = crosscult.metrics("diagnostic")
 metric_list_single = crosscult.metrics("single")
 metric_list_chain = crosscult.metrics("sequential")
@@ -61,7 +63,7 @@ class Conversation(list[dict[str, Any]]):
 
 def visuals(doc: Any) -> list[Any]:
     """Returns the image that the question is about."""
-    return [doc["image"].convert("RGB")]
+    return watched(doc, [doc["image"].convert("RGB")])
 
 
 def insertion_image(doc: Any) -> Any:
@@ -86,8 +88,3 @@ def messages(doc: Any) -> list[dict[str, Any]]:
 def target(doc: CrossCultDoc) -> str:
     """Returns the reference answer; empty in locality."""
     return doc["reference"]
-
-
-def process_results(doc: CrossCultDoc, results: Sequence[Any]) -> dict[str, Any]:
-    """Returns a document's records."""
-    return crosscult.results(doc, results)

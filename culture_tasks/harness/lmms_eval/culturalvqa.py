@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ from culture_tasks.benchmarks.culturalvqa.prompts import example_text, instructi
 from culture_tasks.harness import culturalvqa
 from culture_tasks.harness.culturalvqa_examples import example_images, examples_of
 from culture_tasks.harness.lmms_eval.documents import documents
+from culture_tasks.harness.lmms_eval.images import only_of_seen, watched
 from culture_tasks.harness.lmms_eval.messages import Part, image_part, text_part, user_message
 
 docs_vlm = documents("culturalvqa")
@@ -23,7 +23,8 @@ docs_lens = documents("culturalvqa_lens")
 metric_list = culturalvqa.metrics()
 metric_list_lave3 = culturalvqa.metrics("lave3")
 
-process_lave3 = partial(culturalvqa.results, rubric="lave3")
+process_results = only_of_seen(culturalvqa.results)
+process_lave3 = only_of_seen(partial(culturalvqa.results, rubric="lave3"))
 
 text_vlm = partial(render, "vlm")
 text_blind = partial(render, "blind")
@@ -40,9 +41,13 @@ messages_country = partial(_text_messages, "country")
 messages_lens = partial(_text_messages, "lens")
 
 
+def _image(doc: Any) -> Any:
+    return doc["image"].convert("RGB")
+
+
 def visuals(doc: Any) -> list[Any]:
     """Returns the question's image."""
-    return [doc["image"].convert("RGB")]
+    return watched(doc, [_image(doc)])
 
 
 def messages_vlm(doc: Any) -> list[dict[str, Any]]:
@@ -52,7 +57,7 @@ def messages_vlm(doc: Any) -> list[dict[str, Any]]:
 
 def visuals_fewshot(doc: Any) -> list[Any]:
     """Returns the examples' images, then the question's."""
-    return [*example_images(doc), *visuals(doc)]
+    return watched(doc, [*example_images(doc), _image(doc)])
 
 
 def text_fewshot(doc: CulturalVqaDoc) -> str:
@@ -65,16 +70,12 @@ def text_fewshot(doc: CulturalVqaDoc) -> str:
 def messages_fewshot(doc: Any) -> list[dict[str, Any]]:
     """Returns the prompt of Appendix I: examples of image, question and answer, then image and question."""
     parts: list[Part] = [text_part(instruction())]
-    for image, example in zip(example_images(doc), examples_of(doc), strict=True):
-        parts += [image_part(image), text_part(example_text(example))]
-    return user_message([*parts, image_part(visuals(doc)[0]), text_part(doc["question"])])
+    shown = [*(example_text(example) for example in examples_of(doc)), doc["question"]]
+    for image, text in zip(visuals_fewshot(doc), shown, strict=True):
+        parts += [image_part(image), text_part(text)]
+    return user_message(parts)
 
 
 def target(doc: CulturalVqaDoc) -> list[str]:
     """Returns the reference answers."""
     return doc["references"]
-
-
-def process_results(doc: CulturalVqaDoc, results: Sequence[Any]) -> dict[str, Any]:
-    """Returns a document's records."""
-    return culturalvqa.results(doc, results)

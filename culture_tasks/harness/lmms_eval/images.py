@@ -1,0 +1,84 @@
+"""Whether lmms-eval's model looked at the images of a document before its answer is scored.
+
+A model asks for a document's images by itself, and some model types look at the first alone (the simple ``internvl``)
+or at none (a model that takes the text out of the messages). So each image that is handed out remembers whether its
+pixels were read. A document whose images nobody asked for has its answer from lmms-eval's cache, or from a model that
+reads no document at all, such as ``dummy``: it is scored.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from culture_tasks.errors import ImagesNotShownError
+from culture_tasks.harness.lmms_eval.plugin import one_message
+from culture_tasks.harness.session import Session, current_session
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Results = Callable[[Any, Sequence[Any]], dict[str, Any]]
+
+
+class _Looks:
+    """Which of a document's images were looked at, when they were handed out once.
+
+    Attributes:
+        number: How many images the document has.
+        unseen: Places of those whose pixels nobody has read.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.unseen = set(range(number))
+
+    def watch(self, image: Image, place: int) -> Image:
+        """Makes an image of this document tell when it is read: everything that reads pixels calls ``load`` first."""
+        load = image.load
+
+        def load_and_tell() -> Any:
+            self.unseen.discard(place)
+            return load()
+
+        image.load = load_and_tell  # type: ignore[method-assign]  # a subclass would be another type to some models
+        return image
+
+
+_looks: WeakKeyDictionary[Session, dict[int, _Looks]] = WeakKeyDictionary()
+
+
+def watched(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
+    """Returns a document's images, which remember whether they are looked at."""
+    handed_out = list(images)
+    looks = _Looks(len(handed_out))
+    known = _looks.setdefault(current_session(), {})
+    before = known.get(_key(doc))
+    if handed_out and (before is None or before.unseen):
+        known[_key(doc)] = looks
+    return [looks.watch(image, place) for place, image in enumerate(handed_out)]
+
+
+def only_of_seen(results: Results) -> Results:
+    """Makes a ``process_results`` hook refuse a document whose images were handed out and not all looked at."""
+
+    @functools.wraps(results)
+    def checked(doc: Any, responses: Sequence[Any]) -> dict[str, Any]:
+        looks = _looks.get(current_session(), {}).get(_key(doc))
+        with one_message():
+            if looks is not None and looks.unseen:
+                raise ImagesNotShownError(
+                    f"lmms-eval: the model looked at {looks.number - len(looks.unseen)} of {looks.number} images of "
+                    f"document {doc['id']!r:.80}. Its answers aren't scored. Use a model type that is shown all of "
+                    "them: a chat type, such as internvl_hf, qwen2_5_vl or vllm."
+                )
+        return results(doc, responses)
+
+    return checked
+
+
+def _key(doc: Mapping[str, Any]) -> int:
+    """Returns what stands for a document: its short values, since variants of a question have the same id."""
+    return hash(tuple(str(value) for name, value in doc.items() if isinstance(value, (str, int)) or name == "examples"))
