@@ -187,7 +187,7 @@ class MultimodalModel:
         padding = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding, **options)
         tokens = ids[0, inputs["input_ids"].shape[1] :].tolist()
-        return Answer(tokenizer.decode(tokens, skip_special_tokens=True), tuple(tokens))
+        return Answer(tokenizer.decode(tokens, skip_special_tokens=True).strip(), tuple(tokens))
 
     def _encoded(self, messages: Sequence[Message], *, with_spans: bool = False) -> tuple[dict[str, Any], str]:
         """Returns the model's inputs, and the prompt before image placeholders were replaced."""

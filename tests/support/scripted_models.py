@@ -56,7 +56,9 @@ class ScriptedLM(LM):
         self.seen: list[tuple[Any, ...]] = []
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-        self.seen += [request.args for request in requests]
+        for request in requests:
+            self.seen.append(request.args)
+            list(request.args[2]["visual"] if len(request.args) > 2 else ())  # looks at them
         return [self.script(request.doc) for request in requests]
 
     def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
