@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import aiohttp
 from judging_runs import lm_eval_way, lmms_eval_way, our_way
@@ -71,13 +72,48 @@ class Row(NamedTuple):
         )
 
 
+class Hardship(NamedTuple):
+    """One line of the table of endpoints that make it hard.
+
+    Attributes:
+        name: What the endpoint does.
+        requests: Verdicts asked for.
+        seconds: What they took.
+        least: Seconds that they take at best.
+        lost: Verdicts that failed.
+        refused: Requests that were sent beyond one a verdict.
+    """
+
+    name: str
+    requests: int
+    seconds: float
+    least: float
+    lost: int
+    refused: int
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The line as text."""
+        ratio = f"{self.seconds / self.least:.2f}"
+        return (
+            self.name,
+            str(self.requests),
+            f"{self.seconds:.1f}",
+            f"{self.least:.1f}",
+            ratio,
+            str(self.lost),
+            str(self.refused),
+        )
+
+
+Line = TypeVar("Line", Row, Hardship)
 _HEADER = ("way", "in flight", "requests", "seconds", "requests/s", "share of the ideal", "CPU ms/request")
 
 
 @contextmanager
-def server(latency: float) -> Iterator[str]:
-    """Starts a server of this latency in another process; gives its base URL."""
-    command = [sys.executable, str(_SERVER), "--latency", str(latency)]
+def server(latency: float, *options: str) -> Iterator[str]:
+    """Starts a server of this latency in another process, with more options of its own; gives its base URL."""
+    command = [sys.executable, str(_SERVER), "--latency", str(latency), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -180,6 +216,50 @@ def speeds(options: argparse.Namespace) -> Iterator[Row]:
         yield Row("culture-tasks, warm rerun", 256, options.requests, 0.0, warm)
 
 
+_HARDSHIP_HEADER = ("endpoint", "requests", "seconds", "at best", "ratio", "lost", "sent again")
+_BEARS = 8
+
+
+def hardships(seconds: float, in_flight: int) -> Iterator[Hardship]:
+    """Measures endpoints that limit the rate, are out, or slow down: each for about so many seconds."""
+    for rate, tells in itertools.product((10.0, 1.0), (False, True)):
+        count = max(10, int(rate * seconds))
+        with server(0.2, "--rate", str(rate), *(["--tells"] if tells else [])) as url:
+            name = f"takes {rate:g}/s, with{'' if tells else 'out'} Retry-After"
+            yield _endured(name, url, in_flight, count, least=0.2 + (count - 1) / rate)
+    count = int(in_flight * 5 * seconds / 2)
+    for share in (0.15, 0.5, 0.9):
+        outage = share * seconds
+        with server(0.2, "--outage", "1", str(1 + outage)) as url:
+            name = f"out for {outage:g} s, with patience of {seconds:g} s"
+            least = outage + count * 0.2 / in_flight
+            yield _endured(name, url, in_flight, count, least=least, patience=seconds)
+    latency = 0.05
+    count = int(_BEARS / (2 * latency) * seconds)
+    with server(latency, "--bears", str(_BEARS)) as url:
+        best = bare(url, _BEARS, count)
+        name = f"slows down with the square of requests in flight; at best with {_BEARS}"
+        yield _endured(name, url, in_flight, count, least=best.seconds)
+        fixed = bare(url, in_flight, count // 8)
+        yield Hardship(f"the same, by a bare loop of {in_flight}", count // 8, fixed.seconds, best.seconds / 8, 0, 0)
+
+
+def _endured(
+    name: str, url: str, in_flight: int, count: int, *, least: float, patience: float | None = None
+) -> Hardship:
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = settings(url, Path(folder) / "verdicts.sqlite3", in_flight)
+        if patience is not None:
+            chosen = chosen.model_copy(update={"judge_patience": patience})
+        judge = EndpointJudge("judge", chosen)
+        began = time.perf_counter()
+        verdicts = [ticket.verdict() for ticket in [judge.submit(_RUBRIC, item) for item in items(count)]]
+        seconds = time.perf_counter() - began
+        judge.close()
+    lost = sum(verdict.outcome != "scored" for verdict in verdicts)
+    return Hardship(name, count, seconds, least, lost, sum(verdict.attempts for verdict in verdicts) - count)
+
+
 def comparison(options: argparse.Namespace) -> Iterator[Row]:
     """Measures whole runs of the harnesses: judged in their own ways and in this project's, on the same documents."""
     documents, latency = options.documents, options.latency
@@ -193,9 +273,9 @@ def comparison(options: argparse.Namespace) -> Iterator[Row]:
             yield Row("culture-tasks, cache on", in_flight, documents, latency, timing)
 
 
-def show(title: str, rows: Iterator[Row]) -> list[Row]:
+def show(title: str, rows: Iterator[Line], header: tuple[str, ...] = _HEADER) -> list[Line]:
     """Prints a table as its rows come."""
-    print(f"\n{title}\n\n| {' | '.join(_HEADER)} |\n|{'---|' * len(_HEADER)}")
+    print(f"\n{title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
     shown = []
     for row in rows:
         shown.append(row)
@@ -222,6 +302,9 @@ def main() -> None:
     parser.add_argument(
         "--documents", type=int, default=512, help="documents for the harnesses' own ways; 0 skips them"
     )
+    parser.add_argument(
+        "--hardships", type=float, default=40.0, help="seconds for each endpoint that makes it hard; 0 skips them"
+    )
     parser.add_argument("--memory", type=int, default=100_000, help="verdicts for the memory test; 0 skips it")
     parser.add_argument("--only-memory", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -229,6 +312,9 @@ def main() -> None:
         memory(options.only_memory)
         return
     show(f"L = {options.latency:g} s", speeds(options))
+    if options.hardships:
+        lines = hardships(options.hardships, 64)
+        show("Endpoints that make it hard, 64 in flight at most", lines, _HARDSHIP_HEADER)
     if options.documents:
         show_ratios(show(f"{options.documents} documents, in runs of the harnesses", comparison(options)))
     if options.memory:

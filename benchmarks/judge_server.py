@@ -1,6 +1,7 @@
-"""A chat-completions server of fixed latency on loopback, as lean as asyncio allows, for ``benchmarks/judge.py``.
+"""A chat-completions server on loopback, as lean as asyncio allows, for ``benchmarks/judge.py``.
 
-Every reply is the same verdict. The first line on standard output is the port.
+Every answer is the same verdict, after a fixed time or one that grows with the load. The server can refuse what comes
+too often, and be out for a while. The first line on standard output is the port.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 
 _REPLY = json.dumps(
     {
@@ -27,11 +29,52 @@ _REPLY = json.dumps(
 _RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(_REPLY), _REPLY)
 
 
-class FixedLatency(asyncio.Protocol):
-    """Answers each request on a connection after the same time; knows only POST with a Content-Length."""
+class Endpoint:
+    """What all connections have in common: how long an answer takes, and when there is none.
 
-    def __init__(self, latency: float) -> None:
-        self._latency = latency
+    Args:
+        latency: Seconds that an answer takes.
+        bears: With n requests in flight an answer takes 1 + (n / bears)² times as long; 0 means that it doesn't.
+        rate: Requests a second that are taken, one at a time; 0 means any.
+        tells: Whether a refusal says when to come again (Retry-After, in whole seconds).
+        outage: Seconds after the first request at which an outage (status 503) begins and ends.
+    """
+
+    def __init__(self, *, latency: float, bears: float, rate: float, tells: bool, outage: tuple[float, float]) -> None:
+        self._latency, self._bears, self._rate, self._tells, self._outage = latency, bears, rate, tells, outage
+        self._in_flight = 0
+        self._first_at: float | None = None
+        self._next_at = 0.0
+
+    def begin(self) -> tuple[float, bytes]:
+        """Takes a request; returns the seconds until its reply, and the reply."""
+        now = asyncio.get_running_loop().time()
+        self._first_at = now if self._first_at is None else self._first_at
+        self._in_flight += 1
+        if self._outage[0] <= now - self._first_at < self._outage[1]:
+            return 0.0, _refusal(b"503 Service Unavailable")
+        if self._rate:
+            if now < self._next_at:
+                wait = b"Retry-After: %d\r\n" % math.ceil(self._next_at - now) if self._tells else b""
+                return 0.0, _refusal(b"429 Too Many Requests", wait)
+            self._next_at = now + 1 / self._rate
+        slowness = 1 + (self._in_flight / self._bears) ** 2 if self._bears else 1.0
+        return self._latency * slowness, _RESPONSE
+
+    def end(self) -> None:
+        """Counts a reply."""
+        self._in_flight -= 1
+
+
+def _refusal(status: bytes, header: bytes = b"") -> bytes:
+    return b"HTTP/1.1 %s\r\n%sContent-Length: 0\r\n\r\n" % (status, header)
+
+
+class Connection(asyncio.Protocol):
+    """Answers each request on a connection; knows only POST with a Content-Length."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
         self._buffer = b""
         self._transport: asyncio.WriteTransport | None = None
 
@@ -48,20 +91,22 @@ class FixedLatency(asyncio.Protocol):
             if len(self._buffer) < end + 4 + length:
                 return
             self._buffer = self._buffer[end + 4 + length :]
-            if self._latency:
-                asyncio.get_running_loop().call_later(self._latency, self._answer)
+            latency, reply = self._endpoint.begin()
+            if latency:
+                asyncio.get_running_loop().call_later(latency, self._answer, reply)
             else:
-                self._answer()
+                self._answer(reply)
 
-    def _answer(self) -> None:
+    def _answer(self, reply: bytes) -> None:
+        self._endpoint.end()
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(_RESPONSE)
+            self._transport.write(reply)
 
 
-async def serve(latency: float) -> None:
+async def serve(endpoint: Endpoint) -> None:
     """Serves until killed, on a free port that is printed first."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: FixedLatency(latency), "127.0.0.1", 0, backlog=4096)
+    server = await loop.create_server(lambda: Connection(endpoint), "127.0.0.1", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
@@ -69,4 +114,19 @@ async def serve(latency: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds that a reply takes")
-    asyncio.run(serve(parser.parse_args().latency))
+    parser.add_argument("--bears", type=float, default=0.0, help="requests in flight that double that time")
+    parser.add_argument("--rate", type=float, default=0.0, help="requests a second that are taken")
+    parser.add_argument("--tells", action="store_true", help="send Retry-After with a refusal")
+    parser.add_argument("--outage", type=float, nargs=2, default=(0.0, 0.0), help="seconds at which it begins and ends")
+    options = parser.parse_args()
+    asyncio.run(
+        serve(
+            Endpoint(
+                latency=options.latency,
+                bears=options.bears,
+                rate=options.rate,
+                tells=options.tells,
+                outage=tuple(options.outage),
+            )
+        )
+    )

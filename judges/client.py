@@ -71,7 +71,7 @@ class Bodies:
     A body that turns out larger than :data:`_SMALL_BODY` waits for its turn, and meanwhile its sender waits too.
 
     Attributes:
-        held: Bytes of bodies that are being read.
+        held: Bytes of bodies that are being read, without those whose head says that they are small.
         most_held: The most that it ever was.
     """
 
@@ -88,7 +88,9 @@ class Bodies:
         Raises:
             UnreadableBodyError: If it is too long, or not to be unpacked.
         """
-        failed = response.status >= 400
+        encoding, failed = response.headers.get("Content-Encoding", ""), response.status >= 400
+        if response.content_length is not None and response.content_length <= _SMALL_BODY:
+            return _unpacked(await response.read(), encoding, failed)
         body = bytearray()
         try:
             complete = await self._fill(body, response, _SMALL_BODY)
@@ -96,7 +98,7 @@ class Bodies:
                 async with self._turns:
                     if not await self._fill(body, response, _LONGEST_BODY):
                         raise UnreadableBodyError(f"the body is too long: over {_LONGEST_BODY:,} bytes")
-            return _unpacked(bytes(body), response.headers.get("Content-Encoding", ""), failed)
+            return _unpacked(bytes(body), encoding, failed)
         finally:
             self.held -= len(body)
 

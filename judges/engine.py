@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 _JOBS_A_BATCH = 128
 # So many requests that wait after a fault of their own have others asked in their place; the prompts of all exist.
 _MOST_RESTING = 1_000
+_SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _CLOSED = "the judge was closed before it answered"
 
 
@@ -106,7 +107,13 @@ class Engine:
         self._loader = asyncio.get_running_loop().create_task(self._load())
 
     async def close(self) -> None:
-        """Cancels what runs, and ends every job without an answer."""
+        """Ends every job: with an answer where one is on its way and comes soon, for it is paid for; else without."""
+        if self._loader is not None:
+            self._loader.cancel()
+        self._ready.clear()
+        self._asker.stop()
+        if self._workers:
+            await asyncio.wait(self._workers, timeout=_SECONDS_FOR_REPLIES_ON_THEIR_WAY)
         tasks = [*self._workers, *([self._loader] if self._loader else [])]
         for task in tasks:
             task.cancel()

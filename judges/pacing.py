@@ -85,14 +85,16 @@ class Climb:
         target: The best number known, to which an unsuccessful trial returns.
     """
 
+    # A window has answers for half of the limit, at least so many, and more where they vary: see _is_precise.
     _SMALLEST_WINDOW = 16
-    _CLEARLY_BETTER, _NOT_WORSE, _CLEARLY_WORSE = 1.04, 0.93, 0.8
+    _PRECISION = 0.07
+    _CLEARLY_BETTER, _NOT_WORSE, _CLEARLY_WORSE = 1.04, 0.88, 0.8
     # Connections are made and models wake up in the first second: it tells nothing of what follows.
     _WARM_UP = 1.0
     # A trial changes the limit by the factor 2 ** step.
     _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.5, 1.0, 0.25
-    # Windows to rest after an unsuccessful trial: a trial below the ceiling costs more than one around a known optimum.
-    _FIRST_REST, _FIRST_REST_AT_CEILING, _LONGEST_REST = 4, 16, 128
+    # Windows to rest after an unsuccessful trial: few, unless it was costly.
+    _SHORT_REST, _FIRST_REST, _LONGEST_REST = 4, 16, 128
 
     def __init__(self, ceiling: int) -> None:
         self.ceiling = ceiling
@@ -101,30 +103,42 @@ class Climb:
         self._step = self._FIRST_STEP
         self._direction = -1
         self._rest = 1
-        self._next_rest = 0
+        self._next_rest = self._FIRST_REST
         self._reference = 0.0
         self._began: float | None = None
+        self._opened: float | None = None
         self._reset()
 
     def started(self, now: float, in_flight: int) -> None:
         """Counts a request that starts, itself among those in flight."""
-        if self._opened is None:
-            self._opened = now
-            self._began = now if self._began is None else self._began
+        if self._began is None:
+            self._began = now
         if in_flight >= self.limit:
             self._full_at = now
+            if self._opened is None:
+                self._opened = now
 
     def answered(self, began: float, now: float) -> None:
         """Counts a request that was answered."""
-        if self._opened is None or began < self._opened or began > self._full_at:
+        if self._opened is None or not self._opened < began <= self._full_at:
             return
+        seconds = now - began
         self._answers += 1
-        self._seconds += now - began
-        if self._answers >= max(self.limit, self._SMALLEST_WINDOW):
+        self._seconds += seconds
+        self._squares += seconds * seconds
+        if self._answers >= max(self.limit / 2, self._SMALLEST_WINDOW) and self._is_precise():
             rate = self.limit * self._answers / max(self._seconds, 1e-9)
             self._reset()
             if self._began is not None and now >= self._began + self._WARM_UP:
                 self._judge(rate)
+
+    def _is_precise(self) -> bool:
+        """Whether the mean time's standard error is small, or will not be soon."""
+        if self._answers >= max(2 * self.limit, 4 * self._SMALLEST_WINDOW):
+            return True
+        mean = self._seconds / self._answers
+        variance = max(0.0, self._squares / self._answers - mean * mean)
+        return variance <= self._answers * (self._PRECISION * mean) ** 2
 
     def disturbed(self) -> None:
         """Gives up a trial and what was measured: something else bounds the requests in flight."""
@@ -140,7 +154,7 @@ class Climb:
             return
         gain = rate / self._reference
         if gain > self._CLEARLY_BETTER:
-            self.target, self._reference, self._next_rest = self.limit, rate, 0
+            self.target, self._reference, self._next_rest = self.limit, rate, self._FIRST_REST
         if gain > self._CLEARLY_BETTER or (self._direction < 0 and gain > self._NOT_WORSE and self.limit > 1):
             if self._direction < 0:
                 self._step = min(self._LONGEST_STEP, 2 * self._step)
@@ -149,12 +163,13 @@ class Climb:
             self._return(gain)
 
     def _return(self, gain: float) -> None:
-        if self.target < self.ceiling:
-            self._rest = max(self._FIRST_REST, self._next_rest)
+        """Ends a trial that didn't pay. What clearly costs something is tried ever more rarely."""
+        at_ceiling = self.target == self.ceiling
+        if gain < self._CLEARLY_WORSE and (at_ceiling or self._direction > 0):
+            self._rest = self._next_rest
+            self._next_rest = min(self._LONGEST_REST, 2 * self._next_rest)
         else:
-            self._rest = max(self._FIRST_REST_AT_CEILING, self._next_rest) if gain < self._CLEARLY_WORSE else 1
-        self._rest = min(self._LONGEST_REST, self._rest)
-        self._next_rest = 2 * self._rest if self._rest > 1 else self._next_rest
+            self._rest = self._SHORT_REST
         self.limit = self.target
         self._direction = -self._direction
         self._step = max(self._SHORTEST_STEP, self._step / 2)
@@ -168,11 +183,12 @@ class Climb:
         self.limit = min(self.ceiling, max(1, tried))
 
     def _reset(self) -> None:
-        """Begins a window, with the next request that starts."""
-        self._opened: float | None = None
+        """Begins a window, when there are as many requests in flight as may be."""
+        self._opened = None
         self._full_at = float("-inf")
         self._answers = 0
         self._seconds = 0.0
+        self._squares = 0.0
 
 
 class Rate:

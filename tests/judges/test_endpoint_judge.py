@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from collections import Counter
 
 import pytest
@@ -298,6 +299,27 @@ def test_a_closed_judge_leaves_nobody_waiting(server, judge_for, items):
     tickets = [judge.submit(LAVE, item) for item in items(300)]
     judge.close()
     assert {ticket.verdict().outcome for ticket in tickets} == {"failed"}
+
+
+def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for, items):
+    arrived = threading.Semaphore(0)
+
+    def decide(seen):
+        arrived.release()
+        return late(0.1, says())
+
+    server.decide = decide
+    judge = judge_for(judge_concurrency=3)
+    tickets = [judge.submit(LAVE, item) for item in items(50)]
+    for _ in range(3):
+        arrived.acquire()
+    judge.close()
+    outcomes = Counter(ticket.verdict().outcome for ticket in tickets)
+    assert outcomes == {"scored": 3, "failed": 47}
+    again = judge_for(judge_concurrency=3)
+    verdicts = [ticket.verdict() for ticket in [again.submit(LAVE, item) for item in items(50)]]
+    assert sum(verdict.cached for verdict in verdicts) == 3
+    assert len(server.requests) == 50
 
 
 def test_a_dead_endpoint_is_given_up(server, judge_for, items):

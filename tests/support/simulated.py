@@ -181,7 +181,6 @@ class Outcome:
     Attributes:
         asked: What became of each request, in order.
         ended: When each ended.
-        log: Log messages of the asker, if the test asks for them by caplog, are elsewhere.
     """
 
     def __init__(self, asked: list[Asked], ended: list[float]) -> None:
