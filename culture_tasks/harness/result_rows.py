@@ -50,24 +50,39 @@ def written(aggregations: Mapping[str, Any], records: Mapping[tuple[str, str], S
     return {f"{name},{which}": Written(ours.get(name), found) for (name, which), found in records.items()}
 
 
-def standard_errors(task: Task) -> dict[Key, Any]:
-    """Returns the standard errors of a task of ours, by the keys of its row."""
-    return {
-        _stderr(key): aggregation.stderr(records)
-        for key, (aggregation, records) in task.items()
-        if aggregation is not None
-    }
-
-
-def group_row(tasks: Iterable[Task], weight_by_size: Mapping[Key, bool]) -> dict[Key, Any]:
-    """Returns the values and standard errors of a group that are over our tasks alone.
+def complete_row(row: dict[str, Any], task: Task) -> None:
+    """Adds the standard errors to the row of a task of ours, and takes out what concerns none of its documents.
 
     Args:
+        row: The row, which is changed.
+        task: What the samples of the task have.
+    """
+    for key, (aggregation, records) in task.items():
+        if aggregation is not None:
+            row[_stderr(key)] = aggregation.stderr(records)
+        if not concerns_any(records):
+            _take_out(row, key)
+
+
+def concerns_any(records: Iterable[Any]) -> bool:
+    """Whether a metric concerns any document: a scope that no question has is no part of a run."""
+    return any(record is not None for record in records)
+
+
+def _take_out(row: dict[str, Any], key: Key) -> None:
+    metric, _, which = key.partition(",")
+    for ending in ("", "_stderr", "_stderr_clt", "_stderr_clustered"):
+        row.pop(f"{metric}{ending},{which}", None)
+
+
+def complete_group_row(row: dict[str, Any], tasks: Sequence[Task], weight_by_size: Mapping[Key, bool]) -> None:
+    """Corrects those values and standard errors of a group that are over our tasks alone.
+
+    Args:
+        row: The group's row, which is changed.
         tasks: The group's tasks; one that isn't ours is empty.
         weight_by_size: The keys of the group's row, and whether the items weigh the same there, rather than the tasks.
     """
-    tasks = list(tasks)
-    row: dict[Key, Any] = {}
     for key, by_size in weight_by_size.items():
         found = [task[key] for task in tasks if key in task]
         aggregations = [each.aggregation for each in found if each.aggregation is not None]
@@ -75,7 +90,8 @@ def group_row(tasks: Iterable[Task], weight_by_size: Mapping[Key, bool]) -> dict
             continue
         records = [each.records for each in found]
         row[key], row[_stderr(key)] = aggregations[0].of_group(records, weight_by_size=by_size)
-    return row
+        if not any(map(concerns_any, records)):
+            _take_out(row, key)
 
 
 def finish(name: str, task: Task) -> None:
@@ -95,7 +111,7 @@ def only_written(
         config: Its settings, with the metric list.
         better: Whether higher is better, by metric.
     """
-    names = {key.partition(",")[0] for key in task}
+    names = {key.partition(",")[0] for key, one in task.items() if concerns_any(one.records)}
     kept = [each for each in config["metric_list"] if each["metric"] in names]
     return {**config, "metric_list": kept}, {name: better[name] for name in better if name in names}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.metric_lists import Metric
+from culture_tasks.harness.result_rows import concerns_any
 from culture_tasks.rejudge.runs import Harness
 
 _FILTER = "none"
@@ -24,6 +25,8 @@ def task_values(harness: Harness, metrics: Iterable[Metric], records: Sequence[M
     values: dict[str, Any] = {}
     for name in records[0] if records else ():
         found = [record[name] for record in records]
+        if not concerns_any(found):
+            continue
         values[f"{name},{_FILTER}"] = functions[name](found)
         values[f"{name}_stderr,{_FILTER}"] = stderr = functions[name].stderr(found)
         if harness == "lmms_eval":
@@ -70,6 +73,8 @@ def group_values(
     for name, function in functions.items():
         if (name in reported or _renamed(name) in reported) and all(name in task[0] for task in tasks):
             records = [[document[name] for document in task] for task in tasks]
+            if not any(map(concerns_any, records)):
+                continue
             value, stderr = function.of_group(records, weight_by_size=weight_by_size)
             new |= {f"{name},{_FILTER}": value, f"{name}_stderr,{_FILTER}": stderr}
     return new

@@ -24,7 +24,7 @@ def _with_ours(original: Callable[..., Any]) -> Callable[..., Any]:
         }
         for name, task in tasks.items():
             if task:
-                results.metrics[name].update(result_rows.standard_errors(task))
+                result_rows.complete_row(results.metrics[name], task)
                 results.configs[name], results.higher_is_better[name] = result_rows.only_written(
                     task, results.configs[name], results.higher_is_better[name]
                 )
@@ -33,7 +33,7 @@ def _with_ours(original: Callable[..., Any]) -> Callable[..., Any]:
             for each in (group, *group.get_all_groups()):
                 members = [tasks.get(task.task_name, {}) for task in each.get_all_tasks()]
                 row = results.metrics[each.name]
-                row.update(result_rows.group_row(members, _keys(each, row)))
+                result_rows.complete_group_row(row, members, _keys(each, row))
         return results
 
     return process_results

@@ -53,10 +53,10 @@ def _of_groups(original: Callable[..., Any]) -> Callable[..., Any]:
         results = original(rows, versions, task_dict)
         if isinstance(rows, Rows):
             for name, task in rows.tasks.items():
-                rows[name].update(result_rows.standard_errors(task))
+                result_rows.complete_row(rows[name], task)
             for group, members in _groups(task_dict):
                 row, tasks = rows[group.group_name], [rows.tasks.get(name, {}) for name in members]
-                row.update(result_rows.group_row(tasks, _keys(group.config["aggregate_metric_list"], row)))
+                result_rows.complete_group_row(row, tasks, _keys(group.config["aggregate_metric_list"], row))
         return results
 
     return consolidate_group_results
