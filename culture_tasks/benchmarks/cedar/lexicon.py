@@ -3,9 +3,13 @@
 Each file holds, for each label, the concepts that count as it, with a language's words for each concept: inflections,
 spellings, dictionary equivalents. The concepts are the same in all languages, so that a label is as easy to name in one
 as in another. Beside them stand what keeps a word from being an emotion word (a set phrase, a longer compound) and the
-small grammar that the reader needs. A word that could be an inflection of two labels is left out: ``contento``,
-``pena`` and ``disgusto`` (es), ``आनंद`` (hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh),
-``畏怖`` (ja), ``amazement`` (en); and so is a concept that could be two labels: shock, enjoyment, mirth, awkwardness.
+small grammar that the reader needs: what denies (``negators``, ``after``), joins, contrasts and explains; what leads to
+an answer (``answer``, ``choice``, ``choose``, ``conclusions``); what adds nothing to a label (``hedges``, ``plain``);
+what declines to answer (``unable``, ``refusal``); and ``constructions`` with a slot for each emotion word (``page``).
+
+A word that could be an inflection of two labels is left out: ``contento``, ``pena`` and ``disgusto`` (es), ``आनंद``
+(hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh), ``畏怖`` (ja), ``amazement`` (en); and so
+is a concept that could be two labels: shock, enjoyment, mirth, awkwardness.
 """
 
 from __future__ import annotations

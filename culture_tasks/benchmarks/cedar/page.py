@@ -25,6 +25,7 @@ from culture_tasks.benchmarks.cedar.context import (
     offers_alternative,
     phrases_of,
 )
+from culture_tasks.benchmarks.cedar.folding import fold
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
 from culture_tasks.benchmarks.cedar.lexicon import HAN_OR_KANA, RUN, SPACED, UNSPACED, WORD, language_file, phrases
 from culture_tasks.benchmarks.cedar.mentions import Mention, find_mentions
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 
 _LIST_LENGTH = 5
 _REACH = 240
-# Text up to a stop with the quotation marks and brackets that close it, or up to a line break.
+# A sentence: text up to a stop with the quotation marks and brackets that close it, or up to a line break.
 _SENTENCE: Final = re.compile(r"[^.!?;\n]*(?:[.!?;]+[\"'*_`)\]]*|\n|\Z)")
+# In a skeleton, which is a sentence without its punctuation, a private-use character stands for an emotion word.
 _SLOT: Final = "\ue000"
 _SLOTS: Final = "+=-~%"
 _SKELETON: Final = re.compile(rf"{WORD.pattern}|[,|{_SLOT}]")
@@ -144,21 +146,27 @@ _NEXT_WORD: Final = re.compile(rf" ({WORD.pattern})")
 _LAST_WORD: Final = re.compile(rf"({WORD.pattern}) \Z")
 
 
+@cache
+def _adjectives(language: Language) -> re.Pattern[str]:
+    """Matches the end of an adjective, in the languages that put it in front of its noun."""
+    endings = language_file(language).get("adjectives")
+    return re.compile(rf"(?:{fold(cast('str', endings))})\Z" if endings else "(?!)")
+
+
 def describes(text: str, mention: Mention) -> bool:
     """Whether an emotion word only describes a thing of the story: "the painful wait", "痛苦的等待"."""
     if mention.language in UNSPACED:
         noun = _OF_NOUN.match(text, mention.end, mention.end + 12)
         return noun is not None and not _plain_runs().match(noun.group(1))
-    last = _LAST_WORD.search(text, max(0, mention.start - 24), mention.start)
+    found = _LAST_WORD.search(text, max(0, mention.start - 24), mention.start)
+    last = found.group(1) if found else ""
     following = _NEXT_WORD.match(text, mention.end, mention.end + 24)
     if mention.language == "ar":
-        noun = last.group(1) if last else ""
-        return noun.startswith("ال") and text.startswith("ال", mention.start) and noun not in _after_a_noun()
+        return last.startswith("ال") and text.startswith("ال", mention.start) and last not in _after_a_noun()
     if following is None or following.group(1) in _after_a_noun():
         return False
-    if mention.language == "hi":
-        return text[mention.start : mention.end] in phrases("hi", "adjectives")
-    return last is not None and last.group(1) in phrases(mention.language, "determiners")
+    adjective = _adjectives(mention.language).search(text, mention.start, mention.end) is not None
+    return adjective and (mention.language == "hi" or last in phrases(mention.language, "determiners"))
 
 
 def _sentences(text: str) -> tuple[Sentence, ...]:
@@ -184,14 +192,14 @@ def _is_question(text: str, sentence: Sentence) -> bool:
 
 @cache
 def _declining() -> re.Pattern[str]:
-    """Matches what declines to answer ("I can't tell"), and, in its group, what greets ("I hope this helps")."""
+    """Matches what declines to answer ("I can't tell"), and, in its group, what only greets ("I hope this helps")."""
     spaced = any_of(phrases_of(SPACED, "unable"), around=f"{_NO_WORD_BEFORE}{{}}{_NO_WORD_AFTER}").pattern
     hedges = any_of(phrases_of(SPACED, "not_unable")).pattern
     unspaced = "|".join(cast("str", language_file(language)["refusal"]) for language in UNSPACED)
     exempt = "|".join(cast("str", language_file(language)["not_refusal"]) for language in UNSPACED)
     greets = any_of(phrases_of(SPACED, "talk"), around=f"{_NO_WORD_BEFORE}{{}}{_NO_WORD_AFTER}").pattern
     sorry = any_of(phrases_of(SPACED, "apologies"), around=rf"(?:\A|(?<=\n)|(?<=[.!?;] )){{}}{_NO_WORD_AFTER}").pattern
-    return re.compile(f"(?!{hedges})(?!{exempt})(?:{spaced}|{unspaced}|(?P<sorry>{sorry})|(?P<greets>{greets}))")
+    return re.compile(f"(?!{hedges})(?!{exempt})(?:{spaced}|{unspaced}|{sorry}|(?P<greets>{greets}))")
 
 
 def _declined(text: str, found: list[re.Match[str]], sentence: Sentence, mentions: list[Mention]) -> Iterator[Mention]:
