@@ -8,8 +8,8 @@ an answer (``answer``, ``choice``, ``choose``, ``conclusions``); what adds nothi
 what declines to answer (``unable``, ``refusal``); and ``constructions`` with a slot for each emotion word (``page``).
 
 A word that could be an inflection of two labels is left out: ``contento``, ``pena`` and ``disgusto`` (es), ``आनंद``
-(hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh), ``畏怖`` (ja), ``amazement`` (en); and so
-is a concept that could be two labels: shock, enjoyment, mirth, awkwardness.
+(hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh), ``畏怖`` (ja), ``amazement`` (en); and
+so is a concept that could be two labels: shock, enjoyment, mirth, awkwardness.
 """
 
 from __future__ import annotations
