@@ -176,13 +176,14 @@ class VerdictCache:
         assert self._file is not None
         replaced = self._database is not None and _inode(self._file) != self._inode
         self._let_go()
+        aside, saved = None, 0
         try:
             aside = None if replaced else set_aside(self._file, why)
             self._open()
-            saved = 0 if aside is None or self._database is None else salvage(aside, self._database)
+            if aside is not None and self._database is not None:
+                saved = salvage(aside, self._database)
         except (sqlite3.Error, OtherLayoutError, OSError) as again:
             self._begin_trouble(again)
-            return
         if aside is not None:
             logger.warning(
                 "verdict cache: %s can't be read (%s): set aside as %s; %d completions were saved from it",

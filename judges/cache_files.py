@@ -297,10 +297,12 @@ def export(file: Path) -> Iterator[dict[str, Any]]:
     """
     if not file.exists():
         return
+    unreadable = 0
     with _used(file) as database:
         for row in database.execute(f"SELECT {COLUMNS} FROM completions ORDER BY created"):  # noqa: S608  # our columns
             kept = read_row(row)
             if kept is None:
+                unreadable += 1
                 continue
             record = dict(zip(_TYPES, row, strict=True))
             del record["checksum"]
@@ -308,6 +310,8 @@ def export(file: Path) -> Iterator[dict[str, Any]]:
             record["sampling"] = kept.completion.sampling
             record["created"] = datetime.fromtimestamp(kept.created, UTC).isoformat()
             yield record
+    if unreadable:
+        logger.warning("verdict cache: %s: %d rows are not as they were written, and left out", file, unreadable)
 
 
 @contextmanager

@@ -45,6 +45,7 @@ class EndpointJudge(Judge):
             delimiters=delimiters,
             ask_again=settings.judge_ask_again,
             parameters=settings.judge_parameters,
+            hides=self._address.secrets,
         )
         self._progress = Progress(f"judge {model}")
         self._run_began = time.time()

@@ -41,6 +41,11 @@ class Answer(NamedTuple):
     attempts: int = 0
     kept_since: float | None = None
 
+    @classmethod
+    def of(cls, kept: Kept) -> Answer:
+        """Returns a completion of the cache as an answer."""
+        return cls(kept.completion, kept_since=kept.created)
+
 
 class Job(Protocol):
     """A verdict to be had."""
@@ -146,10 +151,7 @@ class Engine:
             found = await self._look_up(keys)
             self._ready.extend(job for job in leaders if job.request.key not in found)
             hits = [job for job in leaders if job.request.key in found]
-            answers = [
-                Answer(kept.completion, kept_since=kept.created) for job in hits for kept in [found[job.request.key]]
-            ]
-            jobs = [rest for job, answer in zip(hits, answers, strict=True) for rest in self._settle(job, answer)]
+            jobs = [rest for job in hits for rest in self._settle(job, Answer.of(found[job.request.key]))]
         self._start_workers()
 
     async def _look_up(self, keys: list[bytes]) -> dict[bytes, Kept]:

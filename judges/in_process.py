@@ -71,6 +71,7 @@ class InProcessJudge(Judge):
             ask_again=ask_again,
             parameters=_parameters(settings),
             takes=PARAMETERS,
+            hides=self._secrets,
         )
         self._progress = _Flushing(f"judge lm_eval:{self._backend},{named.model}", self)
         self._run_began = time.time()
@@ -290,7 +291,7 @@ class _Round:
         """Answers what the cache holds."""
         keys = [key for key, (first, *_) in self._open.items() if not first.afresh]
         for key, kept in self._cache.get_many(keys).result().items():
-            self._settle(key, Answer(kept.completion, kept_since=kept.created))
+            self._settle(key, Answer.of(kept))
 
     def missing_by_sampling(self) -> list[list[VerdictJob]]:
         """Returns one job of each open request, grouped by sampling parameters."""

@@ -14,6 +14,7 @@ from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.grading import Grading
 from culture_tasks.judges.progress import Progress
+from culture_tasks.judges.redaction import Secrets
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
@@ -31,6 +32,7 @@ class JudgedBy:
             local model. It is part of the cache's key, and shown nowhere.
         delimiters: Whether texts to grade are wrapped in delimiters.
         ask_again: How often an unreadable reply is asked again.
+        hides: What no verdict's error may show, whatever broke down.
         parameters: Sampling parameters that the user sets; None leaves one of the rubric's out.
         takes: Names of the sampling parameters that the backend takes; None means all.
         secret: What delimiters are made from, new in each run and part of no key: nobody who wrote a text to be graded
@@ -43,6 +45,7 @@ class JudgedBy:
     place: str
     delimiters: bool
     ask_again: int
+    hides: Secrets
     parameters: Mapping[str, Any] = field(default_factory=dict)
     takes: Collection[str] | None = None
     secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
@@ -178,5 +181,7 @@ class VerdictJob:
         self._resolve(Verdict("failed", error=error))
 
     def _resolve(self, verdict: Verdict) -> None:
-        if self.ticket.resolve(replace(verdict, endpoint=self._by.endpoint)):
+        error = None if verdict.error is None else self._by.hides.hidden(verdict.error)
+        verdict = replace(verdict, endpoint=self._by.endpoint, error=error)
+        if self.ticket.resolve(verdict):
             self._progress.given(verdict)

@@ -38,6 +38,7 @@ _TRANSFORMERS = ("hf", "hf-auto", "huggingface")
 _SERVING = ("vllm", "sglang")
 _PATHS = ("pretrained", "model", "tokenizer", "tokenizer_path", "peft", "delta", "lora_local_path")
 _FOR_CONFIG = ("revision", "subfolder", "token", "gguf_file", "trust_remote_code")
+_OTHER_HUBS = ("VLLM_USE_MODELSCOPE", "SGLANG_USE_MODELSCOPE")
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 
 
@@ -98,7 +99,8 @@ def _problems(backend: str, cls: Any, options: Mapping[str, Any]) -> Iterator[st
     if backend not in _TRANSFORMERS + _SERVING or not isinstance(pretrained, str):
         return
     yield from _missing_weights(Path(pretrained) / str(options.get("subfolder", "")))
-    if "mistral" not in (options.get("config_format"), options.get("tokenizer_mode")):
+    elsewhere = "://" in pretrained or any(os.environ.get(name) for name in _OTHER_HUBS)
+    if not elsewhere and "mistral" not in (options.get("config_format"), options.get("tokenizer_mode")):
         yield from _unreadable_model(pretrained, options)
 
 

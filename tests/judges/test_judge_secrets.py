@@ -15,12 +15,14 @@ from support.judging import KEY
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.addresses import address_of
 from culture_tasks.judges.in_process import InProcessJudge
+from culture_tasks.judges.pacing import Patience
 from culture_tasks.judges.redaction import Secrets
 from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.selection import parse_spec
 from culture_tasks.settings import Settings
 
 LAVE = RUBRICS["lave"]
+BRIEF = Patience(longest=0.5, first=0.01, cap=0.02)
 PASSWORD = "pass-word-0123456789"
 TOKEN = "query-token-0123456789"
 SECRETS = (KEY, PASSWORD, TOKEN, "c29tZWJvZHk6cGFzcy13b3JkLTAxMjM0NTY3ODk=")
@@ -43,7 +45,7 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
     ]
     server.decide = lambda seen: faults[int(seen.text.split("What is dish ")[1].split("?")[0]) % len(faults)]
     url = server.url.replace("127", f"somebody:{PASSWORD}@127") + f"?token={TOKEN}" if with_password else server.url
-    judge = judge_for(openai_base_url=url, judge_timeout=0.3)
+    judge = judge_for(openai_base_url=url, judge_timeout=0.3, patience=BRIEF)
     with caplog.at_level(logging.DEBUG):
         verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(20)]]
     identity = judge.identity(LAVE).json
@@ -152,7 +154,7 @@ SHORT = "tiny/key"
 @pytest.mark.parametrize("status", [400, 401, 200])
 def test_short_keys_do_not_come_through_errors(server, judge_for, item, caplog, body, status):
     server.script(raw(body, status))
-    judge = judge_for(openai_api_key=SHORT)
+    judge = judge_for(openai_api_key=SHORT, patience=BRIEF)
     verdict = judge.submit(LAVE, item).verdict()
     assert verdict.outcome == "failed"
     with pytest.raises(JudgeUnreachableError) as caught:
@@ -181,6 +183,16 @@ def test_settings_and_names_of_judges_show_no_secret():
             parse_spec(wrong)
         shown.append(str(caught.value))
     assert not any(secret in text for secret in SECRETS for text in shown)
+
+
+def test_whatever_breaks_down_is_free_of_secrets(judge_for, item, monkeypatch, caplog):
+    def broken(self, text):
+        raise ZeroDivisionError(f"{KEY} {quote(PASSWORD)}")
+
+    monkeypatch.setattr(Secrets, "hidden_in_reply", broken)
+    verdict = judge_for(patience=BRIEF).submit(LAVE, item).verdict()
+    assert "ZeroDivisionError" in verdict.error
+    assert KEY not in verdict.error + caplog.text
 
 
 def test_what_lm_eval_says_of_a_breakdown_is_free_of_secrets(tmp_path, item, monkeypatch, caplog):
