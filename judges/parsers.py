@@ -25,7 +25,9 @@ from culture_tasks.judges.statements import (
     Scale,
     Statement,
     folded,
+    layout_of,
     named_by,
+    standing_of,
     statement_alone,
     statements_in,
     value_of,
@@ -82,7 +84,7 @@ def _read(reply: str, scale: Scale) -> Reading | None:
     prose = _without(objects, text) if objects else text
     own: list[Statement] = []
     values = set()
-    for statement in chain(_stated_in(objects, scale), statements_in(prose, scale, unfinished)):
+    for statement in chain(_stated_in(objects, text, scale), statements_in(prose, scale, unfinished)):
         if statement.standing == "own":
             own.append(statement)
         if statement.standing != "aside":
@@ -96,11 +98,14 @@ def _read(reply: str, scale: Scale) -> Reading | None:
     return Reading(own[0].value, _reason(objects) or _without(own, original, "").strip())
 
 
-def _stated_in(objects: list[Json], scale: Scale) -> Iterator[Statement]:
+def _stated_in(objects: list[Json], text: str, scale: Scale) -> Iterator[Statement]:
     """Returns the ratings that objects hold under a key, and those that the judge gives in their texts."""
+    layout = layout_of(text) if objects else None
     for where in objects:
+        around = layout and standing_of(text, where.start, where.end, layout)
         for key, content in where.entries():
             standing = named_by(key)
+            standing = around if standing == "own" and around else standing
             content = folded(content) if isinstance(content, str) else content
             value = value_of(content, scale) if standing else None
             if standing and value is not None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -80,9 +81,18 @@ _FOLDING = _Folding({ord("【"): "[", ord("】"): "]", ord("٫"): ".", ord("‑"
 _TYPESETTING = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm|it)?|bf|large|quad|,|;)(?![a-z])")
 
 
+# Tags of HTML that begin a line, others that only set type, and a model's own marks between its channels.
+_HTML = re.compile(
+    r"</?(?:(?P<block>p|div|br|h[1-6]|li|ul|ol|tr|table|pre)|b|i|em|strong|span|u|code|td|th)(?: [^<>\n]{0,80})?/?>"
+    r"|(?P<channel><\|[a-z_]{1,20}\|>)"
+)
+
+
 def folded(reply: str) -> str:
-    """Returns the reply in lower case, with ASCII digits and punctuation, character for character."""
+    """Returns the reply in lower case, with ASCII digits and punctuation and no tags, character for character."""
     text = reply.lower() if reply.isascii() else reply.translate(_FOLDING)
+    if "<" in text:
+        text = _HTML.sub(lambda tag: ("\n" if tag["block"] or tag["channel"] else " ").ljust(len(tag.group())), text)
     return _TYPESETTING.sub(lambda found: " " * len(found.group()), text) if "\\" in text else text
 
 
@@ -93,9 +103,9 @@ _STRONG = (
 )
 _WEAK = (
     "score|grade|verdict|evaluation|assessment|judge?ment|decision|conclusion|final answer|overall|final|total|"
-    "总体|总评|结论|النتيجة|結論|判定"
+    "note|nota|总体|总评|结论|النتيجة|結論|判定"
 )
-_DECORATION = r"[ \t*_`'\"‘’“”]{0,6}"
+_DECORATION = r"[ \t*_`'\"‘’“”\])}]{0,6}"
 _QUALIFIER_AFTER = r"(?:\s(?:النهائي|النهائية|الإجمالي|العام|final|global|general))?"
 # What a rating is of, or on which scale, between its word and the link: "(1-10)", "for this response", "out of 10".
 _SCOPE = (
@@ -107,10 +117,10 @@ _FILLER = (
 )
 _LINK = (
     rf"(?:(?P<mark>{_DECORATION}(?::=|={{1,3}}|[:>|→⇒]|->|=>|[-–—](?=\s)|[是为為は]|هو|هي)\s{{0,4}})"
-    rf"|(?P<heading>[*_#: \t]{{0,6}}\n\s{{0,4}})"
+    rf"|(?P<heading>[*_#: \t]{{0,6}}\n(?:[=-]{{2,40}}\n)?\s{{0,4}})"
     rf"|(?P<verb>[*_]{{0,3}}\s{{1,3}}(?:is|was|are|as|of|at|to|equals|(?:should|would|will) be|set to)"
     rf"\s{{1,3}}{_FILLER})"
-    rf"|(?P<gap>[*_]{{0,3}}[ \t]))"
+    rf"|(?P<gap>[*_]{{0,3}}(?:[ \t]|\][ \t]?)))"
 )
 _OPEN = r"(?P<open>[\s*_`'\"‘’“”\[({<$\\「『]{0,10}(?:\\boxed\{[ {]{0,3})?)"
 _ABOUT = (
@@ -148,7 +158,7 @@ _UNIT = re.compile(r"[ \t]?(?:分|点|點|점|points?\b|pts\b|درجات)")
 _CLOSE = re.compile(r"[\])}*_`'\"‘’“”$ \t>|\\」』]{0,10}")
 _OUT_OF = re.compile(
     r"\s?[\[(]?(?:/|out of|of|von|sur|de|من|满分|중)\s?(?:the |a )?[\[(*_{]{0,3}"
-    rf"(\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_]))"
+    rf"(\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_]))(?:\s?[分点點점])?"
 )
 _RANGE = re.compile(
     r",?\s?(?:[-–—~]|\b(?:to|or|and|through|perhaps|maybe|possibly|almost|(?:or )?(?:even|rather))\b|"
@@ -162,6 +172,7 @@ _OTHER_SCALE = re.compile(
 _HEDGED = re.compile(
     r"\s?(?:[?]|,?\s?(?:at (?:best|most|least)|or (?:so|more|less|higher|lower|above|below)|ish|stars?)\b)"
 )
+_CLAUSE_ENDS = re.compile(r"[\])}*_`'\"’” ]{0,6}(?:[.,;:!?)\n(。]|$|out of|/|because|since|as\b|for\b|on\b)")
 _LINE_ENDS = re.compile(r"[\])}*_`'\"‘’“”$ \t>|.!。」』\\]*(?:\n|$)")
 
 # Ends of sentences, but not those of "e.g." and its like.
@@ -175,7 +186,7 @@ _OWN_WORDS = frozenset(
         "final overall my the total so thus therefore hence this its and here is here's a an in conclusion verdict "
         "rating score summary official accordingly consequently now finally then numerical judge judge's our assigned "
         "given with quality semantic similarity correctness match agreement evaluation assessment answer's response's "
-        "best as correct appropriate right fair fitting following follows but yet "
+        "best as result output correct appropriate right fair fitting following follows but yet "
         "最终 最終 最后 总 總 综合 総合 总体 整体 我的 本次 因此 所以 故 综上 综上所述 给出 給出 给予 "
         "よって したがって 従って 以上より 私の لذلك إذن وبالتالي إذا لذا النهائي القيمة "
         "y la el mi global por tanto lo ist die also",
@@ -187,18 +198,20 @@ _CONNECTED = re.compile(
     r"因此|所以|综上|最终|最終|よって|したがって|従って|لذلك|وبالتالي|لذا|إذن"
 )
 _GIVES = re.compile(
-    r"\b(?:i(?:['’]d| would|['’]ll| will| must)? (?:[a-z]{3,12}ly )?(?:rate|give|assign|award|score|grade|choose|say|"
-    r"go with)|my|deserves?|earns?|merits?|warrants?|receives?|gets?)\b|我给|我給|给予|给出|أعطي|أمنح"
+    r"\b(?:i(?:['’]d| would|['’]ll| will| must| have to| need to)? (?:[a-z]{3,12}ly )?(?:rate|give|assign|award|score|"
+    r"grade|choose|say|go with|conclude|settle on|end)|my|deserves?|earns?|merits?|warrants?|receives?|gets?)\b|"
+    r"我给|我給|给予|给出|أعطي|أمنح"
 )
+_MINE = re.compile(r"\bmy (?:[a-z]{3,12} )?(?:rating|verdict|score|evaluation|assessment|judge?ment|answer)\b")
 _POLITE = re.compile(r"\bi(?:['’]d| would|['’]ll| will)\b")
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|would|could|might|may be|had|were|suppose|imagine|perhaps|maybe|possibly|probably|example|"
     r"instance|e\.g|such as|in order to|to (?:get|earn|reach|receive|achieve|obtain|deserve|merit|score|be)|needed for|"
-    r"between|either|scale|format|means?|where|when|instead of|rather than)\b|如果|若|假如|例如|もし|例えば|لو\b|مثل"
+    r"between|either|scale|format|means|where|when|instead of|rather than)\b|如果|若|假如|例如|もし|例えば|لو\b|مثل"
 )
 _CONDITIONAL = re.compile(
-    r"\b(?:if|unless|suppose|imagine|in order to|to (?:get|earn|reach|receive|achieve|obtain|deserve|merit|score)|"
-    r"for (?:example|instance)|such as|e\.g)\b|"
+    r"\b(?:if|unless|suppose|imagine|provided|assuming|in order to|"
+    r"to (?:get|earn|reach|receive|achieve|obtain|deserve|merit|score)|for (?:example|instance)|such as|e\.g)\b|"
     r"^\W{0,4}had\b|如果|若|假如|もし|لو\b"
 )
 _SPOKEN = re.compile(
@@ -225,6 +238,7 @@ _SPOKEN_OF = re.compile(
     r"corresponds|refers|for (?:an? )?(?:correct|incorrect|perfect|right|wrong)|when|where|only if)\b|と書|という|とい)"
 )
 _CONDITION = re.compile(r"[^.!?\n。]{0,40}?\b(?:if|unless|provided|had it|were it|but not|or not)\b")
+_CONDITION_NEXT = re.compile(r"[,\s]{0,3}(?:only )?\b(?:if|unless|provided)\b")
 # The aspects that the papers' rubrics have commented on, and others that judges like to rate one by one.
 _CRITERION = re.compile(
     r"\b(?:accura\w{1,4}|depth|relevan\w{1,3}|comprehensive\w{0,4}|interpretation|evidence|textual|clarity|style|fluency|"
@@ -236,8 +250,9 @@ _CANDIDATE_SPEAKS = re.compile(
     r"\b(?:candidate|response|assistant|answer|question|reference|example|format|scale|user|system|input|note|e\.g)\b|"
     r"候选|回答|例|格式|الإجابة|مثال"
 )
+_OF_THE_JUDGE = re.compile(r"\b(?:my|i)\b")
 _JUDGE_SPEAKS = re.compile(r"\b(?:final|my|your|judge)\b")
-_LOOK_BACK, _LOOK_AHEAD = 300, 80
+_LOOK_BACK, _LOOK_AHEAD, _LAST_WORDS = 300, 80, 15
 
 
 def statements_in(text: str, scale: Scale, unfinished: int | None = None) -> Iterator[Statement]:
@@ -248,7 +263,7 @@ def statements_in(text: str, scale: Scale, unfinished: int | None = None) -> Ite
         scale: What was offered.
         unfinished: Where an object begins that never ends: what stands in it was cut off, and is only mentioned.
     """
-    fences = [fence.start() for fence in re.finditer("```", text)] if "```" in text else []
+    layout = layout_of(text)
     spans: list[tuple[int, int]] = []
     last = 0
     for start, label in _labels_in(text):
@@ -259,7 +274,7 @@ def statements_in(text: str, scale: Scale, unfinished: int | None = None) -> Ite
         value, last = _value(text, match, scale, closes="]" if label == "[[" else "")
         if value is None:
             continue
-        standing = _standing(text, start, last, fences)
+        standing = standing_of(text, start, last, layout)
         if not bracket:
             weak = label not in _PRIMARY and label != scale.label
             standing = _as_linked(text, Statement(start, last, value, standing), match, weak=weak)
@@ -269,7 +284,7 @@ def statements_in(text: str, scale: Scale, unfinished: int | None = None) -> Ite
         spans.append((start, last))
     outside = (text[end:start] for (_, end), (start, _) in pairwise([(0, 0), *spans, (len(text), 0)]))
     if any(_DIGIT.search(part) for part in outside):
-        yield from _given(text, scale, fences)
+        yield from _given(text, scale, layout)
 
 
 def _labels_in(text: str) -> list[tuple[int, str]]:
@@ -289,19 +304,24 @@ def _as_linked(text: str, found: Statement, match: re.Match[str], *, weak: bool)
         return "aside"
     if weak and (found.standing != "own" or match["gap"] or not _ends_its_clause(text, found.end)):
         return "aside"
+    lead, _ = _lead(text, found.start)
+    if match["mark"] and match["mark"].strip() == ">" and not lead.rstrip().endswith("<"):
+        return "mentioned"  # no tag, but an inequality
+    if match["verb"] and "would" in match["verb"] and not _OF_THE_JUDGE.search(lead):
+        return "aside"
     in_prose = match["verb"] or match["gap"]
     if in_prose and found.standing == "mentioned" and _is_supposed(text, found.start, found.end):
         return "aside"
     return found.standing
 
 
-def _given(text: str, scale: Scale, fences: list[int]) -> Iterator[Statement]:
+def _given(text: str, scale: Scale, layout: Layout) -> Iterator[Statement]:
     """Finds ratings that are given in prose, and corrections."""
     for match in _GIVEN.finditer(text):
         value, end = _value(text, match, scale)
         if value is None or not _ends_its_clause(text, end) or _CRITERION.search(match["what"] or ""):
             continue
-        own = match["what"] is not None or _standing(text, match.start(), end, fences) == "own"
+        own = match["what"] is not None or standing_of(text, match.start(), end, layout) == "own"
         supposed = _is_supposed(text, match.start(), end)
         yield Statement(match.start(), end, value, "own" if own and not supposed else "aside")
     for match in _CORRECTED.finditer(text):
@@ -428,9 +448,7 @@ def _count(text: str) -> int:
 
 def _ends_its_clause(text: str, end: int) -> bool:
     """Whether a number in prose stands for itself, and counts nothing."""
-    return bool(
-        re.compile(r"[\])}*_`'\"’” ]{0,6}(?:[.,;:!?)\n]|$|out of|/|because|since|as\b|for\b|on\b)").match(text, end)
-    )
+    return bool(_CLAUSE_ENDS.match(text, end))
 
 
 def _lead(text: str, start: int) -> tuple[str, bool]:
@@ -449,8 +467,10 @@ def _is_supposed(text: str, start: int, end: int) -> bool:
     return cued or bool(_SPOKEN_OF.match(text, end)) or bool(_CONDITION.match(text[end : end + _LOOK_AHEAD]))
 
 
-def _standing(text: str, start: int, end: int, fences: list[int]) -> Standing:
+def standing_of(text: str, start: int, end: int, layout: Layout) -> Standing:
     """Tells whose statement it is, from its sentence, its line, and what introduces the line."""
+    if any(quotation.start < start < quotation.stop for quotation in layout.quotations):
+        return "mentioned"
     lead, begins_line = _lead(text, start)
     if _inside_a_tag(text, start) or (_BLOCK_QUOTE.match(lead) and begins_line and _UNQUOTED.search(text)):
         return "mentioned"
@@ -459,13 +479,14 @@ def _standing(text: str, start: int, end: int, fences: list[int]) -> Standing:
     if quoted == "deep":
         return "mentioned"
     following = text[end : end + _LOOK_AHEAD]
-    if _SPOKEN_OF.match(following) or _CONDITION.match(following):
+    condition = _CONDITION_NEXT if text[end - 1 : end] == "}" else _CONDITION
+    if _SPOKEN_OF.match(following) or condition.match(following):
         return "mentioned"
     if bare:
         return _after(lead, quoted is not None)
     if quoted and not _LINE_ENDS.match(text, end) and not re.match(r"[\s\S]{0,4}[.,;:!)]", following):
         return "mentioned"
-    return _introduced(text, start, fences) if begins_line else "own"
+    return _introduced(text, start, layout.fences) if begins_line else "own"
 
 
 # A tag around a judge's own verdict; one around a text to be graded, opened or closed; lines of a quotation and others.
@@ -500,7 +521,7 @@ def _after(lead: str, quoted: bool) -> Standing:
     if connected or all(word in _OWN_WORDS for word in words):
         return "mentioned" if _SPOKEN.search(" ".join(_WORD.findall(earlier)[-4:])) and not connected else "own"
     if _GIVES.search(clause):
-        return "mentioned" if _SPOKEN.search(earlier) else "own"
+        return "mentioned" if _SPOKEN.search(" ".join(_WORD.findall(earlier)[-1:])) else "own"
     return "mentioned"
 
 
@@ -523,7 +544,7 @@ def _after_a_clause(earlier: str, quoted: bool) -> Standing:
         return "own"
     if _SPOKEN.search(" ".join(words[-4:])):
         return "mentioned"
-    if _GIVES.search(clause) and not quoted:
+    if _MINE.search(clause) or (_GIVES.search(clause) and not quoted):
         return "own"
     if mark == ":":
         speaks = _CANDIDATE_SPEAKS.search(clause) and not _JUDGE_SPEAKS.search(clause)
@@ -531,14 +552,50 @@ def _after_a_clause(earlier: str, quoted: bool) -> Standing:
     return "mentioned" if quoted else "own"
 
 
+class Layout(NamedTuple):
+    """What of a text takes more than one line.
+
+    Attributes:
+        fences: Where code fences stand.
+        quotations: Lines inside a quotation that began on an earlier line.
+    """
+
+    fences: list[int]
+    quotations: list[range]
+
+
+def layout_of(text: str) -> Layout:
+    """Finds a text's code fences, and the quotations that go over several lines."""
+    fences = [fence.start() for fence in re.finditer("```", text)] if "```" in text else []
+    quotations: list[range] = []
+    opened: int | None = None
+    if "\n" in text and any(mark in text for mark in '"“「'):
+        for line in re.finditer(r"[^\n]+", text):
+            content = line.group()
+            odd = content.count('"') % 2 == 1
+            if opened is not None and (odd or "”" in content or "」" in content):
+                quotations.append(range(opened, line.end()))
+                opened = None
+            elif opened is None and content.lstrip(" \t*_>").startswith(('"', "“", "「")):
+                unclosed = content.count("“") > content.count("”") or content.count("「") > content.count("」")
+                opened = line.start() if odd or unclosed else None
+    return Layout(fences, quotations)
+
+
 def _introduced(text: str, start: int, fences: list[int]) -> Standing:
     """Tells whose statement a line of its own holds, from the line that introduces it."""
-    inside = [fence for fence in fences if fence < start]
-    if len(inside) % 2:
-        start = text.rfind("\n", 0, inside[-1]) + 1
+    place = bisect_left(fences, start)
+    fenced = place % 2 == 1
+    if fenced:
+        alone = text.count("\n", fences[place - 1], start) <= 1
+        start = text.rfind("\n", 0, fences[place - 1]) + 1
     before = text[max(0, start - _LOOK_BACK) : text.rfind("\n", 0, start) + 1].rstrip(" \t\n`")
     line = before[before.rfind("\n") + 1 :].strip("*_# \t>")
-    if len(inside) % 2 == 0 and not line.endswith(":"):
+    if not line.endswith(":") and (not fenced or alone):
+        return "own"
+    ends = [found.end() for found in _SENTENCE.finditer(line)]
+    line = line[ends[-1] :] if ends else line
+    if _CONNECTED.search(line[-_LAST_WORDS:]):
         return "own"
     if _SPOKEN.search(line) or _SUPPOSED.search(line):
         return "mentioned"

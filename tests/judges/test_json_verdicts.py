@@ -18,8 +18,8 @@ def test_the_reason_is_the_rationale():
 @given(
     st.integers(0, 10), st.text(min_size=1).filter(str.strip), st.text(alphabet=st.characters(exclude_characters="{<"))
 )
-def test_any_reason_and_any_text_before_it_leave_the_score(score, reason, before):
-    reading = read_crosscult(before + json.dumps({"score": score, "reason": reason}))
+def test_any_reason_and_any_line_before_it_leave_the_score(score, reason, before):
+    reading = read_crosscult(f"{before}.\n" + json.dumps({"score": score, "reason": reason}))
     assert reading == Reading(score, reason.strip())
 
 
