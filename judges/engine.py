@@ -2,7 +2,7 @@
 
 Everything here runs in the process's event loop (:mod:`culture_tasks.judges.loop`), except :meth:`Engine.put`.
 Memory stays flat: a job that waits is two references and a ticket; prompts exist for about twice as many jobs as may be
-in flight.
+in flight, and for those that wait to be sent again after a fault, 1,000 at most.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from support.fault_server import (
 )
 from support.judging import BRIEF
 
+from culture_tasks.judges.endpoint import EndpointJudge
 from culture_tasks.judges.rubrics import RUBRICS
 
 LAVE = RUBRICS["lave"]
@@ -99,6 +100,15 @@ def test_nobody_listens(server, judge_for, item):
     assert verdict.outcome == "failed"
     assert verdict.attempts > 1
     assert "no reply" in verdict.error
+
+
+def test_patience_is_a_setting(server, settings_for, item):
+    server.script(fails(500))
+    judge = EndpointJudge("judge", settings_for(judge_patience=0.0))
+    verdict = judge.submit(LAVE, item).verdict()
+    judge.close()
+    assert (verdict.outcome, verdict.attempts) == ("failed", 2)
+    assert "waited for 0 s at most (CULTURE_JUDGE_PATIENCE). Its last reply: HTTP 500" in verdict.error
 
 
 def test_used_up_quota_fails_at_once(server, judge_for, item):
