@@ -73,7 +73,7 @@ class Row(NamedTuple):
 
 
 class Hardship(NamedTuple):
-    """One line of the table of endpoints that make it hard.
+    """One line of the table of difficult endpoints.
 
     Attributes:
         name: What the endpoint does.
@@ -303,7 +303,7 @@ def main() -> None:
         "--documents", type=int, default=512, help="documents for the harnesses' own ways; 0 skips them"
     )
     parser.add_argument(
-        "--hardships", type=float, default=40.0, help="seconds for each endpoint that makes it hard; 0 skips them"
+        "--hardships", type=float, default=40.0, help="seconds for each difficult endpoint; 0 skips them"
     )
     parser.add_argument("--memory", type=int, default=100_000, help="verdicts for the memory test; 0 skips it")
     parser.add_argument("--only-memory", type=int, help=argparse.SUPPRESS)
@@ -314,7 +314,7 @@ def main() -> None:
     show(f"L = {options.latency:g} s", speeds(options))
     if options.hardships:
         lines = hardships(options.hardships, 64)
-        show("Endpoints that make it hard, 64 in flight at most", lines, _HARDSHIP_HEADER)
+        show("difficult endpoints, 64 in flight at most", lines, _HARDSHIP_HEADER)
     if options.documents:
         show_ratios(show(f"{options.documents} documents, in runs of the harnesses", comparison(options)))
     if options.memory:

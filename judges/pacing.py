@@ -244,18 +244,19 @@ class Rate:
         if self.value > self._HIGHEST:
             self.value = None
 
-    def limited(self, began: float, now: float, in_flight: int) -> None:
+    def limited(self, began: float, now: float, in_flight: int, pause: float) -> None:
         """Counts a complaint.
 
         Args:
             began: When the request began.
             now: When the complaint came.
             in_flight: Requests in flight, this one among them.
+            pause: Seconds for which the endpoint asked to be left alone: no request within them would be taken.
         """
         if began < self._last_cut:
             return
         if self.value is None:
-            self.value = in_flight / max(self._SHORTEST_REPLY, now - began)
+            self.value = in_flight / max(self._SHORTEST_REPLY, now - began, pause / 2)
         self._fruitless = 0 if self._streak else self._fruitless + 1
         self._known = self._known and self._fruitless < self._FRUITLESS
         if not self._known and self._answers >= self._ENOUGH and self._measured_from is not None:
@@ -417,7 +418,7 @@ class Pace:
             was_out = self.silence.out
             self.silence.failed(began, now, kind, pause)
             if kind == "limited":
-                self.rate.limited(began, now, self.in_flight)
+                self.rate.limited(began, now, self.in_flight, pause)
             elif kind == "overload" and not was_out:
                 self.bound.overloaded(began, now)
         if 0 < pause <= self.silence.patience.longest:

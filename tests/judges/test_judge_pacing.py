@@ -168,7 +168,9 @@ def test_a_steady_rate_limit_loses_nothing_and_is_used_well(rate, limit, tells):
     endpoint = Limited(rate, tells=tells, **limit)
     outcome = run(endpoint, requests)
     assert outcome.lost == 0
-    assert outcome.seconds < 1.3 * requests / rate + 60
+    # Retry-After comes in whole seconds: at 10 requests a second that is more than was needed.
+    most = 1.5 if tells and rate > 1 else 1.3
+    assert outcome.seconds < most * requests / rate + 60
     # The first burst, the search for the rate, and a trial of more now and then; within a window that is used up, more.
     spared = 15 if tells or endpoint.window is None else 3
     assert len(endpoint.posts) - requests < 64 + 120 + requests / spared

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 import random
 import selectors
 from collections import deque
@@ -97,7 +98,7 @@ class Limited(Simulated):
         rate: Requests a second.
         burst: Requests that the bucket holds.
         window: Seconds of a window in which ``rate * window`` requests are taken; None for the bucket.
-        tells: Whether Retry-After comes with a refusal.
+        tells: Whether Retry-After comes with a refusal, in whole seconds.
         latency: Seconds that an answer takes.
     """
 
@@ -113,7 +114,7 @@ class Limited(Simulated):
         wait = self._wait()
         if wait > 0:
             await asyncio.sleep(0.01)
-            return problem(429, wait if self.tells else None)
+            return problem(429, float(math.ceil(wait)) if self.tells else None)
         await asyncio.sleep(self.latency)
         return GOOD
 
