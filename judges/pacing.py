@@ -91,6 +91,9 @@ class Climb:
     _CLEARLY_BETTER, _NOT_WORSE, _CLEARLY_WORSE = 1.04, 0.88, 0.8
     # Connections are made and models wake up in the first second: it tells nothing of what follows.
     _WARM_UP = 1.0
+    # The very first requests count too if the limit was reached soon after they began, as a share of their time: an
+    # endpoint that is much too slow at the ceiling isn't waited for twice.
+    _SOON = 0.25
     # A trial changes the limit by the factor 2 ** step.
     _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.5, 1.0, 0.25
     # Windows to rest after an unsuccessful trial: few, unless it was costly.
@@ -108,6 +111,7 @@ class Climb:
         self._began: float | None = None
         self._opened: float | None = None
         self._reset()
+        self._is_first_window = True
 
     def started(self, now: float, in_flight: int) -> None:
         """Counts a request that starts, itself among those in flight."""
@@ -120,9 +124,11 @@ class Climb:
 
     def answered(self, began: float, now: float) -> None:
         """Counts a request that was answered."""
-        if self._opened is None or not self._opened < began <= self._full_at:
+        if self._opened is None or began > self._full_at:
             return
         seconds = now - began
+        if began <= self._opened and not (self._is_first_window and self._opened - began < self._SOON * seconds):
+            return
         self._answers += 1
         self._seconds += seconds
         self._squares += seconds * seconds
@@ -184,6 +190,7 @@ class Climb:
 
     def _reset(self) -> None:
         """Begins a window, when there are as many requests in flight as may be."""
+        self._is_first_window = False
         self._opened = None
         self._full_at = float("-inf")
         self._answers = 0

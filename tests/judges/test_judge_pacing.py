@@ -306,6 +306,17 @@ def test_an_endpoint_that_slows_down_under_load_is_served_near_its_optimum(slown
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5], ids=["equal", "varied"])
+def test_the_first_requests_show_that_the_ceiling_is_too_high(share):
+    def slowness(in_flight):
+        return 1 + (in_flight / 7) ** 2
+
+    # 64 in flight take 85 / 64 of a request's time each, 7 take 2 / 7: 4.6 times as long.
+    outcome = run(Loaded(slowness, varied(0.5, share)), 2_000)
+    assert outcome.lost == 0
+    assert outcome.seconds < 1.3 * 2_000 * 0.5 * 2 / 7
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5], ids=["equal", "varied"])
 def test_an_endpoint_that_collapses_beyond_a_number_is_served_below_it(share):
     # From 20 in flight on it answers a fifth, and the same for any number: no step near the ceiling shows the way.
     requests = 10_000
