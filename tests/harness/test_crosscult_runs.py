@@ -148,7 +148,7 @@ def test_lm_eval_runs_the_diagnostic(tiny_vlm):
     scores = results["results"]["crosscult_diagnostic"]
     assert scores["judge_score_coverage,none"] == 1.0
     assert 0.0 <= scores["rouge_l,none"] <= 100.0
-    assert math.isnan(scores["rouge_l_ethical,none"])
+    assert "rouge_l_ethical,none" not in scores  # none of the four cases is ethical
     assert [sample["judge_score_lexical"]["language"] for sample in results["samples"]["crosscult_diagnostic"]] == [
         "en",
         "zh",
