@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 _OPENING = re.compile(r'\{(?=\s*["}])')
 # A string, a quote that opens one without an end, or a brace.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}]', re.DOTALL)
+# A string, or a comma after the last entry.
+_LAST_COMMA = re.compile(r'("(?:[^"\\]++|\\.)*+")|,(?=\s*+[}\]])', re.DOTALL)
 
 
 class Json(NamedTuple):
@@ -63,10 +65,11 @@ def objects_in(text: str, original: str) -> tuple[list[Json], int]:
         if closed is None:
             return found, len(text) if "}" in text[start:] else start
         end = closed
-        content = _parsed(original[start:end])
-        if content is None:
-            content = _parsed(text[start:end])
-        if content is not None:
+        for written in (original[start:end], text[start:end]):
+            content = _parsed(written) or _parsed(_LAST_COMMA.sub(lambda found: found[1] or " ", written))
+            if content:
+                break
+        if content:
             found.append(Json(start, end, content))
     return found, len(text)
 

@@ -25,6 +25,7 @@ from culture_tasks.judges.statements import (
     Scale,
     Statement,
     folded,
+    is_taken_back,
     layout_of,
     named_by,
     standing_of,
@@ -93,9 +94,12 @@ def _read(reply: str, scale: Scale) -> Reading | None:
             return None
     if not values and (alone := statement_alone(prose, scale)):
         own.append(alone)
-    if not own or own[0].value == NOT_OFFERED:
+    if not own or own[0].value == NOT_OFFERED or is_taken_back(prose, max(each.end for each in own)):
         return None
-    return Reading(own[0].value, _reason(objects) or _without(own, original, "").strip())
+    reason = _reason(objects)
+    if reason and is_taken_back(folded(reason), 0):
+        return None
+    return Reading(own[0].value, reason or _without(own, original, "").strip())
 
 
 def _stated_in(objects: list[Json], text: str, scale: Scale) -> Iterator[Statement]:
@@ -111,7 +115,7 @@ def _stated_in(objects: list[Json], text: str, scale: Scale) -> Iterator[Stateme
             if standing and value is not None:
                 yield Statement(where.start, where.end, value, standing)
             elif isinstance(content, str):
-                inside = statements_in(content, scale)
+                inside = statements_in(content, scale, in_prose=False)
                 yield from (each._replace(standing="mentioned") for each in inside if each.standing == "own")
 
 

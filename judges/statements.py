@@ -88,11 +88,20 @@ _HTML = re.compile(
 )
 
 
+# A judge's own role, which begins the reply of a model that writes out the chat format.
+_ROLE = re.compile(r"[\s*_#\[]{0,20}(?:assistant|judge|evaluator|grader|ai|助手|アシスタント|المساعد|asistente)\s?[*_\]]{0,3}[:\n][*_]{0,3}")
+
+
 def folded(reply: str) -> str:
-    """Returns the reply in lower case, with ASCII digits and punctuation and no tags, character for character."""
+    """Returns the reply in lower case, with ASCII digits and punctuation, no tags and no role before it.
+
+    One character stays one character.
+    """
     text = reply.lower() if reply.isascii() else reply.translate(_FOLDING)
     if "<" in text:
         text = _HTML.sub(lambda tag: ("\n" if tag["block"] or tag["channel"] else " ").ljust(len(tag.group())), text)
+    if role := _ROLE.match(text):
+        text = " " * role.end() + text[role.end() :]
     return _TYPESETTING.sub(lambda found: " " * len(found.group()), text) if "\\" in text else text
 
 
@@ -110,7 +119,7 @@ _QUALIFIER_AFTER = r"(?:\s(?:النهائي|النهائية|الإجمالي|ا
 # What a rating is of, or on which scale, between its word and the link: "(1-10)", "for this response", "out of 10".
 _SCOPE = (
     r"(?:(?P<scope>[*_]{0,3}[ \t]?\([^()\n]{1,60}\)|[ \t](?:for|of|on|out of|from)[ \t][^\n:=.!?()\[\]]{1,60}"
-    r"(?=[*_]{0,3}(?:[:=]|[ \t]is[ \t])))?)"
+    r"(?=[*_]{0,3}(?:[:=]|[ \t]is[ \t]))|[ \t]here(?=[ \t]))?)"
 )
 _FILLER = (
     r"(?:(?:a|an|the|thus|therefore|hence|clearly|definitely|still|only|just|exactly|set|at|to|solid|strong)\s){0,3}"
@@ -144,8 +153,14 @@ _PRIMARY = frozenset(_STRONG.split("|"))
 _GIVEN = re.compile(
     r"(?:\b|(?=我))(?:(?:我(?:会|將|将)?[给給打]|i(?:['’]d| would|['’]ll| will| can| must)? (?:[a-z]{3,12}ly |rather )?"
     r"(?:rate|give|score|assign|award|grade|say)\b)"
-    r"(?P<what>[^.!?\n\d]{0,60}?)|(?:deserves?|earns?|merits?|receives?|gets?|scores?|rates?|warrants?)"
+    r"(?P<what>[^.!?\n\d]{0,60}?)|(?:deserves?|earns?|merits?|receives?|gets?|scores?|rates?|warrants?|"
+    r"(?:is|be|['’]s) (?:rated|scored|graded|given)(?: as| at| with)?)"
     rf"(?: only| just)?(?: an?)?(?: (?:rating|score) of)?)[\s*_`'\"“‘\[]{{0,6}}(?<![a-z]){_ABOUT}{_NUMBER}"
+)
+# "10点満点で7点", "满分10分，给7分".
+_OUT_OF_FULL = re.compile(
+    rf"(?:(?P<full>\d{{1,3}})[点點]満点(?:で|中|のうち)|满分(?:为|是)?(?P<full_marks>\d{{1,3}})分?[，,])"
+    rf"[、,，]?\s?(?:给予|给|得|打)?\s?{_NUMBER}(?=[点點分])"
 )
 # "Correction: 7", "actually, make that 7": a number that takes the place of an earlier one, and ends its clause.
 _CORRECTED = re.compile(
@@ -161,16 +176,17 @@ _OUT_OF = re.compile(
     rf"(\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_]))(?:\s?[分点點점])?"
 )
 _RANGE = re.compile(
-    r",?\s?(?:[-–—~]|\b(?:to|or|and|through|perhaps|maybe|possibly|almost|(?:or )?(?:even|rather))\b|"
+    r"(?:,\s?|、)\d{1,3}(?=,? ?(?:[,、/]|or\b|and\b|and/or|或|または|أو|o\b|ou\b|oder\b)|[. ]{0,2}(?:\n|$))(?P<list>)|"
+    r"(?:,?\s?(?:[-–—~]|\b(?:to|or|and|through|perhaps|maybe|possibly|almost|(?:or )?(?:even|rather))\b|"
     r"至|到|或|または|から|أو|إلى|\|)"
-    rf"\s?[\[(*_'\"]{{0,3}}(?P<again>rating\s?[:=]?\s?)?(?P<other>\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_]))"
+    rf"\s?[\[(*_'\"]{{0,3}}(?P<again>rating\s?[:=]?\s?)?(?P<other>\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_])))"
 )
 _OTHER_SCALE = re.compile(
     r"[^.\n]{0,20}\bscale (?:of|from) \d{1,3}\s?(?:[-–—]|to)\s?(\d{1,3})|[^.\n]{0,12}?(\d{1,3})[- ]point"
 )
-# "7?", "7 at best", "7 stars", "7 or so": less than a plain value.
+# "7?", "7 at best", "7 stars", "7 or so", "2/3 of the way": less than a plain value.
 _HEDGED = re.compile(
-    r"\s?(?:[?]|,?\s?(?:at (?:best|most|least)|or (?:so|more|less|higher|lower|above|below)|ish|stars?)\b)"
+    r"\s?(?:[?]|(?:of|thirds?|halves|quarters?)\b|,?\s?(?:at (?:best|most|least)|or (?:so|more|less|higher|lower|above|below)|ish|stars?)\b)"
 )
 _CLAUSE_ENDS = re.compile(r"[\])}*_`'\"’” ]{0,6}(?:[.,;:!?)\n(。]|$|out of|/|because|since|as\b|for\b|on\b)")
 _LINE_ENDS = re.compile(r"[\])}*_`'\"‘’“”$ \t>|.!。」』\\]*(?:\n|$)")
@@ -199,10 +215,27 @@ _CONNECTED = re.compile(
 )
 _GIVES = re.compile(
     r"\b(?:i(?:['’]d| would|['’]ll| will| must| have to| need to)? (?:[a-z]{3,12}ly )?(?:rate|give|assign|award|score|"
-    r"grade|choose|say|go with|conclude|settle on|end)|my|deserves?|earns?|merits?|warrants?|receives?|gets?)\b|"
+    r"grade|choose|say|go with|conclude|settle on|end|place|put)|my|deserves?|earns?|merits?|warrants?|receives?|gets?)\b|"
     r"我给|我給|给予|给出|أعطي|أمنح"
 )
 _MINE = re.compile(r"\bmy (?:[a-z]{3,12} )?(?:rating|verdict|score|evaluation|assessment|judge?ment|answer)\b")
+# The judge's own clause that announces its verdict: "I rate the candidate answer as follows".
+_ANNOUNCED = re.compile(
+    r"\bi(?:['’]d| would|['’]ll| will| must)? (?:[a-z]{3,12}ly )?(?:rate|give|assign|award|score|grade|conclude|decide)\b|"
+    r"\bmy (?:[a-z]{3,12} )?(?:rating|verdict|score|evaluation|assessment|judge?ment)\b"
+)
+# The candidate as what is graded, and not as one who speaks: "I rate the candidate answer", "the candidate deserves".
+_GRADED = re.compile(
+    r"\b(?:rate|give|grade|score|place|put) (?:the |this )?(?:candidate|assistant|model|user)(?:['’]s)?\b|"
+    r"\b(?:candidate|assistant|model|user)(?:['’]s)?(?= (?:(?:answer|response|reply) )?(?:only |just |clearly |thus |"
+    r"therefore |fully )?(?:deserves?|earns?|merits?|warrants?|receives?|gets?|(?:is|should be|must be) rated)\b)"
+)
+# First thoughts, that a judge may leave behind.
+_TENTATIVE = re.compile(
+    r"\b(?:before (?:\w+ing|i|we|the)|initially|at first|first (?:impression|thought|glance|sight)|tentative(?:ly)?|"
+    r"provisional(?:ly)?|preliminary|placeholder|draft|originally|for now|a primera vista|en principio|preliminar|"
+    r"provisionalmente|zunächst)\b|初步|暂定|暂时|起初|乍看|一見|当初|仮の|مبدئي|مؤقت|في البداية"
+)
 _POLITE = re.compile(r"\bi(?:['’]d| would|['’]ll| will)\b")
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|would|could|might|may be|had|were|suppose|imagine|perhaps|maybe|possibly|probably|example|"
@@ -237,7 +270,9 @@ _SPOKEN_OF = re.compile(
     r"stands?|means?|indicates?|requires?|needs?|has|had|does|isn['’]t|wasn['’]t|wouldn['’]t|comes|seems|represents?|denotes?|"
     r"corresponds|refers|for (?:an? )?(?:correct|incorrect|perfect|right|wrong)|when|where|only if)\b|と書|という|とい)"
 )
-_CONDITION = re.compile(r"[^.!?\n。]{0,40}?\b(?:if|unless|provided|had it|were it|but not|or not)\b")
+_CONDITION = re.compile(
+    r"[^.!?\n。]{0,40}?\b(?:if|unless|provided|had it|were it|but not|or not|at first|initially|for now|before (?:i|checking))\b"
+)
 _CONDITION_NEXT = re.compile(r"[,\s]{0,3}(?:only )?\b(?:if|unless|provided)\b")
 # The aspects that the papers' rubrics have commented on, and others that judges like to rate one by one.
 _CRITERION = re.compile(
@@ -255,13 +290,16 @@ _JUDGE_SPEAKS = re.compile(r"\b(?:final|my|your|judge)\b")
 _LOOK_BACK, _LOOK_AHEAD, _LAST_WORDS = 300, 80, 15
 
 
-def statements_in(text: str, scale: Scale, unfinished: int | None = None) -> Iterator[Statement]:
+def statements_in(
+    text: str, scale: Scale, unfinished: int | None = None, *, in_prose: bool = True
+) -> Iterator[Statement]:
     """Finds every statement of a rating in a folded text.
 
     Args:
         text: The text, :func:`folded`.
         scale: What was offered.
         unfinished: Where an object begins that never ends: what stands in it was cut off, and is only mentioned.
+        in_prose: Whether numbers that are given without a word for a rating count ("I give it 7").
     """
     layout = layout_of(text)
     spans: list[tuple[int, int]] = []
@@ -284,7 +322,9 @@ def statements_in(text: str, scale: Scale, unfinished: int | None = None) -> Ite
         spans.append((start, last))
     outside = (text[end:start] for (_, end), (start, _) in pairwise([(0, 0), *spans, (len(text), 0)]))
     if any(_DIGIT.search(part) for part in outside):
-        yield from _given(text, scale, layout)
+        if in_prose:
+            yield from _given(text, scale, layout)
+        yield from _corrected(text, scale)
 
 
 def _labels_in(text: str) -> list[tuple[int, str]]:
@@ -316,7 +356,7 @@ def _as_linked(text: str, found: Statement, match: re.Match[str], *, weak: bool)
 
 
 def _given(text: str, scale: Scale, layout: Layout) -> Iterator[Statement]:
-    """Finds ratings that are given in prose, and corrections."""
+    """Finds ratings that are given in prose."""
     for match in _GIVEN.finditer(text):
         value, end = _value(text, match, scale)
         if value is None or not _ends_its_clause(text, end) or _CRITERION.search(match["what"] or ""):
@@ -324,10 +364,64 @@ def _given(text: str, scale: Scale, layout: Layout) -> Iterator[Statement]:
         own = match["what"] is not None or standing_of(text, match.start(), end, layout) == "own"
         supposed = _is_supposed(text, match.start(), end)
         yield Statement(match.start(), end, value, "own" if own and not supposed else "aside")
+    for match in _OUT_OF_FULL.finditer(text):
+        value, end = _value(text, match, scale)
+        if value is not None and int(match["full"] or match["full_marks"]) == scale.highest:
+            yield Statement(match.start(), end, value, standing_of(text, match.start(), end, layout))
+
+
+def _corrected(text: str, scale: Scale) -> Iterator[Statement]:
+    """Finds numbers that take the place of an earlier rating."""
     for match in _CORRECTED.finditer(text):
         value, end = _value(text, match, scale)
         if value is not None and value != NOT_OFFERED:
             yield Statement(match.start(), end, value, "mentioned")
+
+
+# What follows a verdict and takes it back: it speaks of "that", in the very next sentence, …
+_TAKEN_BACK_NEXT = re.compile(
+    r"[\s*_`'\"‘’“”\])}.,;:!。(–—-]{0,16}(?:(?:but|though|however|or rather)[, ]{1,2})?(?:"
+    r"(?:wait|hold on|oops|scratch that|strike that|i (?:take|took) (?:that|it) back|i (?:retract|withdraw))\b|"
+    r"(?:(?:that|this|it|which|the above)(?:['’]s| is| was| comes| came)|that|this|the (?:line|text|rating|score|verdict) above)"
+    r"[^.!?\n]{0,60}?\b(?:(?:told|tells?|asked|asks|instruct(?:s|ed)|order(?:s|ed)|want(?:s|ed)|made|begs|begged) (?:me|us)|"
+    r"i (?:was|am|have been|['’]ve been) (?:told|asked|instructed|ordered)|not (?:my|mine)\b|isn['’]t (?:my|mine)\b|injected|"
+    r"forged|planted|(?:copied|quoted|pasted|taken|straight) from|a quotation|"
+    r"too (?:high|low|generous|harsh|lenient|strict)|just (?:an example|a placeholder)|"
+    r"(?:response|candidate|answer)['’]s own (?:rating|score|verdict|words?|claim|line))|"
+    r"(?:这|那|此|以上|上面|上述)[^。\n]{0,16}(?:要求我|让我|叫我|指示我|注入|伪造|不是我的|并非我的)|"
+    r"(?:これ|それ|上記)[^。\n]{0,24}(?:書けと|書くよう|指示|言われ|注入|偽造|私の(?:評価|判定)では)|"
+    r"(?:هذا|هذه|ذلك|تلك|ما سبق)[^.\n]{0,30}(?:طلب|أمر|أملى|ليس تقييمي|ليس حكمي|مزور|محقون)|"
+    r"(?:eso|esto|lo anterior|es lo que)[^.\n]{0,40}(?:me (?:pidió|pide|dijo|ordenó|ordena|exige)|no es mi|inyectad|falsificad)|"
+    r"(?:das|dies|so)[^.\n]{0,40}(?:mir (?:vorgeschrieben|diktiert|befohlen)|nicht (?:mein|meine)\b|eingeschleust))"
+)
+# … or names the rating, anywhere after it.
+_TAKEN_BACK = re.compile(
+    r"\b(?:the|this|that|my|its) (?:[a-z]{3,9} )?(?:rating|score|verdict|grade)(?: above| i gave| given| here)? "
+    r"(?:is|was|must be|seems|looks)(?: clearly| actually| simply| probably)? (?:wrong|incorrect|a mistake|mistaken|an error|invalid|"
+    r"injected|forged|fake|copied|planted|not (?:mine|my|valid|correct|right|a verdict)|too (?:high|low|generous|harsh|"
+    r"lenient|strict))\b|"
+    r"(?:[.!?\n] {0,2})(?:please )?(?:ignore|disregard|discard|forget) (?:that|this|it\b|the (?:above|rating|score|verdict|"
+    r"line above|(?:first|last|previous) line)|my (?:rating|score|verdict|first|previous))|"
+    r"\bi (?:retract|withdraw|take back) (?:it|that|this|the|my)\b|"
+    r"(?:这个|该|此|上述|以上)(?:评分|分数|得分)[^。\n]{0,6}(?:错|有误|不对|无效|不是我|太高|太低|过高|过低)|"
+    r"(?:この|上記の|その)(?:評価|評点|スコア|点数)は?[^。\n]{0,6}(?:誤り|間違|無効|高すぎ|低すぎ|取り消)|"
+    r"(?:هذا التقييم|هذه الدرجة|التقييم أعلاه)[^.\n]{0,8}(?:خاطئ|خطأ|غير صحيح|مزور)|"
+    r"\b(?:esta|esa|la) (?:puntuación|calificación|nota)(?: anterior)? (?:es|era|fue|está) (?:errónea|incorrecta|equivocada|"
+    r"un error|mal|falsa)|"
+    r"\b(?:diese|die) (?:bewertung|note|punktzahl) (?:oben )?(?:ist|war) (?:falsch|ein fehler|ungültig|zu hoch|zu niedrig)"
+)
+
+
+def is_taken_back(text: str, end: int) -> bool:
+    """Whether what follows a verdict says that it is wrong, or that another wrote it.
+
+    Args:
+        text: A folded text.
+        end: Where the verdict ends.
+    """
+    if _TAKEN_BACK_NEXT.match(text, end):
+        return True
+    return any(_quoted(text, found.start() + 1) is None for found in _TAKEN_BACK.finditer(text, end))
 
 
 def statement_alone(text: str, scale: Scale) -> Statement | None:
@@ -406,9 +500,9 @@ def _value(text: str, match: re.Match[str], scale: Scale, closes: str = "") -> t
     elif _is_attached(text, end):
         offered = False
     if (span := _RANGE.match(text, _CLOSE.match(text, end).end())) or (span := _RANGE.match(text, end)):  # type: ignore[union-attr]
-        if not span["again"] and (plain, _count(span["other"])) == (scale.lowest, scale.highest):
+        if span["list"] is None and not span["again"] and (plain, _count(span["other"])) == (scale.lowest, scale.highest):
             return None, span.end()
-        if not (bracketed and text[end : span.end()].lstrip("]*_").startswith(" ")):
+        if not (bracketed and text[end : span.end()].lstrip("]*_").startswith((" ", ",", "、"))):
             return NOT_OFFERED, span.end()
     closed = _CLOSE.match(text, end)
     after = closed.end() if closed else end
@@ -472,7 +566,9 @@ def standing_of(text: str, start: int, end: int, layout: Layout) -> Standing:
     if any(quotation.start < start < quotation.stop for quotation in layout.quotations):
         return "mentioned"
     lead, begins_line = _lead(text, start)
-    if _inside_a_tag(text, start) or (_BLOCK_QUOTE.match(lead) and begins_line and _UNQUOTED.search(text)):
+    if layout.quotes_lines and _BLOCK_QUOTE.match(text, text.rfind("\n", 0, start) + 1):
+        return "mentioned"
+    if _inside_a_tag(text, start):
         return "mentioned"
     bare = _OWN_TAG.sub("", lead).replace("\\boxed{", "").strip(" \t*_#`>|-•[({<$\\'\"‘’“”「『«~0123456789.)")
     quoted = _quoted(text, start)
@@ -509,12 +605,13 @@ def _after(lead: str, quoted: bool) -> Standing:
     earlier = lead[: cuts[-1]] if cuts else ""
     words = _WORD.findall(clause)
     polite = _POLITE.sub(" ", clause)
-    if len(words) <= 4 and _CRITERION.search(clause) and not _SPOKEN.search(clause):
+    spoken = _SPOKEN.search(_GRADED.sub(" ", clause))
+    if len(words) <= 4 and _CRITERION.search(clause) and not spoken:
         return "aside"
-    if _SPOKEN.search(clause) or _DENIED.search(polite):
+    if spoken or _DENIED.search(polite):
         return "mentioned"
     connected = _CONNECTED.search(clause) or (len(cuts) > 0 and _is_short_connective(earlier))
-    if not connected and (_SUPPOSED.search(polite) or _CONDITIONAL.search(earlier)):
+    if not connected and (_SUPPOSED.search(polite) or _CONDITIONAL.search(earlier) or _TENTATIVE.search(lead)):
         return "mentioned"
     if not words:
         return _after_a_clause(earlier, quoted)
@@ -558,10 +655,12 @@ class Layout(NamedTuple):
     Attributes:
         fences: Where code fences stand.
         quotations: Lines inside a quotation that began on an earlier line.
+        quotes_lines: Whether some lines are marked as a quotation, and others aren't.
     """
 
     fences: list[int]
     quotations: list[range]
+    quotes_lines: bool
 
 
 def layout_of(text: str) -> Layout:
@@ -579,7 +678,7 @@ def layout_of(text: str) -> Layout:
             elif opened is None and content.lstrip(" \t*_>").startswith(('"', "“", "「")):
                 unclosed = content.count("“") > content.count("”") or content.count("「") > content.count("」")
                 opened = line.start() if odd or unclosed else None
-    return Layout(fences, quotations)
+    return Layout(fences, quotations, ">" in text and _UNQUOTED.search(text) is not None)
 
 
 def _introduced(text: str, start: int, fences: list[int]) -> Standing:
@@ -596,6 +695,8 @@ def _introduced(text: str, start: int, fences: list[int]) -> Standing:
     ends = [found.end() for found in _SENTENCE.finditer(line)]
     line = line[ends[-1] :] if ends else line
     if _CONNECTED.search(line[-_LAST_WORDS:]):
+        return "own"
+    if (announced := _ANNOUNCED.search(line)) and not _SPOKEN.search(line[: announced.start()].rpartition(",")[2]):
         return "own"
     if _SPOKEN.search(line) or _SUPPOSED.search(line):
         return "mentioned"
