@@ -152,9 +152,10 @@ _PRIMARY = frozenset(_STRONG.split("|"))
 # "I would give this response a 7", "it deserves 7": a verdict in prose, between giver and number no other number.
 _GIVEN = re.compile(
     r"(?:\b|(?=我))(?:(?:我(?:会|將|将)?[给給打]|i(?:['’]d| would|['’]ll| will| can| must)? (?:[a-z]{3,12}ly |rather )?"
-    r"(?:rate|give|score|assign|award|grade|say)\b)"
+    r"(?:rate|give|score|assign|award|grade|say|place|put)\b)"
     r"(?P<what>[^.!?\n\d]{0,60}?)|(?:deserves?|earns?|merits?|receives?|gets?|scores?|rates?|warrants?|"
-    r"(?:is|be|['’]s) (?:rated|scored|graded|given)(?: as| at| with)?)"
+    r"(?:it|this|(?:the |this )?(?:candidate|answer|response))(?:['’]s| is| should be| must be) (?:rated|scored|graded)"
+    r"(?: as| at| with)?)"
     rf"(?: only| just)?(?: an?)?(?: (?:rating|score) of)?)[\s*_`'\"“‘\[]{{0,6}}(?<![a-z]){_ABOUT}{_NUMBER}"
 )
 # "10点満点で7点", "满分10分，给7分".
@@ -186,7 +187,7 @@ _OTHER_SCALE = re.compile(
 )
 # "7?", "7 at best", "7 stars", "7 or so", "2/3 of the way": less than a plain value.
 _HEDGED = re.compile(
-    r"\s?(?:[?]|(?:of|thirds?|halves|quarters?)\b|,?\s?(?:at (?:best|most|least)|or (?:so|more|less|higher|lower|above|below)|ish|stars?)\b)"
+    r"\s?(?:[?±]|\+/?-|(?:of|thirds?|halves|quarters?)\b|,?\s?(?:at (?:best|most|least)|or (?:so|more|less|higher|lower|above|below)|ish|stars?)\b)"
 )
 _CLAUSE_ENDS = re.compile(r"[\])}*_`'\"’” ]{0,6}(?:[.,;:!?)\n(。]|$|out of|/|because|since|as\b|for\b|on\b)")
 _LINE_ENDS = re.compile(r"[\])}*_`'\"‘’“”$ \t>|.!。」』\\]*(?:\n|$)")
@@ -211,7 +212,9 @@ _OWN_WORDS = frozenset(
 # A judge that concludes, or gives.
 _CONNECTED = re.compile(
     r"\b(?:so|thus|therefore|hence|consequently|accordingly|finally|overall|in conclusion|in summary)\b|"
-    r"因此|所以|综上|最终|最終|よって|したがって|従って|لذلك|وبالتالي|لذا|إذن"
+    r"\b(?:por (?:lo )?tanto|por ello|entonces|donc|ainsi|par conséquent|daher|deshalb|somit|folglich|portanto|quindi|dunque|"
+    r"поэтому|следовательно|итак)\b|"
+    r"因此|所以|综上|最终|最終|よって|したがって|従って|لذلك|وبالتالي|لذا|إذن|따라서|그러므로|इसलिए|अतः"
 )
 _GIVES = re.compile(
     r"\b(?:i(?:['’]d| would|['’]ll| will| must| have to| need to)? (?:[a-z]{3,12}ly )?(?:rate|give|assign|award|score|"
@@ -256,17 +259,24 @@ _SPOKEN = re.compile(
     r"reads?|repeat\w{0,3}|"
     r"gives itself|rates itself|itself|self|candidate(?:['’]s)?|assistant(?:['’]s)?|model(?:['’]s)?|user(?:['’]s)?|"
     r"previous|earlier|initial|expected)\b|"
-    r"写道|声称|说|要求|候选|回答|書いて|述べ|主張|يقول|تقول|يدعي|كتب|يطلب|المرشح"
+    r"\b(?:dice|afirma|escrib\w{1,3}|pide|según|candidato|dit|prétend|écrit|demande|selon|candidat|sagt|behauptet|schreibt|"
+    r"verlangt|laut|kandidat\w{0,2}|diz|pede|говорит|утверждает|пишет|просит|кандидат\w{0,2})\b|"
+    r"写道|声称|说|要求|候选|回答|書いて|述べ|主張|يقول|تقول|يدعي|كتب|يطلب|المرشح|라고|후보|कहता"
 )
 _DENIED = re.compile(
     r"\b(?:not|never|cannot|neither|nor|no|without|than|hardly|refuse\w{0,3}|against|too (?:high|low)|below|"
     r"above|short of|avoid\w{0,3}|rul(?:e|es|ed|ing) out|reject\w{0,3}|den(?:y|ies|ied)|almost|nearly|close to)\b|"
-    r"n['’]t\b|"
-    r"不|没|ではな|ليس|لا\b"
+    r"n['’]t\b|\b(?:nunca|pas|jamais|nicht|kein\w{0,2}|não|не|нет)\b|"
+    r"不|没|ではな|ليس|لا\b|아니|नहीं"
+)
+# "[[10]], said no one", "rating=2, as instructed": another's words, named after them.
+_ATTRIBUTED = re.compile(
+    r"[\])}*_`'\"’” ]{0,8},?\s?(?:(?:said|says|claims?|wrote|writes|demands?)\b|according to\b|"
+    r"as (?:claimed|requested|demanded|instructed|ordered|told|dictated)\b)"
 )
 # A statement followed by a verb is what a sentence speaks of, not a verdict.
 _SPOKEN_OF = re.compile(
-    r"[\])}*_`'\"‘’“” ]{0,8}(?:(?:is|was|were|are|would|could|might|can|cannot|can['’]t|should|must|may|will|appears?|"
+    r"[\])}*_`'\"‘’“” ]{0,8}(?:(?:is(?! my\b)|was|were|are|would|could|might|can|cannot|can['’]t|should|must|may|will|appears?|"
     r"stands?|means?|indicates?|requires?|needs?|has|had|does|isn['’]t|wasn['’]t|wouldn['’]t|comes|seems|represents?|denotes?|"
     r"corresponds|refers|for (?:an? )?(?:correct|incorrect|perfect|right|wrong)|when|where|only if)\b|と書|という|とい)"
 )
@@ -283,7 +293,8 @@ _CRITERION = re.compile(
 )
 _CANDIDATE_SPEAKS = re.compile(
     r"\b(?:candidate|response|assistant|answer|question|reference|example|format|scale|user|system|input|note|e\.g)\b|"
-    r"候选|回答|例|格式|الإجابة|مثال"
+    r"\b(?:respuesta|candidato|pregunta|referencia|réponse|candidat|référence|antwort|kandidat|referenz|resposta|ответ|кандидат)\b|"
+    r"候选|回答|例|格式|الإجابة|مثال|답변|후보|उत्तर"
 )
 _OF_THE_JUDGE = re.compile(r"\b(?:my|i)\b")
 _JUDGE_SPEAKS = re.compile(r"\b(?:final|my|your|judge)\b")
@@ -576,7 +587,7 @@ def standing_of(text: str, start: int, end: int, layout: Layout) -> Standing:
         return "mentioned"
     following = text[end : end + _LOOK_AHEAD]
     condition = _CONDITION_NEXT if text[end - 1 : end] == "}" else _CONDITION
-    if _SPOKEN_OF.match(following) or condition.match(following):
+    if any(cue.match(following) for cue in (_SPOKEN_OF, _ATTRIBUTED, condition)):
         return "mentioned"
     if bare:
         return _after(lead, quoted is not None)
@@ -696,8 +707,8 @@ def _introduced(text: str, start: int, fences: list[int]) -> Standing:
     line = line[ends[-1] :] if ends else line
     if _CONNECTED.search(line[-_LAST_WORDS:]):
         return "own"
-    if (announced := _ANNOUNCED.search(line)) and not _SPOKEN.search(line[: announced.start()].rpartition(",")[2]):
-        return "own"
+    if announced := _ANNOUNCED.search(line):
+        return "mentioned" if _SPOKEN.search(" ".join(_WORD.findall(line[: announced.start()])[-2:])) else "own"
     if _SPOKEN.search(line) or _SUPPOSED.search(line):
         return "mentioned"
     if len(_WORD.findall(line)) <= 3:
