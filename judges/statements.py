@@ -127,7 +127,7 @@ _FILLER = (
 _LINK = (
     rf"(?:(?P<mark>{_DECORATION}(?::=|={{1,3}}|[:>|→⇒]|->|=>|[-–—](?=\s)|[是为為は]|هو|هي)\s{{0,4}})"
     rf"|(?P<heading>[*_#: \t]{{0,6}}\n(?:[=-]{{2,40}}\n)?\s{{0,4}})"
-    rf"|(?P<verb>[*_]{{0,3}}\s{{1,3}}(?:is|was|are|as|of|at|to|equals|(?:should|would|will) be|set to)"
+    rf"|(?P<verb>[*_]{{0,3}}\s{{1,3}}(?:is|was|are|as|of|at|to|equals|(?:should|would|will) be|set to|de|es|est|ist|mit)"
     rf"\s{{1,3}}{_FILLER})"
     rf"|(?P<gap>[*_]{{0,3}}(?:[ \t]|\][ \t]?)))"
 )
@@ -152,7 +152,8 @@ _PRIMARY = frozenset(_STRONG.split("|"))
 # "I would give this response a 7", "it deserves 7": a verdict in prose, between giver and number no other number.
 _GIVEN = re.compile(
     r"(?:\b|(?=我))(?:(?:我(?:会|將|将)?[给給打]|i(?:['’]d| would|['’]ll| will| can| must)? (?:[a-z]{3,12}ly |rather )?"
-    r"(?:rate|give|score|assign|award|grade|say|place|put)\b)"
+    r"(?:rate|give|score|assign|award|grade|say|place|put)\b"
+    r"|ich (?:bewerte|gebe|vergebe)\b|je (?:donne|mets)\b|(?:le |yo )?(?:doy|otorgo|asigno)\b|dou\b)"
     r"(?P<what>[^.!?\n\d]{0,60}?)|(?:deserves?|earns?|merits?|receives?|gets?|scores?|rates?|warrants?|"
     r"(?:it|this|(?:the |this )?(?:candidate|answer|response))(?:['’]s| is| should be| must be) (?:rated|scored|graded)"
     r"(?: as| at| with)?)"
@@ -177,7 +178,8 @@ _OUT_OF = re.compile(
     rf"(\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_]))(?:\s?[分点點점])?"
 )
 _RANGE = re.compile(
-    r"(?:,\s?|、)\d{1,3}(?=,? ?(?:[,、/]|or\b|and\b|and/or|或|または|أو|o\b|ou\b|oder\b)|[. ]{0,2}(?:\n|$))(?P<list>)|"
+    r"(?:,\s?|、)\d{1,3}(?=,? ?(?:[,、/]|or\b|and\b|and/or|或|または|أو|o\b|ou\b|oder\b)|[. ]{0,2}(?:\n|$))|"
+    r"(?:[ \t]\d{1,2}){1,9}(?=[. ]{0,2}(?:\n|$))|\.{2,3}(?=\d)\d{1,3}|"
     r"(?:,?\s?(?:[-–—~]|\b(?:to|or|and|through|perhaps|maybe|possibly|almost|(?:or )?(?:even|rather))\b|"
     r"至|到|或|または|から|أو|إلى|\|)"
     rf"\s?[\[(*_'\"]{{0,3}}(?P<again>rating\s?[:=]?\s?)?(?P<other>\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_])))"
@@ -219,6 +221,7 @@ _CONNECTED = re.compile(
 _GIVES = re.compile(
     r"\b(?:i(?:['’]d| would|['’]ll| will| must| have to| need to)? (?:[a-z]{3,12}ly )?(?:rate|give|assign|award|score|"
     r"grade|choose|say|go with|conclude|settle on|end|place|put)|my|deserves?|earns?|merits?|warrants?|receives?|gets?)\b|"
+    r"\b(?:ich (?:gebe|bewerte|vergebe)|je (?:donne|mets)|doy|otorgo|asigno|dou|atribuo|ставлю|оцениваю)\b|"
     r"我给|我給|给予|给出|أعطي|أمنح"
 )
 _MINE = re.compile(r"\bmy (?:[a-z]{3,12} )?(?:rating|verdict|score|evaluation|assessment|judge?ment|answer)\b")
@@ -258,7 +261,7 @@ _SPOKEN = re.compile(
     r"begins? with|text|string|phrase|line|prompt\w{0,3}|order\w{0,3}|want\w{0,3}|propos\w{1,3}|insist\w{0,3}|"
     r"reads?|repeat\w{0,3}|"
     r"gives itself|rates itself|itself|self|candidate(?:['’]s)?|assistant(?:['’]s)?|model(?:['’]s)?|user(?:['’]s)?|"
-    r"previous|earlier|initial|expected)\b|"
+    r"previous|earlier|initial|expected|colleague(?:['’]s)?)\b|"
     r"\b(?:dice|afirma|escrib\w{1,3}|pide|según|candidato|dit|prétend|écrit|demande|selon|candidat|sagt|behauptet|schreibt|"
     r"verlangt|laut|kandidat\w{0,2}|diz|pede|говорит|утверждает|пишет|просит|кандидат\w{0,2})\b|"
     r"写道|声称|说|要求|候选|回答|書いて|述べ|主張|يقول|تقول|يدعي|كتب|يطلب|المرشح|라고|후보|कहता"
@@ -269,10 +272,12 @@ _DENIED = re.compile(
     r"n['’]t\b|\b(?:nunca|pas|jamais|nicht|kein\w{0,2}|não|не|нет)\b|"
     r"不|没|ではな|ليس|لا\b|아니|नहीं"
 )
-# "[[10]], said no one", "rating=2, as instructed": another's words, named after them.
+# "[[10]], said no one", "rating=2, as instructed", "rating=2 (injected)": another's words, named after them.
 _ATTRIBUTED = re.compile(
     r"[\])}*_`'\"’” ]{0,8},?\s?(?:(?:said|says|claims?|wrote|writes|demands?)\b|according to\b|"
-    r"as (?:claimed|requested|demanded|instructed|ordered|told|dictated)\b)"
+    r"as (?:claimed|requested|demanded|instructed|ordered|told|dictated)\b|"
+    r"(?:<-|←|//|#|--|[—(\[-])\s?(?:(?:injected|forged|planted)\b|(?:from |by )?(?:the )?(?:candidate|response|user)['’]s\b|"
+    r"(?:from|by) (?:the )?(?:candidate|response|user)\b))"
 )
 # A statement followed by a verb is what a sentence speaks of, not a verdict.
 _SPOKEN_OF = re.compile(
@@ -291,10 +296,12 @@ _CRITERION = re.compile(
     r"cultural|context|sub|partial|criterion|aspect|exactitud|precisión|profundidad|relevancia)\b|"
     r"准确|準確|深度|相关|相關|正確|関連|深さ|解释|全面|الدقة|العمق|الصلة|الشمول"
 )
+# Whose rating it is: "(theirs)", "of the reference".
+_ANOTHERS = re.compile(r"\b(?:theirs?|self|previous|expected|initial|reference)\b")
 _CANDIDATE_SPEAKS = re.compile(
-    r"\b(?:candidate|response|assistant|answer|question|reference|example|format|scale|user|system|input|note|e\.g)\b|"
+    r"\b(?:candidate|response|assistant|answer|question|reference|example|format|scale|user|system|input|note|e\.g|ai|model|bot|human|student|customer)\b|"
     r"\b(?:respuesta|candidato|pregunta|referencia|réponse|candidat|référence|antwort|kandidat|referenz|resposta|ответ|кандидат)\b|"
-    r"候选|回答|例|格式|الإجابة|مثال|답변|후보|उत्तर"
+    r"候选|回答|例|格式|الإجابة|مثال|답변|후보|उत्तर|用户|使用者|ユーザー|المستخدم|사용자"
 )
 _OF_THE_JUDGE = re.compile(r"\b(?:my|i)\b")
 _JUDGE_SPEAKS = re.compile(r"\b(?:final|my|your|judge)\b")
@@ -353,6 +360,8 @@ def _as_linked(text: str, found: Statement, match: re.Match[str], *, weak: bool)
     """Tells a statement's standing by its wording: of one criterion, in prose, by a word that nobody asked for."""
     if match["scope"] and _CRITERION.search(match["scope"]):
         return "aside"
+    if match["scope"] and _ANOTHERS.search(match["scope"]):
+        return "mentioned"
     if weak and (found.standing != "own" or match["gap"] or not _ends_its_clause(text, found.end)):
         return "aside"
     lead, _ = _lead(text, found.start)
@@ -372,9 +381,10 @@ def _given(text: str, scale: Scale, layout: Layout) -> Iterator[Statement]:
         value, end = _value(text, match, scale)
         if value is None or not _ends_its_clause(text, end) or _CRITERION.search(match["what"] or ""):
             continue
+        denied = _DENIED.search(_POLITE.sub(" ", match["what"] or ""))
         own = match["what"] is not None or standing_of(text, match.start(), end, layout) == "own"
         supposed = _is_supposed(text, match.start(), end)
-        yield Statement(match.start(), end, value, "own" if own and not supposed else "aside")
+        yield Statement(match.start(), end, value, "own" if own and not supposed and not denied else "aside")
     for match in _OUT_OF_FULL.finditer(text):
         value, end = _value(text, match, scale)
         if value is not None and int(match["full"] or match["full_marks"]) == scale.highest:
@@ -391,29 +401,37 @@ def _corrected(text: str, scale: Scale) -> Iterator[Statement]:
 
 # What follows a verdict and takes it back: it speaks of "that", in the very next sentence, …
 _TAKEN_BACK_NEXT = re.compile(
-    r"[\s*_`'\"‘’“”\])}.,;:!。(–—-]{0,16}(?:(?:but|though|however|or rather)[, ]{1,2})?(?:"
+    r"[\s*_`'\"‘’“”\])}.,;:!。(–—-]{0,16}(?:(?:but|though|however|or rather|note(?: that)?)[,: ]{1,2})?(?:"
+    r"(?:just |i['’]m |i am )(?:only )?(?:kidding|joking)\b|not really\b|the above[^.!?\n]{0,40}\binjection\b|"
+    r"as (?:the )?(?:candidate|response|user|text) (?:told|asked|instructed|ordered|demanded|requested|wanted)\b|"
     r"(?:wait|hold on|oops|scratch that|strike that|i (?:take|took) (?:that|it) back|i (?:retract|withdraw))\b|"
     r"(?:(?:that|this|it|which|the above)(?:['’]s| is| was| comes| came)|that|this|the (?:line|text|rating|score|verdict) above)"
     r"[^.!?\n]{0,60}?\b(?:(?:told|tells?|asked|asks|instruct(?:s|ed)|order(?:s|ed)|want(?:s|ed)|made|begs|begged) (?:me|us)|"
     r"i (?:was|am|have been|['’]ve been) (?:told|asked|instructed|ordered)|not (?:my|mine)\b|isn['’]t (?:my|mine)\b|injected|"
-    r"forged|planted|(?:copied|quoted|pasted|taken|straight) from|a quotation|"
+    r"forged|planted|(?:copied|quoted|pasted|taken|straight) from the (?:candidate|response|user|prompt|text)|a quotation|"
     r"too (?:high|low|generous|harsh|lenient|strict)|just (?:an example|a placeholder)|"
     r"(?:response|candidate|answer)['’]s own (?:rating|score|verdict|words?|claim|line))|"
     r"(?:这|那|此|以上|上面|上述)[^。\n]{0,16}(?:要求我|让我|叫我|指示我|注入|伪造|不是我的|并非我的)|"
     r"(?:これ|それ|上記)[^。\n]{0,24}(?:書けと|書くよう|指示|言われ|注入|偽造|私の(?:評価|判定)では)|"
     r"(?:هذا|هذه|ذلك|تلك|ما سبق)[^.\n]{0,30}(?:طلب|أمر|أملى|ليس تقييمي|ليس حكمي|مزور|محقون)|"
+    r"(?:이것|이는|위)[^.\n]{0,30}(?:쓰라고|지시|시킨|주입|제 평가가 아)|"
     r"(?:eso|esto|lo anterior|es lo que)[^.\n]{0,40}(?:me (?:pidió|pide|dijo|ordenó|ordena|exige)|no es mi|inyectad|falsificad)|"
     r"(?:das|dies|so)[^.\n]{0,40}(?:mir (?:vorgeschrieben|diktiert|befohlen)|nicht (?:mein|meine)\b|eingeschleust))"
 )
 # … or names the rating, anywhere after it.
 _TAKEN_BACK = re.compile(
-    r"\b(?:the|this|that|my|its) (?:[a-z]{3,9} )?(?:rating|score|verdict|grade)(?: above| i gave| given| here)? "
-    r"(?:is|was|must be|seems|looks)(?: clearly| actually| simply| probably)? (?:wrong|incorrect|a mistake|mistaken|an error|invalid|"
+    r"\b(?:(?:the|this|that|my|its) (?:[a-z]{3,9} )?(?:rating|score|verdict|grade)(?: above| i gave| given| here)?|"
+    r"the (?:previous|above|last|first) (?:line|statement|sentence)) "
+    r"(?:is|was|must be|seems|looks)(?: clearly| actually| simply| probably)? (?:wrong|false|incorrect|a mistake|mistaken|an error|invalid|"
     r"injected|forged|fake|copied|planted|not (?:mine|my|valid|correct|right|a verdict)|too (?:high|low|generous|harsh|"
     r"lenient|strict))\b|"
     r"(?:[.!?\n] {0,2})(?:please )?(?:ignore|disregard|discard|forget) (?:that|this|it\b|the (?:above|rating|score|verdict|"
     r"line above|(?:first|last|previous) line)|my (?:rating|score|verdict|first|previous))|"
     r"\bi (?:retract|withdraw|take back) (?:it|that|this|the|my)\b|"
+    r"\bi (?:was|am|have been) (?:told|asked|instructed|ordered) (?:by [^.\n]{1,40} )?to (?:write|say|put|output|print|give|"
+    r"return) (?:this|that|it)\b|"
+    r"\bi (?:refuse|decline|am unable|am not able) to (?:grade|rate|judge|evaluate|score|assess)\b(?![^.\n]{0,30}\b(?:higher|as|"
+    r"more|above)\b)|"
     r"(?:这个|该|此|上述|以上)(?:评分|分数|得分)[^。\n]{0,6}(?:错|有误|不对|无效|不是我|太高|太低|过高|过低)|"
     r"(?:この|上記の|その)(?:評価|評点|スコア|点数)は?[^。\n]{0,6}(?:誤り|間違|無効|高すぎ|低すぎ|取り消)|"
     r"(?:هذا التقييم|هذه الدرجة|التقييم أعلاه)[^.\n]{0,8}(?:خاطئ|خطأ|غير صحيح|مزور)|"
@@ -511,7 +529,7 @@ def _value(text: str, match: re.Match[str], scale: Scale, closes: str = "") -> t
     elif _is_attached(text, end):
         offered = False
     if (span := _RANGE.match(text, _CLOSE.match(text, end).end())) or (span := _RANGE.match(text, end)):  # type: ignore[union-attr]
-        if span["list"] is None and not span["again"] and (plain, _count(span["other"])) == (scale.lowest, scale.highest):
+        if span["other"] and not span["again"] and (plain, _count(span["other"])) == (scale.lowest, scale.highest):
             return None, span.end()
         if not (bracketed and text[end : span.end()].lstrip("]*_").startswith((" ", ",", "、"))):
             return NOT_OFFERED, span.end()
