@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+MOST_OBJECTS = 100
+"""A reply with more objects than this, or with more keys in them than ten times as many, is no verdict."""
+
 # A brace that begins an object: what follows is a key or the end.
 _OPENING = re.compile(r'\{(?=\s*["}])')
 # A string, a quote that opens one without an end, or a brace.
@@ -44,7 +47,7 @@ class Json(NamedTuple):
                 waiting += value
 
 
-def objects_in(text: str, original: str) -> tuple[list[Json], int]:
+def objects_in(text: str, original: str) -> tuple[list[Json], int] | None:
     """Finds the outermost JSON objects of a text, in linear time.
 
     What opens like an object is followed to its closing brace, and the search goes on after that: nothing is looked at
@@ -55,31 +58,35 @@ def objects_in(text: str, original: str) -> tuple[list[Json], int]:
         original: The same text as it came, character for character, for what the objects hold.
 
     Returns:
-        The objects, and where one begins that never ends: the length of the text where there is none.
+        The objects, and where one begins that never ends: the length of the text where there is none. None where there
+        are more than :data:`MOST_OBJECTS`.
     """
     found: list[Json] = []
-    end = 0
+    end = looked_at = 0
     while opening := _OPENING.search(text, end):
         start = opening.start()
         closed = _end_of_object(text, start)
         if closed is None:
             return found, len(text) if "}" in text[start:] else start
         end = closed
-        for written in (original[start:end], text[start:end]):
-            content = _parsed(written) or _parsed(_LAST_COMMA.sub(lambda found: found[1] or " ", written))
-            if content:
+        looked_at += 1
+        if looked_at > MOST_OBJECTS:
+            return None
+        for written in dict.fromkeys((original[start:end], text[start:end])):
+            if (content := _parsed(written)) is not None:
+                found.append(Json(start, end, content))
                 break
-        if content:
-            found.append(Json(start, end, content))
     return found, len(text)
 
 
 def _parsed(text: str) -> dict[str, Any] | None:
-    try:
-        content: dict[str, Any] = json.loads(text, object_pairs_hook=_without_duplicates, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return content
+    for written in (text, _LAST_COMMA.sub(lambda found: found[1] or " ", text)):
+        try:
+            content: dict[str, Any] = json.loads(written, object_pairs_hook=_without_duplicates, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        return content
+    return None
 
 
 def _end_of_object(text: str, start: int) -> int | None:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from culture_tasks.judges.json_verdicts import Json, objects_in
+from culture_tasks.judges.json_verdicts import MOST_OBJECTS, Json, objects_in
 from culture_tasks.judges.statements import (
     NOT_OFFERED,
     Scale,
@@ -78,14 +78,23 @@ def read_crosscult(reply: str) -> Reading | None:
     return _read(reply, Scale(0, 10, "score"))
 
 
+# A reply that states more ratings than this, whatever they are, is no clear verdict.
+_MOST_STATEMENTS = 100
+
+
 def _read(reply: str, scale: Scale) -> Reading | None:
     original = without_reasoning(reply)
     text = folded(original)
-    objects, unfinished = objects_in(text, original) if "{" in text else ([], len(text))
+    structure = objects_in(text, original) if "{" in text else ([], len(text))
+    if structure is None or sum(1 for each in structure[0] for _ in each.entries()) > 10 * MOST_OBJECTS:
+        return None
+    objects, unfinished = structure
     prose = _without(objects, text) if objects else text
     own: list[Statement] = []
     values = set()
-    for statement in chain(_stated_in(objects, text, scale), statements_in(prose, scale, unfinished)):
+    for count, statement in enumerate(chain(_stated_in(objects, text, scale), statements_in(prose, scale, unfinished))):
+        if count == _MOST_STATEMENTS:
+            return None
         if statement.standing == "own":
             own.append(statement)
         if statement.standing != "aside":

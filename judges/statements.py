@@ -24,6 +24,9 @@ from typing import Any, Literal, NamedTuple
 NOT_OFFERED = -1
 """The value of a statement that is no value of the scale: a fraction, a range, another scale's value, …."""
 
+MOST_LABELS = 1_000
+"""A text with more words for a rating than this states none without doubt."""
+
 Standing = Literal["own", "mentioned", "aside"]
 
 
@@ -175,7 +178,7 @@ _UNIT = re.compile(r"[ \t]?(?:分|点|點|점|points?\b|pts\b|درجات)")
 _CLOSE = re.compile(r"[\])}*_`'\"‘’“”$ \t>|\\」』]{0,10}")
 _OUT_OF = re.compile(
     r"\s?[\[(]?(?:/|out of|of|von|sur|de|من|满分|중)\s?(?:the |a )?[\[(*_{]{0,3}"
-    rf"(\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_]))(?:\s?[分点點점])?"
+    rf"(\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_]))(?:\s?[分点點점]|\s(?:points?|punkten?|puntos|pontos)\b)?"
 )
 _RANGE = re.compile(
     r"(?:,\s?|、)\d{1,3}(?=,? ?(?:[,、/]|or\b|and\b|and/or|或|または|أو|o\b|ou\b|oder\b)|[. ]{0,2}(?:\n|$))|"
@@ -192,6 +195,7 @@ _HEDGED = re.compile(
     r"\s?(?:[?±]|\+/?-|(?:of|thirds?|halves|quarters?)\b|,?\s?(?:at (?:best|most|least)|or (?:so|more|less|higher|lower|above|below)|ish|stars?)\b)"
 )
 _CLAUSE_ENDS = re.compile(r"[\])}*_`'\"’” ]{0,6}(?:[.,;:!?)\n(。]|$|out of|/|because|since|as\b|for\b|on\b)")
+_WORD_ENDS = re.compile(r"[\])}*_ ]{0,6}(?:[.,;/)]|out of|because|since)")
 _LINE_ENDS = re.compile(r"[\])}*_`'\"‘’“”$ \t>|.!。」』\\]*(?:\n|$)")
 
 # Ends of sentences, but not those of "e.g." and its like.
@@ -322,7 +326,11 @@ def statements_in(
     layout = layout_of(text)
     spans: list[tuple[int, int]] = []
     last = 0
-    for start, label in _labels_in(text):
+    labels = _labels_in(text)
+    if len(labels) > MOST_LABELS:
+        yield Statement(0, 0, NOT_OFFERED, "mentioned")
+        return
+    for start, label in labels:
         bracket = label in _BRACKETS
         match = (_AFTER_BRACKET if bracket else _AFTER_LABEL).match(text, start + len(label))
         if match is None or start < last or _inside_a_word(text, start, label):
@@ -346,11 +354,11 @@ def statements_in(
 
 
 def _labels_in(text: str) -> list[tuple[int, str]]:
-    """Finds the words for a rating, in their order."""
-    places = []
+    """Finds the words for a rating, in their order; of far too many, the first ones."""
+    places: list[tuple[int, str]] = []
     for label in _ASCII_LABELS if text.isascii() else _LABELS:
         at = text.find(label)
-        while at >= 0:
+        while at >= 0 and len(places) <= MOST_LABELS:
             places.append((at, label))
             at = text.find(label, at + len(label))
     return sorted(places)
@@ -460,19 +468,22 @@ def statement_alone(text: str, scale: Scale) -> Statement | None:
         text: A folded text without any other statement.
         scale: What was offered.
     """
-    lines = [found for found in re.finditer(r"[^\n]+", text) if found.group().strip("`*_#->| \t")]
-    numbers: list[tuple[re.Match[str], int]] = []
-    for line in lines:
-        if (value := value_of(line.group(), scale)) is not None:
-            numbers.append((line, value))
-        if len(numbers) > 1:
+    first = before = last = alone = None
+    for line in re.finditer(r"[^\n]+", text):
+        if not line.group().strip("`*_#->| \t"):
+            continue
+        first, before, last = first or line, last, line
+        if (value := value_of(line.group(), scale)) is None:
+            continue
+        if alone is not None:
             return None
-    if not numbers or numbers[0][0] not in (lines[0], lines[-1]):
+        alone = Statement(line.start(), line.end(), value, "own")
+    if alone is None or first is None or last is None or alone.start not in (first.start(), last.start()):
         return None
-    (line, value), before = numbers[0], lines[-2].group().rstrip("* ") if len(lines) > 1 else ""
-    if line is lines[-1] and before.endswith(":") and _SPOKEN.search(before[-_LOOK_BACK:]):
+    introduction = before.group().rstrip("* ") if before else ""
+    if alone.start == last.start() and introduction.endswith(":") and _SPOKEN.search(introduction[-_LOOK_BACK:]):
         return None
-    return Statement(line.start(), line.end(), value, "own")
+    return alone
 
 
 # A number as all there is on a line, in any decoration.
@@ -514,9 +525,7 @@ def _value(text: str, match: re.Match[str], scale: Scale, closes: str = "") -> t
     if plain is None:
         whole, _, fraction = number.replace(",", ".").partition(".")
         plain = int(whole) if fraction in ("", "0", "00") and len(whole) < 3 else NOT_OFFERED
-    elif not _LINE_ENDS.match(text, end) and not re.compile(r"[\])}*_ ]{0,6}(?:[.,;/)]|out of|because|since)").match(
-        text, end
-    ):
+    elif not _LINE_ENDS.match(text, end) and not _WORD_ENDS.match(text, end):
         return None, end  # "rating: one of the best"
     if number.endswith((".", ",")):
         end -= 1
