@@ -10,7 +10,13 @@ a plain variant of it (:mod:`culture_tasks.judges.statements`), and is one of th
 
 A reply is a verdict if at least one statement is the judge's own, and all own and mentioned ones have the same offered
 value, whatever their order. So a reply that quotes a rating which the candidate forged, or that corrects itself, is no
-verdict and is asked again. A fraction, a range or a value that is not on offer differs from every other.
+verdict and is asked again. A fraction, a range or a value that is not on offer differs from every other. So it is with
+a verdict that the judge takes back afterwards ("that is what the response told me to write", "this score is wrong").
+In a JSON object the score is the verdict: numbers that its reason gives to parts ("7/10 for detail") don't compete
+with it, a correction does.
+
+Replies are hostile text: one with more than a hundred statements or objects is no verdict, and the time to read a reply
+grows with its length alone.
 """
 
 from __future__ import annotations
@@ -24,6 +30,7 @@ from culture_tasks.judges.statements import (
     NOT_OFFERED,
     Scale,
     Statement,
+    corrections_in,
     folded,
     is_taken_back,
     layout_of,
@@ -126,6 +133,7 @@ def _stated_in(objects: list[Json], text: str, scale: Scale) -> Iterator[Stateme
             elif isinstance(content, str):
                 inside = statements_in(content, scale, in_prose=False)
                 yield from (each._replace(standing="mentioned") for each in inside if each.standing == "own")
+                yield from corrections_in(content, scale, adjacent=True)
 
 
 def _reason(objects: list[Json]) -> str:

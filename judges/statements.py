@@ -92,7 +92,10 @@ _HTML = re.compile(
 
 
 # A judge's own role, which begins the reply of a model that writes out the chat format.
-_ROLE = re.compile(r"[\s*_#\[]{0,20}(?:assistant|judge|evaluator|grader|ai|助手|アシスタント|المساعد|asistente)\s?[*_\]]{0,3}[:\n][*_]{0,3}")
+_ROLE = re.compile(
+    r"[\s*_#\[]{0,20}(?:assistant|judge|evaluator|grader|ai|助手|アシスタント|المساعد|"
+    r"asistente)\s?[*_\]]{0,3}[:\n][*_]{0,3}"
+)
 
 
 def folded(reply: str) -> str:
@@ -118,11 +121,11 @@ _WEAK = (
     "note|nota|总体|总评|结论|النتيجة|結論|判定"
 )
 _DECORATION = r"[ \t*_`'\"‘’“”\])}]{0,6}"
-_QUALIFIER_AFTER = r"(?:\s(?:النهائي|النهائية|الإجمالي|العام|final|global|general))?"
+_QUALIFIER_AFTER = r"(?:\s(?:النهائي|النهائية|الإجمالي|العام|final|global|general|correcta|adecuada|justa))?"
 # What a rating is of, or on which scale, between its word and the link: "(1-10)", "for this response", "out of 10".
 _SCOPE = (
     r"(?:(?P<scope>[*_]{0,3}[ \t]?\([^()\n]{1,60}\)|[ \t](?:for|of|on|out of|from)[ \t][^\n:=.!?()\[\]]{1,60}"
-    r"(?=[*_]{0,3}(?:[:=]|[ \t]is[ \t]))|[ \t]here(?=[ \t]))?)"
+    r"(?=[*_]{0,3}(?:[:=]|[ \t]is[ \t]))|[ \t](?:here|aquí|ici|hier)(?=[ \t]))?)"
 )
 _FILLER = (
     r"(?:(?:a|an|the|thus|therefore|hence|clearly|definitely|still|only|just|exactly|set|at|to|solid|strong)\s){0,3}"
@@ -130,8 +133,8 @@ _FILLER = (
 _LINK = (
     rf"(?:(?P<mark>{_DECORATION}(?::=|={{1,3}}|[:>|→⇒]|->|=>|[-–—](?=\s)|[是为為は]|هو|هي)\s{{0,4}})"
     rf"|(?P<heading>[*_#: \t]{{0,6}}\n(?:[=-]{{2,40}}\n)?\s{{0,4}})"
-    rf"|(?P<verb>[*_]{{0,3}}\s{{1,3}}(?:is|was|are|as|of|at|to|equals|(?:should|would|will) be|set to|de|es|est|ist|mit)"
-    rf"\s{{1,3}}{_FILLER})"
+    rf"|(?P<verb>[*_]{{0,3}}\s{{1,3}}(?:is|was|are|as|of|at|to|equals|(?:should|would|will) be|set to|"
+    rf"de|es|est|ist|mit)\s{{1,3}}{_FILLER})"
     rf"|(?P<gap>[*_]{{0,3}}(?:[ \t]|\][ \t]?)))"
 )
 _OPEN = r"(?P<open>[\s*_`'\"‘’“”\[({<$\\「『]{0,10}(?:\\boxed\{[ {]{0,3})?)"
@@ -170,7 +173,8 @@ _OUT_OF_FULL = re.compile(
 # "Correction: 7", "actually, make that 7": a number that takes the place of an earlier one, and ends its clause.
 _CORRECTED = re.compile(
     r"\b(?:correction|actually|scratch that|wait|make (?:it|that)|i mean|on (?:second thought|reflection)|change[ds]? "
-    rf"(?:it|this|my \w{{1,12}}) to|revised?(?: to)?)\b[^\n.\d]{{0,30}}?\b{_NUMBER}(?=[\])*_\s]{{0,4}}(?:[.!;,\n]|$))"
+    rf"(?:it|this|my \w{{1,12}}) to|revised?(?: to)?)\b(?P<between>[^\n.\d]{{0,30}}?)\b{_NUMBER}"
+    r"(?=[\])*_\s]{0,4}(?:[.!;,\n]|$))"
 )
 
 # What may follow a number: a unit, brackets, the end of its scale, another number.
@@ -181,7 +185,7 @@ _OUT_OF = re.compile(
     rf"(\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_]))(?:\s?[分点點점]|\s(?:points?|punkten?|puntos|pontos)\b)?"
 )
 _RANGE = re.compile(
-    r"(?:,\s?|、)\d{1,3}(?=,? ?(?:[,、/]|or\b|and\b|and/or|或|または|أو|o\b|ou\b|oder\b)|[. ]{0,2}(?:\n|$))|"
+    r"(?:[,،]\s?|、)\d{1,3}(?=[,、]? ?(?:[,،、/]|or\b|and\b|and/or|或|または|أو|o\b|ou\b|oder\b)|[. ]{0,2}(?:\n|$))|"
     r"(?:[ \t]\d{1,2}){1,9}(?=[. ]{0,2}(?:\n|$))|\.{2,3}(?=\d)\d{1,3}|"
     r"(?:,?\s?(?:[-–—~]|\b(?:to|or|and|through|perhaps|maybe|possibly|almost|(?:or )?(?:even|rather))\b|"
     r"至|到|或|または|から|أو|إلى|\|)"
@@ -192,21 +196,22 @@ _OTHER_SCALE = re.compile(
 )
 # "7?", "7 at best", "7 stars", "7 or so", "2/3 of the way": less than a plain value.
 _HEDGED = re.compile(
-    r"\s?(?:[?±]|\+/?-|(?:of|thirds?|halves|quarters?)\b|,?\s?(?:at (?:best|most|least)|or (?:so|more|less|higher|lower|above|below)|ish|stars?)\b)"
+    r"\s?(?:[?±]|\+/?-|(?:of|de|des|del|du|der|von|thirds?|halves|quarters?)\b|的?程度|左右|くらい|ほど|"
+    r",?\s?(?:at (?:best|most|least)|or (?:so|more|less|higher|lower|above|below)|ish|stars?)\b)"
 )
 _CLAUSE_ENDS = re.compile(r"[\])}*_`'\"’” ]{0,6}(?:[.,;:!?)\n(。]|$|out of|/|because|since|as\b|for\b|on\b)")
 _WORD_ENDS = re.compile(r"[\])}*_ ]{0,6}(?:[.,;/)]|out of|because|since)")
 _LINE_ENDS = re.compile(r"[\])}*_`'\"‘’“”$ \t>|.!。」』\\]*(?:\n|$)")
 
 # Ends of sentences, but not those of "e.g." and its like.
-_SENTENCE = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!\bvs)(?<!\bcf)(?<!etc)[.!?]['\"’”)*_\]»`]{0,4}\s|[。！？؟।]")
+_SENTENCE = re.compile(r"[.!?](?<!e\.g.)(?<!i\.e.)(?<!\bvs.)(?<!\bcf.)(?<!etc.)['\"’”)*_\]»`]{0,4}\s|[。！？؟।]")
 _CLAUSE = re.compile(r"[,;:(—–→،؛、]|\s-\s")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 # Words that may stand before the judge's own statement, alone or together.
 _OWN_WORDS = frozenset(
     re.findall(
         r"\S+",
-        "final overall my the total so thus therefore hence this its and here is here's a an in conclusion verdict "
+        "final overall my one the total so thus therefore hence this its and here is here's a an in conclusion verdict "
         "rating score summary official accordingly consequently now finally then numerical judge judge's our assigned "
         "given with quality semantic similarity correctness match agreement evaluation assessment answer's response's "
         "best as result output correct appropriate right fair fitting following follows but yet "
@@ -218,27 +223,33 @@ _OWN_WORDS = frozenset(
 # A judge that concludes, or gives.
 _CONNECTED = re.compile(
     r"\b(?:so|thus|therefore|hence|consequently|accordingly|finally|overall|in conclusion|in summary)\b|"
-    r"\b(?:por (?:lo )?tanto|por ello|entonces|donc|ainsi|par conséquent|daher|deshalb|somit|folglich|portanto|quindi|dunque|"
-    r"поэтому|следовательно|итак)\b|"
+    r"\b(?:por (?:lo )?tanto|por ello|entonces|donc|ainsi|par conséquent|daher|deshalb|somit|folglich|portanto|quindi|"
+    r"dunque|поэтому|следовательно|итак)\b|"
     r"因此|所以|综上|最终|最終|よって|したがって|従って|لذلك|وبالتالي|لذا|إذن|따라서|그러므로|इसलिए|अतः"
 )
 _GIVES = re.compile(
-    r"\b(?:i(?:['’]d| would|['’]ll| will| must| have to| need to)? (?:[a-z]{3,12}ly )?(?:rate|give|assign|award|score|"
-    r"grade|choose|say|go with|conclude|settle on|end|place|put)|my|deserves?|earns?|merits?|warrants?|receives?|gets?)\b|"
+    r"\b(?:(?:i(?:['’]d| would|['’]ll| will| must| have to| need to)?|let me) (?:[a-z]{3,12}ly )?(?:rate|give|"
+    r"assign|award|score|grade|choose|say|go (?:with|for)|conclude|settle (?:on|at|for)|end|place|put)|my|deserves?|"
+    r"earns?|merits?|warrants?|receives?|gets?)\b|"
     r"\b(?:ich (?:gebe|bewerte|vergebe)|je (?:donne|mets)|doy|otorgo|asigno|dou|atribuo|ставлю|оцениваю)\b|"
-    r"我给|我給|给予|给出|أعطي|أمنح"
+    r"\b(?:merece|mérite|verdient|заслуживает)\b|我给|我給|给予|给出|应得|值得|أعطي|أمنح|تستحق|يستحق"
 )
 _MINE = re.compile(r"\bmy (?:[a-z]{3,12} )?(?:rating|verdict|score|evaluation|assessment|judge?ment|answer)\b")
 # The judge's own clause that announces its verdict: "I rate the candidate answer as follows".
 _ANNOUNCED = re.compile(
-    r"\bi(?:['’]d| would|['’]ll| will| must)? (?:[a-z]{3,12}ly )?(?:rate|give|assign|award|score|grade|conclude|decide)\b|"
-    r"\bmy (?:[a-z]{3,12} )?(?:rating|verdict|score|evaluation|assessment|judge?ment)\b"
+    r"\bi(?:['’]d| would|['’]ll| will| must)? (?:[a-z]{3,12}ly )?(?:rate|give|assign|award|score|grade|conclude|"
+    r"decide)\b|"
+    r"\bmy (?:[a-z]{3,12} )?(?:rating|verdict|score|evaluation|assessment|judge?ment)\b|"
+    r"\b(?:mi (?:calificación|valoración|puntuación|nota|evaluación)|ma note|meine (?:bewertung|note)|doy|otorgo|"
+    r"asigno|je donne|"
+    r"ich (?:gebe|bewerte))\b|我(?:对|給|给|的)[^。\n]{0,20}评|(?:私|当方)の(?:評価|評点|判定|採点)|تقييمي|درجتي|أعطي"
 )
 # The candidate as what is graded, and not as one who speaks: "I rate the candidate answer", "the candidate deserves".
 _GRADED = re.compile(
     r"\b(?:rate|give|grade|score|place|put) (?:the |this )?(?:candidate|assistant|model|user)(?:['’]s)?\b|"
     r"\b(?:candidate|assistant|model|user)(?:['’]s)?(?= (?:(?:answer|response|reply) )?(?:only |just |clearly |thus |"
-    r"therefore |fully )?(?:deserves?|earns?|merits?|warrants?|receives?|gets?|(?:is|should be|must be) rated)\b)"
+    r"therefore |fully )?(?:deserves?|earns?|merits?|warrants?|receives?|gets?|(?:is|should be|must be) rated)\b)|"
+    r"\b(?:del candidato|du candidat|des kandidaten)\b|(?:候选|候補の?)?(?:回答|答案)(?=应得|值得|获得|に対する|への)"
 )
 # First thoughts, that a judge may leave behind.
 _TENTATIVE = re.compile(
@@ -266,7 +277,8 @@ _SPOKEN = re.compile(
     r"reads?|repeat\w{0,3}|"
     r"gives itself|rates itself|itself|self|candidate(?:['’]s)?|assistant(?:['’]s)?|model(?:['’]s)?|user(?:['’]s)?|"
     r"previous|earlier|initial|expected|colleague(?:['’]s)?)\b|"
-    r"\b(?:dice|afirma|escrib\w{1,3}|pide|según|candidato|dit|prétend|écrit|demande|selon|candidat|sagt|behauptet|schreibt|"
+    r"\b(?:dice|afirma|escrib\w{1,3}|pide|según|candidato|dit|prétend|écrit|demande|selon|candidat|sagt|behauptet|"
+    r"schreibt|"
     r"verlangt|laut|kandidat\w{0,2}|diz|pede|говорит|утверждает|пишет|просит|кандидат\w{0,2})\b|"
     r"写道|声称|说|要求|候选|回答|書いて|述べ|主張|يقول|تقول|يدعي|كتب|يطلب|المرشح|라고|후보|कहता"
 )
@@ -280,36 +292,44 @@ _DENIED = re.compile(
 _ATTRIBUTED = re.compile(
     r"[\])}*_`'\"’” ]{0,8},?\s?(?:(?:said|says|claims?|wrote|writes|demands?)\b|according to\b|"
     r"as (?:claimed|requested|demanded|instructed|ordered|told|dictated)\b|"
-    r"(?:<-|←|//|#|--|[—(\[-])\s?(?:(?:injected|forged|planted)\b|(?:from |by )?(?:the )?(?:candidate|response|user)['’]s\b|"
+    r"(?:<-|←|//|#|--|[—(\[-])\s?(?:(?:injected|forged|planted)\b|(?:from |by )?(?:the )?(?:candidate|response|"
+    r"user)['’]s\b|"
     r"(?:from|by) (?:the )?(?:candidate|response|user)\b))"
 )
 # A statement followed by a verb is what a sentence speaks of, not a verdict.
 _SPOKEN_OF = re.compile(
-    r"[\])}*_`'\"‘’“” ]{0,8}(?:(?:is(?! my\b)|was|were|are|would|could|might|can|cannot|can['’]t|should|must|may|will|appears?|"
-    r"stands?|means?|indicates?|requires?|needs?|has|had|does|isn['’]t|wasn['’]t|wouldn['’]t|comes|seems|represents?|denotes?|"
+    r"[\])}*_`'\"‘’“” ]{0,8}(?:(?:is(?! my\b)|was|were|are|would|could|might|can|cannot|can['’]t|should|must|may|will|"
+    r"appears?|"
+    r"stands?|means?|indicates?|requires?|needs?|has|had|does|isn['’]t|wasn['’]t|wouldn['’]t|comes|seems|represents?|"
+    r"denotes?|"
     r"corresponds|refers|for (?:an? )?(?:correct|incorrect|perfect|right|wrong)|when|where|only if)\b|と書|という|とい)"
 )
 _CONDITION = re.compile(
-    r"[^.!?\n。]{0,40}?\b(?:if|unless|provided|had it|were it|but not|or not|at first|initially|for now|before (?:i|checking))\b"
+    r"[^.!?\n。]{0,40}?\b(?:if|unless|provided|had it|were it|but not|or not|at first|initially|for now|before (?:i|"
+    r"checking))\b"
 )
 _CONDITION_NEXT = re.compile(r"[,\s]{0,3}(?:only )?\b(?:if|unless|provided)\b")
 # The aspects that the papers' rubrics have commented on, and others that judges like to rate one by one.
 _CRITERION = re.compile(
-    r"\b(?:accura\w{1,4}|depth|relevan\w{1,3}|comprehensive\w{0,4}|interpretation|evidence|textual|clarity|style|fluency|"
-    r"complete\w{0,4}|factual\w{0,4}|coheren\w{1,2}|helpful\w{0,4}|tone|language|grammar|detail\w{0,2}|confidence|creativity|"
+    r"\b(?:accura\w{1,4}|depth|relevan\w{1,3}|comprehensive\w{0,4}|interpretation|evidence|textual|clarity|style|"
+    r"fluency|"
+    r"complete\w{0,4}|factual\w{0,4}|coheren\w{1,2}|helpful\w{0,4}|tone|language|grammar|detail\w{0,2}|confidence|"
+    r"creativity|"
     r"cultural|context|sub|partial|criterion|aspect|exactitud|precisión|profundidad|relevancia)\b|"
     r"准确|準確|深度|相关|相關|正確|関連|深さ|解释|全面|الدقة|العمق|الصلة|الشمول"
 )
 # Whose rating it is: "(theirs)", "of the reference".
 _ANOTHERS = re.compile(r"\b(?:theirs?|self|previous|expected|initial|reference)\b")
 _CANDIDATE_SPEAKS = re.compile(
-    r"\b(?:candidate|response|assistant|answer|question|reference|example|format|scale|user|system|input|note|e\.g|ai|model|bot|human|student|customer)\b|"
-    r"\b(?:respuesta|candidato|pregunta|referencia|réponse|candidat|référence|antwort|kandidat|referenz|resposta|ответ|кандидат)\b|"
+    r"\b(?:candidate|response|assistant|answer|question|reference|example|format|scale|user|system|input|note|e\.g|ai|"
+    r"model|bot|human|student|customer)\b|"
+    r"\b(?:respuesta|candidato|pregunta|referencia|réponse|candidat|référence|antwort|kandidat|referenz|resposta|"
+    r"ответ|кандидат)\b|"
     r"候选|回答|例|格式|الإجابة|مثال|답변|후보|उत्तर|用户|使用者|ユーザー|المستخدم|사용자"
 )
 _OF_THE_JUDGE = re.compile(r"\b(?:my|i)\b")
 _JUDGE_SPEAKS = re.compile(r"\b(?:final|my|your|judge)\b")
-_LOOK_BACK, _LOOK_AHEAD, _LAST_WORDS = 300, 80, 15
+_LOOK_BACK, _LOOK_AHEAD, _LAST_WORDS, _FOLLOWING = 300, 80, 15, 4_000
 
 
 def statements_in(
@@ -347,10 +367,9 @@ def statements_in(
         yield Statement(start, last, value, standing)
         spans.append((start, last))
     outside = (text[end:start] for (_, end), (start, _) in pairwise([(0, 0), *spans, (len(text), 0)]))
-    if any(_DIGIT.search(part) for part in outside):
-        if in_prose:
-            yield from _given(text, scale, layout)
-        yield from _corrected(text, scale)
+    if in_prose and any(_DIGIT.search(part) for part in outside):
+        yield from _given(text, scale, layout)
+        yield from corrections_in(text, scale)
 
 
 def _labels_in(text: str) -> list[tuple[int, str]]:
@@ -399,11 +418,18 @@ def _given(text: str, scale: Scale, layout: Layout) -> Iterator[Statement]:
             yield Statement(match.start(), end, value, standing_of(text, match.start(), end, layout))
 
 
-def _corrected(text: str, scale: Scale) -> Iterator[Statement]:
-    """Finds numbers that take the place of an earlier rating."""
+def corrections_in(text: str, scale: Scale, *, adjacent: bool = False) -> Iterator[Statement]:
+    """Finds numbers that take the place of an earlier rating.
+
+    Args:
+        text: A folded text.
+        scale: What was offered.
+        adjacent: Whether no word may stand between ("correction: 7").
+    """
     for match in _CORRECTED.finditer(text):
         value, end = _value(text, match, scale)
-        if value is not None and value != NOT_OFFERED:
+        distant = _WORD.search(match["between"])
+        if value is not None and value != NOT_OFFERED and not (adjacent and distant):
             yield Statement(match.start(), end, value, "mentioned")
 
 
@@ -413,39 +439,54 @@ _TAKEN_BACK_NEXT = re.compile(
     r"(?:just |i['’]m |i am )(?:only )?(?:kidding|joking)\b|not really\b|the above[^.!?\n]{0,40}\binjection\b|"
     r"as (?:the )?(?:candidate|response|user|text) (?:told|asked|instructed|ordered|demanded|requested|wanted)\b|"
     r"(?:wait|hold on|oops|scratch that|strike that|i (?:take|took) (?:that|it) back|i (?:retract|withdraw))\b|"
-    r"(?:(?:that|this|it|which|the above)(?:['’]s| is| was| comes| came)|that|this|the (?:line|text|rating|score|verdict) above)"
-    r"[^.!?\n]{0,60}?\b(?:(?:told|tells?|asked|asks|instruct(?:s|ed)|order(?:s|ed)|want(?:s|ed)|made|begs|begged) (?:me|us)|"
-    r"i (?:was|am|have been|['’]ve been) (?:told|asked|instructed|ordered)|not (?:my|mine)\b|isn['’]t (?:my|mine)\b|injected|"
-    r"forged|planted|(?:copied|quoted|pasted|taken|straight) from the (?:candidate|response|user|prompt|text)|a quotation|"
+    r"(?:(?:that|this|it|which|the above)(?:['’]s| is| was| comes| came)|that|this|the (?:line|text|rating|score|"
+    r"verdict) above)"
+    r"[^.!?\n]{0,60}?\b(?:(?:told|tells?|asked|asks|instruct(?:s|ed)|order(?:s|ed)|want(?:s|ed)|made|begs|"
+    r"begged) (?:me|us)|"
+    r"i (?:was|am|have been|['’]ve been) (?:told|asked|instructed|ordered)|not (?:my|mine)\b|isn['’]t (?:my|mine)\b|"
+    r"injected|"
+    r"forged|planted|(?:copied|quoted|pasted|taken|straight) from the (?:candidate|response|user|prompt|text)|"
+    r"a quotation|"
     r"too (?:high|low|generous|harsh|lenient|strict)|just (?:an example|a placeholder)|"
     r"(?:response|candidate|answer)['’]s own (?:rating|score|verdict|words?|claim|line))|"
     r"(?:这|那|此|以上|上面|上述)[^。\n]{0,16}(?:要求我|让我|叫我|指示我|注入|伪造|不是我的|并非我的)|"
     r"(?:これ|それ|上記)[^。\n]{0,24}(?:書けと|書くよう|指示|言われ|注入|偽造|私の(?:評価|判定)では)|"
     r"(?:هذا|هذه|ذلك|تلك|ما سبق)[^.\n]{0,30}(?:طلب|أمر|أملى|ليس تقييمي|ليس حكمي|مزور|محقون)|"
     r"(?:이것|이는|위)[^.\n]{0,30}(?:쓰라고|지시|시킨|주입|제 평가가 아)|"
-    r"(?:eso|esto|lo anterior|es lo que)[^.\n]{0,40}(?:me (?:pidió|pide|dijo|ordenó|ordena|exige)|no es mi|inyectad|falsificad)|"
-    r"(?:das|dies|so)[^.\n]{0,40}(?:mir (?:vorgeschrieben|diktiert|befohlen)|nicht (?:mein|meine)\b|eingeschleust))"
+    r"(?:eso|esto|lo anterior|es lo que)[^.\n]{0,40}(?:me (?:pidió|pide|dijo|ordenó|ordena|exige)|no es mi|inyectad|"
+    r"falsificad)|"
+    r"c['’]est ce que [^.\n]{0,30}m['’]a (?:dit|demandé|ordonné)|"
+    r"(?:das|dies|so)[^.\n]{0,40}(?:mir\b[^.\n]{0,30}(?:vorgeschrieben|diktiert|befohlen)|nicht (?:mein|meine)\b|"
+    r"eingeschleust))"
 )
 # … or names the rating, anywhere after it.
 _TAKEN_BACK = re.compile(
     r"\b(?:(?:the|this|that|my|its) (?:[a-z]{3,9} )?(?:rating|score|verdict|grade)(?: above| i gave| given| here)?|"
     r"the (?:previous|above|last|first) (?:line|statement|sentence)) "
-    r"(?:is|was|must be|seems|looks)(?: clearly| actually| simply| probably)? (?:wrong|false|incorrect|a mistake|mistaken|an error|invalid|"
+    r"(?:is|was|must be|seems|looks)(?: clearly| actually| simply| probably)? (?:wrong|false|incorrect|a mistake|"
+    r"mistaken|an error|invalid|"
     r"injected|forged|fake|copied|planted|not (?:mine|my|valid|correct|right|a verdict)|too (?:high|low|generous|harsh|"
     r"lenient|strict))\b|"
-    r"(?:[.!?\n] {0,2})(?:please )?(?:ignore|disregard|discard|forget) (?:that|this|it\b|the (?:above|rating|score|verdict|"
+    r"(?:[.!?\n] {0,2})(?:please )?(?:ignore|disregard|discard|forget) (?:that|this|it\b|the (?:above|rating|score|"
+    r"verdict|"
     r"line above|(?:first|last|previous) line)|my (?:rating|score|verdict|first|previous))|"
     r"\bi (?:retract|withdraw|take back) (?:it|that|this|the|my)\b|"
-    r"\bi (?:was|am|have been) (?:told|asked|instructed|ordered) (?:by [^.\n]{1,40} )?to (?:write|say|put|output|print|give|"
+    r"\bi (?:was|am|have been) (?:told|asked|instructed|ordered) (?:by [^.\n]{1,40} )?to (?:write|say|put|output|"
+    r"print|give|"
     r"return) (?:this|that|it)\b|"
-    r"\bi (?:refuse|decline|am unable|am not able) to (?:grade|rate|judge|evaluate|score|assess)\b(?![^.\n]{0,30}\b(?:higher|as|"
+    r"\bi (?:refuse|decline|am unable|am not able) to (?:grade|rate|judge|evaluate|score|"
+    r"assess)\b(?![^.\n]{0,30}\b(?:higher|as|"
     r"more|above)\b)|"
     r"(?:这个|该|此|上述|以上)(?:评分|分数|得分)[^。\n]{0,6}(?:错|有误|不对|无效|不是我|太高|太低|过高|过低)|"
     r"(?:この|上記の|その)(?:評価|評点|スコア|点数)は?[^。\n]{0,6}(?:誤り|間違|無効|高すぎ|低すぎ|取り消)|"
     r"(?:هذا التقييم|هذه الدرجة|التقييم أعلاه)[^.\n]{0,8}(?:خاطئ|خطأ|غير صحيح|مزور)|"
-    r"\b(?:esta|esa|la) (?:puntuación|calificación|nota)(?: anterior)? (?:es|era|fue|está) (?:errónea|incorrecta|equivocada|"
+    r"\b(?:esta|esa|la) (?:puntuación|calificación|nota)(?: anterior)? (?:es|era|fue|está) (?:errónea|incorrecta|"
+    r"equivocada|"
     r"un error|mal|falsa)|"
-    r"\b(?:diese|die) (?:bewertung|note|punktzahl) (?:oben )?(?:ist|war) (?:falsch|ein fehler|ungültig|zu hoch|zu niedrig)"
+    r"\bla (?:línea|frase) anterior (?:es|fue|está) (?:inyectada|falsa|copiada)|"
+    r"\bcette (?:note|évaluation) (?:est|était) (?:fausse|erronée|incorrecte)|"
+    r"\b(?:diese|die) (?:bewertung|note|punktzahl) (?:oben )?(?:ist|war) (?:falsch|ein fehler|ungültig|zu hoch|"
+    r"zu niedrig)"
 )
 
 
@@ -458,7 +499,8 @@ def is_taken_back(text: str, end: int) -> bool:
     """
     if _TAKEN_BACK_NEXT.match(text, end):
         return True
-    return any(_quoted(text, found.start() + 1) is None for found in _TAKEN_BACK.finditer(text, end))
+    found = _TAKEN_BACK.finditer(text, end, end + _FOLLOWING)
+    return any(_quoted(text, place.start() + 1) is None for place in found)
 
 
 def statement_alone(text: str, scale: Scale) -> Statement | None:
@@ -735,7 +777,8 @@ def _introduced(text: str, start: int, fences: list[int]) -> Standing:
     if _CONNECTED.search(line[-_LAST_WORDS:]):
         return "own"
     if announced := _ANNOUNCED.search(line):
-        return "mentioned" if _SPOKEN.search(" ".join(_WORD.findall(line[: announced.start()])[-2:])) else "own"
+        before_it = _WORD.findall(_GRADED.sub(" ", line[: announced.start()]))[-2:]
+        return "mentioned" if _SPOKEN.search(" ".join(before_it)) else "own"
     if _SPOKEN.search(line) or _SUPPOSED.search(line):
         return "mentioned"
     if len(_WORD.findall(line)) <= 3:

@@ -49,10 +49,20 @@ def test_any_reply_is_read_or_not_without_an_error(reply):
         "}",
     ],
 )
-def test_a_megabyte_of_it_is_read(unit):
-    # Quadratic time would be hours here.
-    reading = read_crosscult(unit * (1_000_000 // len(unit)))
-    assert (reading.rating if reading else None) == (7 if unit == GOOD else None)
+def test_much_of_the_same_is_no_verdict(unit):
+    # Quadratic time would be minutes here.
+    assert read_crosscult(unit * (200_000 // len(unit))) is None
+
+
+def test_a_verdict_among_up_to_a_hundred_objects_is_read():
+    assert [read_crosscult(unit * count + GOOD) for unit in (GOOD, "{}", '{"a": 1}') for count in (99, 100)] == (
+        [Reading(7, "Same stance."), None] * 3
+    )
+
+
+def test_a_verdict_among_a_thousand_keys_is_read():
+    keys = [json.dumps({"score": 7, "reason": "r", **dict.fromkeys(map(str, range(count)))}) for count in (998, 999)]
+    assert [read_crosscult(reply) for reply in keys] == [Reading(7, "r"), None]
 
 
 def test_nesting_without_end_is_no_verdict():
