@@ -99,7 +99,9 @@ def _read(reply: str, scale: Scale) -> Reading | None:
     prose = _without(objects, text) if objects else text
     own: list[Statement] = []
     values = set()
-    for count, statement in enumerate(chain(_stated_in(objects, text, scale), statements_in(prose, scale, unfinished))):
+    for count, statement in enumerate(
+        chain(_stated_in(objects, text, prose, scale), statements_in(prose, scale, unfinished))
+    ):
         if count == _MOST_STATEMENTS:
             return None
         if statement.standing == "own":
@@ -118,9 +120,12 @@ def _read(reply: str, scale: Scale) -> Reading | None:
     return Reading(own[0].value, reason or _without(own, original, "").strip())
 
 
-def _stated_in(objects: list[Json], text: str, scale: Scale) -> Iterator[Statement]:
-    """Returns the ratings that objects hold under a key, and those that the judge gives in their texts."""
-    layout = layout_of(text) if objects else None
+def _stated_in(objects: list[Json], text: str, prose: str, scale: Scale) -> Iterator[Statement]:
+    """Returns the ratings that objects hold under a key, and those that the judge gives in their texts.
+
+    The layout is that of the prose around them, since the quotation marks inside of an object are its own.
+    """
+    layout = layout_of(prose) if objects else None
     for where in objects:
         around = layout and standing_of(text, where.start, where.end, layout)
         for key, content in where.entries():

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from culture_tasks.judges.parsers import Reading, read_crosscult
@@ -15,6 +15,7 @@ def test_the_reason_is_the_rationale():
     assert read_crosscult('{"score": 7, "reason": " Same stance. "}') == Reading(7, "Same stance.")
 
 
+@example(0, '"', '"')
 @given(
     st.integers(0, 10), st.text(min_size=1).filter(str.strip), st.text(alphabet=st.characters(exclude_characters="{<"))
 )
