@@ -25,6 +25,9 @@ _QUESTIONED: Final = re.compile(r"[\s\"'*_)]{0,4}\?\s{0,3}(?:no|not|nope|nah|ل�
 # A sentence ends, or a parenthesis or an explanation after a dash or colon begins.
 _BREAK: Final = re.compile(r"[.!?;\n(]|\s[-–—]\s|[–—:]")
 _GAP_WORD: Final = re.compile(rf"{WORD.pattern}|[ぁ-ヿ㐀-鿿]+")
+# What makes a noun of a Japanese or Chinese emotion word.
+NOUN_ENDINGS: Final = "(?:感|さ|心|の念|の気持ち|の感情|的感觉|的?情绪|的?情緒)?"
+_NOUN_ENDING: Final = re.compile(rf"\A{NOUN_ENDINGS}")
 _AS_WELL_AS: Final = re.compile(" (?:as well as|asi como) ")
 
 
@@ -223,12 +226,19 @@ class Links:
     contrast: re.Pattern[str]
 
 
+def _in_spoken(spaced: Iterable[str], unspaced: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(f"{any_of(spaced, around='(?<= ){}(?= )').pattern}|{any_of(unspaced).pattern}")
+
+
+@cache
+def linking(*keys: str) -> re.Pattern[str]:
+    """Matches what the languages list under any of the keys; Japanese and Chinese are read without word boundaries."""
+    return _in_spoken(phrases_of(SPACED, *keys), phrases_of(UNSPACED, *keys))
+
+
 @cache
 def links() -> Links:
-    """Returns the linking words; those of Japanese and Chinese are read without word boundaries."""
-
-    def pattern(spaced: list[str], unspaced: list[str]) -> re.Pattern[str]:
-        return re.compile(f"{any_of(spaced, around='(?<= ){}(?= )').pattern}|{any_of(unspaced).pattern}")
+    """Returns the linking words of all languages."""
 
     def turns(languages: Iterable[Language]) -> list[str]:
         reasons = {phrase.split()[0] for phrase in phrases_of(languages, "because", "meanwhile")}
@@ -237,8 +247,8 @@ def links() -> Links:
     return Links(
         joiners=frozenset(phrases_of(LANGUAGES, "joiners")),
         alternatives=frozenset(phrases_of(LANGUAGES, "alternatives")),
-        because=pattern(phrases_of(SPACED, "because"), phrases_of(UNSPACED, "because")),
-        contrast=pattern(turns(SPACED), turns(UNSPACED)),
+        because=linking("because"),
+        contrast=_in_spoken(turns(SPACED), turns(UNSPACED)),
     )
 
 
@@ -247,7 +257,8 @@ def gap_words(gap: str) -> list[str]:
     return _GAP_WORD.findall(gap)
 
 
-def _spoken(gap: str) -> str:
+def spoken(gap: str) -> str:
+    """Returns the words of a text between single spaces, the form in which linking words are looked for."""
     return _AS_WELL_AS.sub(" and ", f" {' '.join(gap_words(gap))} ")
 
 
@@ -256,7 +267,8 @@ def joins(gap: str) -> bool:
     if len(gap) > _LONGEST_GAP or "{" in gap:
         return False
     known = links().joiners
-    return all(word in known or len(word) == 1 or word.isdigit() for word in _spoken(gap).split())
+    gap = _NOUN_ENDING.sub("", gap)
+    return all(word in known or len(word) == 1 or word.isdigit() for word in spoken(gap).split())
 
 
 def sets_aside(gap: str) -> bool:
@@ -266,7 +278,7 @@ def sets_aside(gap: str) -> bool:
 
 def gives_reason(gap: str) -> bool:
     """Whether a word such as "because" stands in between."""
-    return links().because.search(_spoken(gap)) is not None
+    return links().because.search(spoken(gap)) is not None
 
 
 def offers_alternative(gap: str) -> bool:
@@ -286,4 +298,4 @@ def explains(gap: str) -> bool:
 
 def contrasts(gap: str) -> bool:
     """Whether a word such as "but" or "then" stands in between."""
-    return links().contrast.search(_spoken(gap)) is not None
+    return links().contrast.search(spoken(gap)) is not None

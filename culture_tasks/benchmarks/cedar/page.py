@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from culture_tasks.benchmarks.cedar.context import (
+    NOUN_ENDINGS,
     any_of,
     contrasts,
     gives_reason,
@@ -29,6 +30,7 @@ from culture_tasks.benchmarks.cedar.folding import fold
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
 from culture_tasks.benchmarks.cedar.lexicon import HAN_OR_KANA, RUN, SPACED, UNSPACED, WORD, language_file, phrases
 from culture_tasks.benchmarks.cedar.mentions import Mention, find_mentions
+from culture_tasks.benchmarks.cedar.turns import left_behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -256,15 +258,12 @@ def _spaced_construction(template: str) -> Construction:
     return Construction(re.compile(rf"{pattern}(?= )"), slots, max(template.split(), key=len))
 
 
-_ENDINGS: Final = "(?:感|さ|心|の念|の気持ち|の感情|的感觉|的?情绪|的?情緒)?"
-
-
 def _unspaced_construction(template: str) -> Construction:
     pattern = ""
     for place, character in enumerate(template):
         slot = character in _SLOTS
         filler = f"[^{_SLOT}.!?]{{0,6}}?" if place else ""
-        pattern += f"{filler}{_SLOT}{_ENDINGS}" if slot else character
+        pattern += f"{filler}{_SLOT}{NOUN_ENDINGS}" if slot else character
     return Construction(re.compile(pattern), "".join(filter(_SLOTS.__contains__, template)), "")
 
 
@@ -375,6 +374,7 @@ def read_page(text: str) -> Page:
     if len({mention.emotion for place, mention in enumerate(mentions) if place not in listed}) > 1:
         aside |= guesses  # "Fear? Or is it relief?", and not "I can't see the image. Fear?"
     denied = _denied(text, mentions, slots)
+    aside |= left_behind(text, tuple(m for place, m in enumerate(mentions) if place not in denied and m not in aside))
     kept = [place for place, mention in enumerate(mentions) if place not in denied and mention not in aside]
     return Page(
         text=text,

@@ -25,10 +25,12 @@ from culture_tasks.benchmarks.cedar.context import (
     gives_reason,
     is_felt,
     joins,
+    linking,
     links,
     offers_alternative,
     phrases_of,
     sets_aside,
+    spoken,
 )
 from culture_tasks.benchmarks.cedar.folding import cut_reasoning, fold
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
@@ -83,10 +85,13 @@ def _machine_form(page: Page) -> Emotion | Unclear | None:
 def _standing_alone(page: Page) -> Emotion | Unclear | None:
     """Sentences and lines that hold a label and nothing else but numbering, "probably" or "it is".
 
-    A sentence that adds another label by "or maybe" or "then" takes such an answer back.
+    A sentence that adds another label by "or maybe" or "then" takes such an answer back; so does one that calls another
+    label possible where the answer is no more than that.
     """
     alone: set[Emotion] = set()
     added: set[Emotion] = set()
+    sure: set[Emotion] = set()
+    possible: set[Emotion] = set()
     for sentence in dict.fromkeys(sentence_of(page, mention.start) for mention in page.stated):
         if sentence.end - sentence.start > _LONGEST_LABEL_SENTENCE:
             continue
@@ -95,13 +100,16 @@ def _standing_alone(page: Page) -> Emotion | Unclear | None:
         heading = page.text[here[-1].end : sentence.end + 1].rstrip(" *_").endswith((":", ":\n"))
         emotions = {mention.emotion for mention in here}
         turns = _turns(rest)
+        guess = linking("possible").search(spoken(rest)) is not None
+        possible |= emotions if guess else set()
         if heading or not is_plain(_without_turns(rest) if turns else rest):
             continue
         if turns or len(emotions) > 1:
             added |= emotions
         else:
             alone |= emotions
-    return one_of(alone | added) if alone else None
+            sure |= set() if guess else emotions
+    return one_of(alone | added | (set() if sure else possible)) if alone else None
 
 
 def _turns(rest: str) -> bool:
@@ -344,23 +352,12 @@ def _clause_around(page: Page, mention: Mention) -> str:
 
 
 def _asked_about(page: Page) -> Emotion | None:
-    """What the person who is asked about feels, where others' feelings stand beside it.
-
-    "The others are amused, but she feels pain" says whose feeling is another's; "his mother is happy, but the boy
-    himself is embarrassed" says whose is meant.
-    """
+    """The only feeling that is not "the others'"."""
     others: set[Emotion] = set()
     own: set[Emotion] = set()
     for mention in page.stated:
         (others if _persons("others").search(_clause_around(page, mention)) else own).add(mention.emotion)
-    if others and len(own) == 1:
-        return own.pop()
-    if len(page.stated) < 2:
-        return None
-    last, before = page.stated[-1], page.stated[-2]
-    gap = page.text[before.end : last.start][-_SEGMENT:]
-    meant = contrasts(gap) and _persons("self").search(gap + _CLAUSE_EDGE.split(page.text[last.end : last.end + 40])[0])
-    return last.emotion if meant else None
+    return own.pop() if others and len(own) == 1 else None
 
 
 @cache

@@ -1,0 +1,165 @@
+"""What a reply names only to turn away from it.
+
+"She was afraid at first, but now she feels relieved" says what has passed, "it should be a happy day, yet she feels
+sad" what one would expect, "the mother is sad, but the girl feels content" what somebody else feels, "some fear, but
+mostly relief" what is less, "fear, or rather surprise" what is taken back, "between fear and relief, relief" what was
+to choose from. In each of them the second feeling is meant. Neither is where the text says no more than "but", says
+"also", or calls the second one possible.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from culture_tasks.benchmarks.cedar.context import (
+    explains,
+    fits_best,
+    gap_words,
+    is_felt,
+    joins,
+    links,
+    linking,
+    spoken,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from culture_tasks.benchmarks.cedar.mentions import Mention
+
+_REACH = 240
+_CLAUSE_REACH = 80
+_SHORT_LEAD = 5
+_STOP: Final = re.compile(r"[.!?;\n]")
+_BREAK: Final = re.compile(r"[.!?;:\n()]|\s[-–—]\s|[–—]")
+_EDGE: Final = re.compile(r"[.,;:!?\n()]")
+# A label that opens a line and that a stop or a comma follows: an answer, whatever comes after it.
+_BARE_END: Final = re.compile(r"[\"'*_`)\]]*\s{0,2}(?:[.,;:!?\n(–—-]|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Two neighbouring labels and the words around them.
+
+    Attributes:
+        one: The first label.
+        other: The second label.
+        gap: The text between them.
+        contrasted: Whether a word such as "but" stands between them.
+        before: What is said along with the first label, up to the word of contrast.
+        after: What is said along with the second label, from the word of contrast on.
+        lead: The part of ``after`` that comes before the second label.
+    """
+
+    one: Mention
+    other: Mention
+    gap: str
+    contrasted: bool
+    before: str
+    after: str
+    lead: str
+
+
+def _turn(text: str, one: Mention, other: Mention) -> _Turn:
+    gap = text[one.end : other.start]
+    said = spoken(gap)
+    but = links().contrast.search(said)
+    start = _STOP.split(text[max(0, one.start - _CLAUSE_REACH) : one.start])[-1]
+    end = spoken(_EDGE.split(text[other.end : other.end + _CLAUSE_REACH], maxsplit=1)[0])
+    lead = said[but.start() - 1 if but and but.start() else 0 :] if but else said
+    return _Turn(
+        one=one,
+        other=other,
+        gap=gap,
+        contrasted=but is not None,
+        before=f"{spoken(start)} {said[: but.end()] if but else _STOP.split(gap, maxsplit=1)[0]} ",
+        after=f"{lead} {spoken(end)}",
+        lead=lead,
+    )
+
+
+def _another_person(turn: _Turn) -> bool:
+    """Whether the second clause has a subject of its own: "the mother is sad, but the girl …", not "… but her mother"."""
+    earlier, later = (set(linking("persons").findall(said)) for said in (turn.before, turn.lead))
+    return bool(earlier) and bool(later - earlier) and not linking("relatives").search(turn.lead)
+
+
+def _prevails(text: str, turn: _Turn) -> bool:
+    """Whether the second label is said to be the stronger one: "but mostly relief", "but relief prevails"."""
+    tail = " ".join(turn.lead.split()[-_SHORT_LEAD:])
+    return linking("mainly").search(f" {tail} ") is not None or fits_best(text, turn.other)
+
+
+def _opens_line(text: str, mention: Mention) -> bool:
+    line = text[max(0, mention.start - _CLAUSE_REACH) : mention.start].rsplit("\n", 1)[-1]
+    return not gap_words(line) and _BARE_END.match(text, mention.end) is not None
+
+
+def _leaves_first(text: str, turn: _Turn) -> bool:
+    """Whether the text turns from the first label to the second one."""
+    if linking("besides", "possible").search(turn.after):
+        return False
+    if _opens_line(text, turn.one):
+        return False
+    past = linking("first").search(turn.before) is not None
+    present = linking("now").search(turn.after) is not None
+    if past and present:
+        return True
+    if not turn.contrasted:
+        return False
+    if present or past and is_felt(text, turn.other):
+        return True
+    if linking("expected").search(turn.before) or linking("self").search(turn.after) or _prevails(text, turn):
+        return True
+    return is_felt(text, turn.other) and not is_felt(text, turn.one) and _another_person(turn)
+
+
+def _takes_back(turn: _Turn) -> bool:
+    """Whether the writer corrects the first label: "…, or rather sympathy"."""
+    found = None
+    for found in linking("corrections").finditer(turn.lead):
+        pass
+    return found is not None and len(turn.lead[found.end() :].split()) <= _SHORT_LEAD
+
+
+def _chosen(text: str, mentions: tuple[Mention, ...]) -> Iterator[Mention]:
+    """Yields two labels that were only offered, where one of them is named again: "between fear and awe, awe"."""
+    for one, other, third in zip(mentions, mentions[1:], mentions[2:], strict=False):
+        gap = text[other.end : third.start]
+        if one.emotion == other.emotion or third.emotion not in {one.emotion, other.emotion} or len(gap) > _REACH:
+            continue
+        if _STOP.search(gap) or not joins(text[one.end : other.start]):
+            continue
+        lead = spoken(_EDGE.split(text[max(0, one.start - _CLAUSE_REACH) : one.start])[-1])
+        if linking("offers").search(f" {' '.join(lead.split()[-_SHORT_LEAD:])} {spoken(gap)}"):
+            yield from (one, other)
+
+
+def left_behind(text: str, mentions: tuple[Mention, ...]) -> set[Mention]:
+    """Returns the emotion words that a folded reply names only to turn away from them.
+
+    Args:
+        text: The folded reply.
+        mentions: Its emotion words that nothing denies, in order.
+    """
+    behind = set(_chosen(text, mentions))
+    start = 0
+    for place, (one, other) in enumerate(pairwise(mentions)):
+        if place and explains(text[mentions[place - 1].end : one.start]):
+            start = place
+        if one.emotion == other.emotion or other.start - one.end > _REACH:
+            continue
+        turn = _turn(text, one, other)
+        if _takes_back(turn):
+            behind.add(one)
+        elif _leaves_first(text, turn):
+            # What the explanation of an answer turns away from leaves the answer alone.
+            chain = mentions[start : place + 1]
+            behind.update(chain[1:] if len(chain) > 1 and _opens_line(text, chain[0]) else chain)
+            start = place + 1
+        elif turn.contrasted and linking("first", "expected").search(turn.after):
+            behind.add(other)
+    return behind
