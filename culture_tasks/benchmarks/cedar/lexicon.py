@@ -5,7 +5,8 @@ spellings, dictionary equivalents. The concepts are the same in all languages, s
 as in another. Beside them stand what keeps a word from being an emotion word (a set phrase, a longer compound) and the
 small grammar that the reader needs: what denies (``negators``, ``after``), joins, contrasts and explains; what leads to
 an answer (``answer``, ``choice``, ``choose``, ``conclusions``); what adds nothing to a label (``hedges``, ``plain``);
-what declines to answer (``unable``, ``refusal``); and ``constructions`` with a slot for each emotion word (``page``).
+what declines to answer (``unable``, ``refusal``); ``constructions`` with a slot for each emotion word (``page``); and
+what tells the feeling that is meant from one that is past, expected, lesser or another person's (``turns``).
 
 A word that could be an inflection of two labels is left out: ``contento``, ``pena`` and ``disgusto`` (es), ``आनंद``
 (hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh), ``畏怖`` (ja), ``amazement`` (en); and

@@ -47,6 +47,7 @@ _SWAHILI_PREFIX: Final = re.compile(
 )
 
 _KANA: Final = re.compile("[ぁ-ゖァ-ヺー]+")
+_LONG_KANA: Final = 4
 _PARTICLES: Final = ("です", "でし", "だ", "を", "が", "の", "と", "で", "な", "に", "は", "も", "よ", "ね")
 _STANDS_ALONE: Final = re.compile(r"[\s\"'*_}).!,]*(?:\Z|\n)|\s*[\"'*_}).!,]")
 
@@ -130,13 +131,14 @@ def _spaced(text: str, words: Lexicon) -> Iterator[Mention]:
 
 
 def _ends_cleanly(text: str, start: int, end: int) -> bool:
-    """Whether a word in kana, or of one character, stands by itself: particles may follow, nothing may precede."""
+    """Whether a word in kana, or of one character, stands by itself: particles may follow, and precede a long one."""
     word = text[start:end]
     kana = _KANA.fullmatch(word) is not None
     if len(word) > 1 and not kana:
         return True
     before, after = text[max(0, start - 1) : start], text[end : end + 2]
-    if (_KANA if kana else RUN).match(before):
+    follows_particle = len(word) >= _LONG_KANA and before in _PARTICLES
+    if (_KANA if kana else RUN).match(before) and not follows_particle:
         return False
     return not RUN.match(after) or after.startswith(_PARTICLES)
 

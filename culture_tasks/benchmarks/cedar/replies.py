@@ -1,7 +1,8 @@
 r"""Reads which emotion a model's reply names: one pure function, no judge.
 
 The reply is folded (``folding``), its emotion words are found in all seven languages (``mentions``), and those that
-are denied, outweighed, asked about or only listed are set aside (``page``, by what ``context`` says of them). Then a
+are denied, outweighed, asked about or only listed are set aside (``page``, by what ``context`` says of them), and so is
+what the reply turns away from (``turns``): a feeling that has passed, that one would expect, or that others have. Then a
 ladder of rules looks for where the reply commits itself; each gives a label, UNCLEAR, or None where it has nothing to
 say. What a reply says beside its answer is background. A reply that names several emotions without a choice is
 unparsed.
@@ -123,8 +124,8 @@ def _without_turns(rest: str) -> str:
 
 @cache
 def _unspaced_or() -> re.Pattern[str]:
-    """Matches a Japanese or Chinese "or" where a run begins."""
-    return re.compile(rf"(?<![^\s,]){_nouns(UNSPACED, 'alternatives')}")
+    """Matches a Japanese or Chinese "or" where a run begins; "かもしれない" is no か."""
+    return re.compile(rf"(?<![^\s,])(?!かもしれ){_nouns(UNSPACED, 'alternatives')}")
 
 
 def _nouns(languages: Iterable[Language], *keys: str) -> str:

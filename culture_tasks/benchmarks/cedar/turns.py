@@ -20,8 +20,8 @@ from culture_tasks.benchmarks.cedar.context import (
     gap_words,
     is_felt,
     joins,
-    links,
     linking,
+    links,
     spoken,
 )
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _REACH = 240
 _CLAUSE_REACH = 80
-_SHORT_LEAD = 5
+_SHORT_LEAD, _SHORT_TRAIL = 5, 3
 _STOP: Final = re.compile(r"[.!?;\n]")
 _BREAK: Final = re.compile(r"[.!?;:\n()]|\s[-–—]\s|[–—]")
 _EDGE: Final = re.compile(r"[.,;:!?\n()]")
@@ -42,55 +42,56 @@ _BARE_END: Final = re.compile(r"[\"'*_`)\]]*\s{0,2}(?:[.,;:!?\n(–—-]|\Z)")
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """Two neighbouring labels and the words around them.
+    """A label, the one that comes next, and the words around them.
 
     Attributes:
         one: The first label.
-        other: The second label.
-        gap: The text between them.
-        contrasted: Whether a word such as "but" stands between them.
+        other: The second label; None where the sentence ends without one.
+        contrasted: Whether a word such as "but" stands behind the first label.
         before: What is said along with the first label, up to the word of contrast.
-        after: What is said along with the second label, from the word of contrast on.
-        lead: The part of ``after`` that comes before the second label.
+        lead: What leads to the second label, from the word of contrast on.
+        trail: What follows the second label in its clause.
     """
 
     one: Mention
-    other: Mention
-    gap: str
+    other: Mention | None
     contrasted: bool
     before: str
-    after: str
     lead: str
+    trail: str
+
+    @property
+    def after(self) -> str:
+        """What is said along with the second label."""
+        return self.lead + self.trail
 
 
-def _turn(text: str, one: Mention, other: Mention) -> _Turn:
-    gap = text[one.end : other.start]
+def _turn(text: str, one: Mention, other: Mention | None) -> _Turn:
+    gap = text[one.end : other.start] if other else _STOP.split(text[one.end : one.end + _REACH], maxsplit=1)[0]
     said = spoken(gap)
     but = links().contrast.search(said)
     start = _STOP.split(text[max(0, one.start - _CLAUSE_REACH) : one.start])[-1]
-    end = spoken(_EDGE.split(text[other.end : other.end + _CLAUSE_REACH], maxsplit=1)[0])
-    lead = said[but.start() - 1 if but and but.start() else 0 :] if but else said
+    end = spoken(_EDGE.split(text[other.end : other.end + _CLAUSE_REACH], maxsplit=1)[0]) if other else ""
     return _Turn(
         one=one,
         other=other,
-        gap=gap,
         contrasted=but is not None,
-        before=f"{spoken(start)} {said[: but.end()] if but else _STOP.split(gap, maxsplit=1)[0]} ",
-        after=f"{lead} {spoken(end)}",
-        lead=lead,
+        before=f"{spoken(start)}{said[: but.end()] if but else spoken(_BREAK.split(gap, maxsplit=1)[0])} ",
+        lead=said[max(0, but.start() - 1) :] if but else said,
+        trail=links().contrast.split(end, maxsplit=1)[0] + " ",
     )
 
 
 def _another_person(turn: _Turn) -> bool:
-    """Whether the second clause has a subject of its own: "the mother is sad, but the girl …", not "… but her mother"."""
+    """Whether the second clause has a subject of its own: "the mother is sad, but the girl …" and not "her mother"."""
     earlier, later = (set(linking("persons").findall(said)) for said in (turn.before, turn.lead))
     return bool(earlier) and bool(later - earlier) and not linking("relatives").search(turn.lead)
 
 
-def _prevails(text: str, turn: _Turn) -> bool:
+def _prevails(text: str, turn: _Turn, other: Mention) -> bool:
     """Whether the second label is said to be the stronger one: "but mostly relief", "but relief prevails"."""
-    tail = " ".join(turn.lead.split()[-_SHORT_LEAD:])
-    return linking("mainly").search(f" {tail} ") is not None or fits_best(text, turn.other)
+    around = [*turn.lead.split()[-_SHORT_LEAD:], "|", *turn.trail.split()[:_SHORT_TRAIL]]
+    return linking("mainly").search(f" {' '.join(around)} ") is not None or fits_best(text, other)
 
 
 def _opens_line(text: str, mention: Mention) -> bool:
@@ -105,23 +106,22 @@ def _leaves_first(text: str, turn: _Turn) -> bool:
     if _opens_line(text, turn.one):
         return False
     past = linking("first").search(turn.before) is not None
+    expected = linking("expected").search(turn.before) is not None
+    if turn.other is None:
+        return turn.contrasted and (past or expected)
     present = linking("now").search(turn.after) is not None
     if past and present:
         return True
     if not turn.contrasted:
         return False
-    if present or past and is_felt(text, turn.other):
+    if present or expected or linking("self").search(turn.after) or _prevails(text, turn, turn.other):
         return True
-    if linking("expected").search(turn.before) or linking("self").search(turn.after) or _prevails(text, turn):
-        return True
-    return is_felt(text, turn.other) and not is_felt(text, turn.one) and _another_person(turn)
+    return is_felt(text, turn.other) and (past or (not is_felt(text, turn.one) and _another_person(turn)))
 
 
 def _takes_back(turn: _Turn) -> bool:
     """Whether the writer corrects the first label: "…, or rather sympathy"."""
-    found = None
-    for found in linking("corrections").finditer(turn.lead):
-        pass
+    found = linking("corrections").search(turn.lead)
     return found is not None and len(turn.lead[found.end() :].split()) <= _SHORT_LEAD
 
 
@@ -133,9 +133,18 @@ def _chosen(text: str, mentions: tuple[Mention, ...]) -> Iterator[Mention]:
             continue
         if _STOP.search(gap) or not joins(text[one.end : other.start]):
             continue
-        lead = spoken(_EDGE.split(text[max(0, one.start - _CLAUSE_REACH) : one.start])[-1])
+        lead = spoken(_STOP.split(text[max(0, one.start - _CLAUSE_REACH) : one.start])[-1])
         if linking("offers").search(f" {' '.join(lead.split()[-_SHORT_LEAD:])} {spoken(gap)}"):
             yield from (one, other)
+
+
+def _addressed(text: str, mentions: tuple[Mention, ...]) -> Iterator[Mention]:
+    """Yields labels of a condition that the reader of the reply may meet: "if you are happy with this, …"."""
+    for mention in mentions:
+        clause = _EDGE.split(text[max(0, mention.start - _CLAUSE_REACH) : mention.start])[-1]
+        edge = _EDGE.search(text, mention.end, mention.end + _CLAUSE_REACH)
+        if edge and edge.group() == "," and linking("conditions").search(spoken(clause)):
+            yield mention
 
 
 def left_behind(text: str, mentions: tuple[Mention, ...]) -> set[Mention]:
@@ -145,21 +154,24 @@ def left_behind(text: str, mentions: tuple[Mention, ...]) -> set[Mention]:
         text: The folded reply.
         mentions: Its emotion words that nothing denies, in order.
     """
-    behind = set(_chosen(text, mentions))
+    behind = {*_chosen(text, mentions), *_addressed(text, mentions)}
     start = 0
-    for place, (one, other) in enumerate(pairwise(mentions)):
+    for place, (one, following) in enumerate(pairwise((*mentions, None))):
+        if one is None:
+            continue
         if place and explains(text[mentions[place - 1].end : one.start]):
             start = place
-        if one.emotion == other.emotion or other.start - one.end > _REACH:
+        other = following if following and following.start - one.end <= _REACH else None
+        if other and one.emotion == other.emotion:
             continue
         turn = _turn(text, one, other)
-        if _takes_back(turn):
+        if other and _takes_back(turn):
             behind.add(one)
         elif _leaves_first(text, turn):
             # What the explanation of an answer turns away from leaves the answer alone.
             chain = mentions[start : place + 1]
             behind.update(chain[1:] if len(chain) > 1 and _opens_line(text, chain[0]) else chain)
             start = place + 1
-        elif turn.contrasted and linking("first", "expected").search(turn.after):
+        elif other and turn.contrasted and linking("first", "expected").search(turn.after):
             behind.add(other)
     return behind

@@ -23,7 +23,7 @@ def table(language: str) -> list[tuple[str, str]]:
     return [tuple(row.split("\t")) for row in rows]
 
 
-ROWS = [(name, *row) for name in (*LANGUAGES, "choices", "background") for row in table(name)]
+ROWS = [(name, *row) for name in (*LANGUAGES, "choices", "background", "turns") for row in table(name)]
 
 
 @pytest.mark.parametrize(("expected", "reply"), [pytest.param(*row[1:], id=f"{row[0]}-{row[2][:30]}") for row in ROWS])
@@ -341,6 +341,11 @@ LONG = 250_000
             "怒りので",
             "从愤怒到",
             "siwezi hasira ",
+            "anger but now ",
+            "at first anger or rather fear, ",
+            "between anger and fear, fear, ",
+            "if you anger, fear ",
+            "怒りですが今は",
         ),
     ],
 )
