@@ -2,8 +2,8 @@ r"""Reads which emotion a model's reply names: one pure function, no judge.
 
 The reply is folded (``folding``), its emotion words are found in all seven languages (``mentions``), and those that
 are denied, outweighed, asked about or only listed are set aside (``page``, by what ``context`` says of them), and so is
-what the reply turns away from (``turns``): a feeling that has passed, that one would expect, or that others have. Then a
-ladder of rules looks for where the reply commits itself; each gives a label, UNCLEAR, or None where it has nothing to
+what the reply turns away from (``turns``): a feeling that has passed, that one would expect, or that others have. Then
+a ladder of rules looks for where the reply commits itself; each gives a label, UNCLEAR, or None where it has nothing to
 say. What a reply says beside its answer is background. A reply that names several emotions without a choice is
 unparsed.
 """
@@ -325,9 +325,6 @@ def _concluding(page: Page) -> Emotion | Unclear | None:
     verdicts = _cued(page, [(cue, _LEAD_WORDS) for cue in _conclusion().finditer(page.text)])
     if verdicts:
         return verdicts[-1]
-    meant = _asked_about(page)
-    if meant is not None:
-        return meant
     felt = {mention.emotion for mention in page.stated if is_felt(page.text, mention)}
     if len(felt) != 1:
         return None
@@ -336,29 +333,6 @@ def _concluding(page: Page) -> Emotion | Unclear | None:
             others = [other for other in page.stated[place + 1 :] if other.emotion != mention.emotion]
             return None if others else mention.emotion
     return None
-
-
-@cache
-def _persons(key: str) -> re.Pattern[str]:
-    return re.compile(rf"{_NOT_IN_WORD}{_nouns(SPACED, key)}{_WORD_ENDS}|{_nouns(UNSPACED, key)}")
-
-
-_CLAUSE_EDGE: Final = re.compile(r"[.,;:!?\n]")
-
-
-def _clause_around(page: Page, mention: Mention) -> str:
-    before = page.text[max(0, mention.start - _LONGEST_LABEL_SENTENCE) : mention.start]
-    after = page.text[mention.end : mention.end + _LONGEST_LABEL_SENTENCE]
-    return _CLAUSE_EDGE.split(before)[-1] + " " + _CLAUSE_EDGE.split(after, maxsplit=1)[0]
-
-
-def _asked_about(page: Page) -> Emotion | None:
-    """The only feeling that is not "the others'"."""
-    others: set[Emotion] = set()
-    own: set[Emotion] = set()
-    for mention in page.stated:
-        (others if _persons("others").search(_clause_around(page, mention)) else own).add(mention.emotion)
-    return own.pop() if others and len(own) == 1 else None
 
 
 @cache

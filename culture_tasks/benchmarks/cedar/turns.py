@@ -100,23 +100,29 @@ def _opens_line(text: str, mention: Mention) -> bool:
 
 
 def _leaves_first(text: str, turn: _Turn) -> bool:
-    """Whether the text turns from the first label to the second one."""
-    if linking("besides", "possible").search(turn.after):
-        return False
+    """Whether the text turns from the first label to the second one, or to what no label names."""
     if _opens_line(text, turn.one):
         return False
     past = linking("first").search(turn.before) is not None
     expected = linking("expected").search(turn.before) is not None
     if turn.other is None:
         return turn.contrasted and (past or expected)
-    present = linking("now").search(turn.after) is not None
-    if past and present:
+    if linking("besides", "possible").search(turn.after):
+        return False
+    meant = linking("now", "really", "self").search(turn.after) is not None
+    if meant and (past or expected):
         return True
     if not turn.contrasted:
         return False
-    if present or expected or linking("self").search(turn.after) or _prevails(text, turn, turn.other):
+    if meant or expected or _prevails(text, turn, turn.other):
         return True
     return is_felt(text, turn.other) and (past or (not is_felt(text, turn.one) and _another_person(turn)))
+
+
+def _leaves_second(turn: _Turn) -> bool:
+    """Whether only the second label is past or expected: "she feels relief now, but earlier she was frightened"."""
+    contrasted = turn.contrasted or linking("now").search(turn.before)
+    return bool(contrasted and linking("first", "expected").search(turn.after))
 
 
 def _takes_back(turn: _Turn) -> bool:
@@ -138,13 +144,26 @@ def _chosen(text: str, mentions: tuple[Mention, ...]) -> Iterator[Mention]:
             yield from (one, other)
 
 
-def _addressed(text: str, mentions: tuple[Mention, ...]) -> Iterator[Mention]:
-    """Yields labels of a condition that the reader of the reply may meet: "if you are happy with this, …"."""
+def _clause(text: str, mention: Mention) -> tuple[str, str]:
+    """Returns the words of a label's clause before it and after it."""
+    before = _EDGE.split(text[max(0, mention.start - _CLAUSE_REACH) : mention.start])[-1]
+    return spoken(before), spoken(_EDGE.split(text[mention.end : mention.end + _CLAUSE_REACH], maxsplit=1)[0])
+
+
+def _conditional(text: str, mentions: tuple[Mention, ...]) -> Iterator[Mention]:
+    """Yields labels of a condition: "if she were angry, …", "if you are happy with this, …"."""
     for mention in mentions:
-        clause = _EDGE.split(text[max(0, mention.start - _CLAUSE_REACH) : mention.start])[-1]
+        before, after = _clause(text, mention)
         edge = _EDGE.search(text, mention.end, mention.end + _CLAUSE_REACH)
-        if edge and edge.group() == "," and linking("conditions").search(spoken(clause)):
+        closes = (edge is not None and edge.group() == ",") or linking("then").search(after)
+        if closes and linking("conditions").search(before):
             yield mention
+
+
+def _of_others(text: str, mentions: tuple[Mention, ...]) -> set[Mention]:
+    """Returns what "the others" or "the crowd" feel, where the text says of a feeling that is not theirs."""
+    theirs = {mention for mention in mentions if any(linking("others").search(part) for part in _clause(text, mention))}
+    return theirs if len(theirs) < len(mentions) else set()
 
 
 def left_behind(text: str, mentions: tuple[Mention, ...]) -> set[Mention]:
@@ -154,7 +173,7 @@ def left_behind(text: str, mentions: tuple[Mention, ...]) -> set[Mention]:
         text: The folded reply.
         mentions: Its emotion words that nothing denies, in order.
     """
-    behind = {*_chosen(text, mentions), *_addressed(text, mentions)}
+    behind = {*_chosen(text, mentions), *_conditional(text, mentions), *_of_others(text, mentions)}
     start = 0
     for place, (one, following) in enumerate(pairwise((*mentions, None))):
         if one is None:
@@ -172,6 +191,6 @@ def left_behind(text: str, mentions: tuple[Mention, ...]) -> set[Mention]:
             chain = mentions[start : place + 1]
             behind.update(chain[1:] if len(chain) > 1 and _opens_line(text, chain[0]) else chain)
             start = place + 1
-        elif other and turn.contrasted and linking("first", "expected").search(turn.after):
+        elif other and _leaves_second(turn):
             behind.add(other)
     return behind
