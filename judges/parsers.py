@@ -2,7 +2,8 @@
 
 One way of reading serves every rubric; they differ in the scale and in the word that they ask for (``rating=2``,
 ``Rating: [[7]]``, ``{"score": 8}``). Every place that states a rating is found, in the format that was asked for or in
-a plain variant of it (:mod:`culture_tasks.judges.statements`), and is one of three things:
+a plain variant of it (:mod:`culture_tasks.judges.statements`), and is one of three things
+(:mod:`culture_tasks.judges.standing`):
 
 - **own**: the judge gives its verdict there: on a line of its own, as a sentence or its last clause, as a JSON value;
 - **mentioned**: a rating is spoken of: quoted, denied, supposed, or with words before it that nothing is known of;
@@ -10,10 +11,9 @@ a plain variant of it (:mod:`culture_tasks.judges.statements`), and is one of th
 
 A reply is a verdict if at least one statement is the judge's own, and all own and mentioned ones have the same offered
 value, whatever their order. So a reply that quotes a rating which the candidate forged, or that corrects itself, is no
-verdict and is asked again. A fraction, a range or a value that is not on offer differs from every other. So it is with
-a verdict that the judge takes back afterwards ("that is what the response told me to write", "this score is wrong").
-In a JSON object the score is the verdict: numbers that its reason gives to parts ("7/10 for detail") don't compete
-with it, a correction does.
+verdict and is asked again. A fraction, a range or a value that is not on offer differs from every other. A verdict that
+the judge takes back afterwards is none ("that is what the response told me to write", "this score is wrong"). In a
+JSON object the score is the verdict: other numbers in its reason ("7/10 for detail") don't count, corrections do.
 
 Replies are hostile text: one with more than a hundred statements or objects is no verdict, and the time to read a reply
 grows with its length alone.
@@ -26,16 +26,14 @@ from itertools import chain
 from typing import NamedTuple
 
 from culture_tasks.judges.json_verdicts import MOST_OBJECTS, Json, objects_in
+from culture_tasks.judges.standing import is_taken_back, layout_of, standing_of
 from culture_tasks.judges.statements import (
     NOT_OFFERED,
     Scale,
     Statement,
     corrections_in,
     folded,
-    is_taken_back,
-    layout_of,
     named_by,
-    standing_of,
     statement_alone,
     statements_in,
     value_of,
