@@ -340,6 +340,7 @@ def test_a_dead_endpoint_is_given_up(server, judge_for, items):
     assert len(server.requests) < 100
 
 
+@pytest.mark.slow
 def test_thirty_percent_faults_over_two_thousand_requests(server, judge_for, items):
     chance = random.Random(7)
     faults = [*PASSING.values(), says("Rating: 2"), says("x", "content_filter"), says("The", "length"), hangs, drips]
