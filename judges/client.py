@@ -171,7 +171,9 @@ class Client:
         result = read_reply(response.status, response.headers, text)
         if isinstance(result, Completion):
             model = None if result.model is None else secrets.hidden_in_reply(result.model)
-            return replace(result, text=secrets.hidden_in_reply(result.text), model=model)
+            shown = secrets.hidden_in_reply(result.text)
+            unchanged = shown == result.text and model == result.model
+            return result if unchanged else replace(result, text=shown, model=model)
         # Hidden before the message is made, since that may cut a secret short, and after, since JSON was read then.
         again = read_reply(response.status, response.headers, secrets.hidden(text))
         message = again.message if isinstance(again, Problem) else result.message

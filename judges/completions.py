@@ -19,46 +19,58 @@ class ChatRequest:
     Attributes:
         endpoint: Who is asked, without secrets: a base URL, or ``lm_eval:<backend>``.
         model: Model name, or model arguments.
+        messages: Chat messages as sent; made when they are needed, and not kept, where a function makes them.
         sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
             :mod:`culture_tasks.judges.adaptations`), always the same ones.
         place: Fingerprint of what else tells the endpoint's model from another of that name.
         sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
         most_tokens: How far the limit of tokens may grow where thinking uses it up; no part of the key.
-        key: SHA-256 of canonical JSON of the messages and all that: the name of the completion in the cache.
+        key: SHA-256 of canonical JSON of what was asked and all that: the name of the completion in the cache.
 
-    The messages that name a request are not those that are sent where delimiters are made from a secret of the run:
-    the key says what was asked, whatever the secret, so that runs share completions. Messages as sent are made when
-    they are needed, and are not kept.
+    Messages whose delimiters are made from a secret of the run differ from run to run. So a request may be named by
+    what they are made of, without the secret, and runs share completions.
     """
 
-    __slots__ = ("_make_messages", "endpoint", "key", "model", "most_tokens", "place", "sample", "sampling")
+    __slots__ = ("_messages", "endpoint", "key", "model", "most_tokens", "place", "sample", "sampling")
 
     def __init__(
         self,
         endpoint: str,
         model: str,
-        messages: Sequence[Message],
+        messages: Sequence[Message] | Callable[[], Sequence[Message]],
         sampling: Mapping[str, Any],
         *,
+        named_by: object = None,
         sample: int = 0,
         place: str = "",
         most_tokens: int = 0,
-        make_messages: Callable[[], Sequence[Message]] | None = None,
     ) -> None:
+        """Makes a request.
+
+        Args:
+            endpoint: See the attributes, as for all others.
+            model: Model name, or model arguments.
+            messages: Chat messages, or what makes them.
+            sampling: Sampling parameters as meant.
+            named_by: What the messages are made of, as JSON data; None where they name themselves.
+            sample: Number of the fresh sample.
+            place: Fingerprint of the model's place.
+            most_tokens: How far the limit of tokens may grow.
+        """
         self.endpoint = endpoint
         self.model = model
         self.sampling = sampling
         self.sample = sample
         self.place = place
         self.most_tokens = most_tokens
-        self._make_messages = make_messages or (lambda: messages)
-        body = _json({"model": model, "messages": messages, **sampling})
-        self.key = _digest(f"[{_json([endpoint, place])},{body},{sample}]")
+        self._messages = messages
+        asked = self.messages if named_by is None else named_by
+        self.key = _digest(_json([endpoint, place, model, asked, sampling, sample]))
 
     @property
     def messages(self) -> Sequence[Message]:
         """Chat messages as sent."""
-        return self._make_messages()
+        return self._messages() if callable(self._messages) else self._messages
 
     def body(self, sampling: Mapping[str, Any]) -> bytes:
         """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""

@@ -41,6 +41,11 @@ class Grading:
         """
         return [*self.rubric.messages(self.item, delimiters=self._delimiters, secret=secret), *self._reminder]
 
+    def texts(self) -> list[object]:
+        """Returns what the messages are made of besides the rubric's wording, as JSON data."""
+        item = self.item
+        return [item.question, item.references, item.response, item.language, self._reminder]
+
     def take(self, reply: Completion | Failure, model: str, attempts: int, *, cached: bool = False) -> Verdict | None:
         """Takes a reply into account.
 

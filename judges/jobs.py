@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,10 +16,13 @@ from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.grading import Grading
 from culture_tasks.judges.progress import Progress
+from culture_tasks.judges.prompts import LONGEST_TEXT
 from culture_tasks.judges.redaction import Secrets
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
+
+_ANY_ITEM = JudgeItem("question", ("reference", "another"), "response" * LONGEST_TEXT, "language")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class JudgedBy:
     takes: Collection[str] | None = None
     secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
     _prompt_hashes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _layouts: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     _samplings: dict[str, Mapping[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def sampling(self, rubric: Rubric) -> Mapping[str, Any]:
@@ -95,13 +101,20 @@ class JudgedBy:
         return ChatRequest(
             self.endpoint,
             self.model,
-            grading.messages(),
+            partial(grading.messages, self.secret),
             self.sampling(grading.rubric),
+            named_by=[self._layout(grading.rubric), *grading.texts()],
             sample=grading.sample,
             place=self.place,
             most_tokens=self.most_tokens,
-            make_messages=partial(grading.messages, self.secret) if self.delimiters else grading.messages,
         )
+
+    def _layout(self, rubric: Rubric) -> str:
+        """Hash of how an item's texts become messages: the wording, the delimiters and where each text stands."""
+        if rubric.name not in self._layouts:
+            messages = rubric.messages(_ANY_ITEM, delimiters=self.delimiters)
+            self._layouts[rubric.name] = hashlib.sha256(json.dumps(messages).encode()).hexdigest()
+        return self._layouts[rubric.name]
 
 
 class VerdictJob:
@@ -165,23 +178,21 @@ class VerdictJob:
         assert self._grading is not None
         verdict = self._grading.take(reply, self._by.model, answer.attempts, cached=answer.kept_since is not None)
         self._used_others |= not is_old
-        if verdict is not None and isinstance(reply, Completion) and reply.sampling is not None:
-            sent = limit_of(reply.sampling)
-            verdict = replace(verdict, max_tokens=sent if sent != limit_of(meant) else None)
         if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
             self.afresh, self._grading, verdict = True, None, None
         if verdict is None:
             self._request = None
             return False
-        self._resolve(verdict)
+        sent = limit_of(reply.sampling) if isinstance(reply, Completion) and reply.sampling is not None else None
+        self._resolve(verdict, max_tokens=sent if sent != limit_of(meant) else None)
         return True
 
     def abandon(self, error: str) -> None:
         """Ends without an answer, if it hasn't ended yet."""
         self._resolve(Verdict("failed", error=error))
 
-    def _resolve(self, verdict: Verdict) -> None:
+    def _resolve(self, verdict: Verdict, max_tokens: int | None = None) -> None:
         error = None if verdict.error is None else self._by.hides.hidden(verdict.error)
-        verdict = replace(verdict, endpoint=self._by.endpoint, error=error)
+        verdict = replace(verdict, endpoint=self._by.endpoint, error=error, max_tokens=max_tokens)
         if self.ticket.resolve(verdict):
             self._progress.given(verdict)

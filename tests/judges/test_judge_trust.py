@@ -147,7 +147,7 @@ def test_any_item_makes_a_request(text):
             assert request.key == ChatRequest("e", "m", request.messages, rubric.sampling).key
             if delimiters:
                 sent = rubric.messages(item, secret="of this run")
-                other = ChatRequest("e", "m", request.messages, rubric.sampling, make_messages=lambda sent=sent: sent)
+                other = ChatRequest("e", "m", lambda sent=sent: sent, rubric.sampling, named_by=request.messages)
                 assert (other.key, other.messages != request.messages) == (request.key, True)
 
 
