@@ -49,7 +49,7 @@ _SWAHILI_PREFIX: Final = re.compile(
 _KANA: Final = re.compile("[ぁ-ゖァ-ヺー]+")
 _LONG_KANA: Final = 4
 _PARTICLES: Final = ("です", "でし", "だ", "を", "が", "の", "と", "で", "な", "に", "は", "も", "よ", "ね")
-_STANDS_ALONE: Final = re.compile(r"[\s\"'*_}).!,]*(?:\Z|\n)|\s*[\"'*_}).!,]")
+_STANDS_ALONE: Final = re.compile(r"[\s\"'*_}).!,]*(?:\Z|\n)|\s*[\"'*_}).!,]| (?:with|because|that|to|now)\b")
 
 
 def _arabic(word: str, words: Lexicon) -> Entry | None:

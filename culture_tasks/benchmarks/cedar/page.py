@@ -376,6 +376,9 @@ def read_page(text: str) -> Page:
     denied = _denied(text, mentions, slots)
     aside |= left_behind(text, tuple(m for place, m in enumerate(mentions) if place not in denied and m not in aside))
     kept = [place for place, mention in enumerate(mentions) if place not in denied and mention not in aside]
+    told = {place for place in kept if describes(text, mentions[place])}
+    if len(told) < len(kept):
+        kept = [place for place in kept if place not in told]  # "the painful wait", where something else is felt
     return Page(
         text=text,
         sentences=sentences,

@@ -82,10 +82,25 @@ def _turn(text: str, one: Mention, other: Mention | None) -> _Turn:
     )
 
 
-def _another_person(turn: _Turn) -> bool:
-    """Whether the second clause has a subject of its own: "the mother is sad, but the girl …" and not "her mother"."""
+def _persons(turn: _Turn) -> tuple[set[str], set[str]]:
     earlier, later = (set(linking("persons").findall(said)) for said in (turn.before, turn.lead))
-    return bool(earlier) and bool(later - earlier) and not linking("relatives").search(turn.lead)
+    return earlier, later - earlier
+
+
+def _another_person(turn: _Turn) -> bool:
+    """Whether both clauses name their subjects, and not the same one: "the mother is sad, but the girl …"."""
+    return all(_persons(turn))
+
+
+def _someone_else(turn: _Turn, *, named: bool) -> bool:
+    """Whether the second clause leaves the person who is meant: "she is sad, but her mother …", "…, but the man …".
+
+    Args:
+        turn: The two clauses.
+        named: Whether the second clause may be the first to name that person: "there was fear, but now the girl …".
+    """
+    earlier, later = _persons(turn)
+    return linking("relatives").search(turn.lead) is not None or bool(later and not earlier and not named)
 
 
 def _prevails(text: str, turn: _Turn, other: Mention) -> bool:
@@ -108,6 +123,8 @@ def _leaves_first(text: str, turn: _Turn) -> bool:
     if turn.other is None:
         return turn.contrasted and (past or expected)
     if linking("besides", "possible").search(turn.after):
+        return False
+    if _someone_else(turn, named=past or expected) and not linking("self").search(turn.after):
         return False
     meant = linking("now", "really", "self").search(turn.after) is not None
     if meant and (past or expected):
