@@ -37,7 +37,7 @@ NOT_OFFERED = -1
 """The value of a statement that is no value of the scale: a fraction, a range, another scale's value, …."""
 
 MOST_LABELS = 1_000
-"""A text with more words for a rating than this states none without doubt."""
+"""A text with more words for a rating, or for giving one, than this states none without doubt."""
 
 
 class Scale(NamedTuple):
@@ -167,7 +167,8 @@ _DIGIT = re.compile(r"[0-9]")
 _PRIMARY = frozenset(_STRONG.split("|"))
 # "I would give this response a 7", "it deserves 7": a verdict in prose, between giver and number no other number.
 _GIVEN = re.compile(
-    r"(?:\b|(?=我))(?:(?:我(?:会|將|将)?[给給打]|i(?:['’]d| would|['’]ll| will| can| must)? (?:[a-z]{3,12}ly |rather )?"
+    r"(?=[a-z我])(?:\b|(?=我))"
+    r"(?:(?:我(?:会|將|将)?[给給打]|i(?:['’]d| would|['’]ll| will| can| must)? (?:[a-z]{3,12}ly |rather )?"
     r"(?:rate|give|score|assign|award|grade|say|place|put)\b"
     r"|ich (?:bewerte|gebe|vergebe)\b|je (?:donne|mets)\b|(?:le |yo )?(?:doy|otorgo|asigno)\b|dou\b)"
     r"(?P<what>[^.!?\n\d]{0,60}?)|(?:deserves?|earns?|merits?|receives?|gets?|scores?|rates?|warrants?|"
@@ -288,7 +289,10 @@ def _as_linked(text: str, found: Statement, match: re.Match[str], *, weak: bool)
 
 def _given(text: str, scale: Scale, layout: Layout) -> Iterator[Statement]:
     """Finds ratings that are given in prose."""
-    for match in _GIVEN.finditer(text):
+    for count, match in enumerate(_GIVEN.finditer(text)):
+        if count == MOST_LABELS:
+            yield Statement(match.start(), match.end(), NOT_OFFERED, "mentioned")
+            return
         value, end = _value(text, match, scale)
         if value is None or not _ends_its_clause(text, end) or CRITERION.search(match["what"] or ""):
             continue
