@@ -18,14 +18,26 @@ class Grading:
     Attributes:
         rubric: How the item is graded.
         item: What is graded.
+        endpoint: Where the judge is asked (see :attr:`Verdict.endpoint`).
         sample: Number of the fresh sample.
     """
 
-    __slots__ = ("_ask_again", "_attempts", "_delimiters", "_reminder", "_usage", "item", "rubric", "sample")
+    __slots__ = (
+        "_ask_again",
+        "_attempts",
+        "_delimiters",
+        "_reminder",
+        "_usage",
+        "endpoint",
+        "item",
+        "rubric",
+        "sample",
+    )
 
-    def __init__(self, rubric: Rubric, item: JudgeItem, *, delimiters: bool, ask_again: int) -> None:
+    def __init__(self, rubric: Rubric, item: JudgeItem, *, endpoint: str, delimiters: bool, ask_again: int) -> None:
         self.rubric = rubric
         self.item = item
+        self.endpoint = endpoint
         self.sample = 0
         self._delimiters = delimiters
         self._reminder: list[Message] = []
@@ -78,6 +90,7 @@ class Grading:
             asked_again=self.sample > 0,
             cached=cached and self._attempts == 0,
             reply_model=reply.model if reply.model != model else None,
+            endpoint=self.endpoint,
         )
 
     def _remind(self, text: str) -> None:
@@ -93,6 +106,7 @@ class Grading:
             usage=self._usage,
             attempts=self._attempts,
             asked_again=self.sample > 0,
+            endpoint=self.endpoint,
         )
 
 

@@ -94,7 +94,7 @@ class JudgedBy:
 
     def grading(self, rubric: Rubric, item: JudgeItem) -> Grading:
         """Begins a verdict on the item."""
-        return Grading(rubric, item, delimiters=self.delimiters, ask_again=self.ask_again)
+        return Grading(rubric, item, endpoint=self.endpoint, delimiters=self.delimiters, ask_again=self.ask_again)
 
     def request(self, grading: Grading) -> ChatRequest:
         """Returns what a verdict needs to ask now."""
@@ -184,15 +184,15 @@ class VerdictJob:
             self._request = None
             return False
         sent = limit_of(reply.sampling) if isinstance(reply, Completion) and reply.sampling is not None else None
-        self._resolve(verdict, max_tokens=sent if sent != limit_of(meant) else None)
+        self._resolve(verdict if sent in (None, limit_of(meant)) else replace(verdict, max_tokens=sent))
         return True
 
     def abandon(self, error: str) -> None:
         """Ends without an answer, if it hasn't ended yet."""
-        self._resolve(Verdict("failed", error=error))
+        self._resolve(Verdict("failed", error=error, endpoint=self._by.endpoint))
 
-    def _resolve(self, verdict: Verdict, max_tokens: int | None = None) -> None:
-        error = None if verdict.error is None else self._by.hides.hidden(verdict.error)
-        verdict = replace(verdict, endpoint=self._by.endpoint, error=error, max_tokens=max_tokens)
+    def _resolve(self, verdict: Verdict) -> None:
+        if verdict.error is not None:
+            verdict = replace(verdict, error=self._by.hides.hidden(verdict.error))
         if self.ticket.resolve(verdict):
             self._progress.given(verdict)
