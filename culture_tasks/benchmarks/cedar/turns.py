@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from culture_tasks.benchmarks.cedar.context import (
+    any_of,
     explains,
     fits_best,
     gap_words,
@@ -22,8 +24,10 @@ from culture_tasks.benchmarks.cedar.context import (
     joins,
     linking,
     links,
+    phrases_of,
     spoken,
 )
+from culture_tasks.benchmarks.cedar.lexicon import SPACED, UNSPACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,9 +181,21 @@ def _conditional(text: str, mentions: tuple[Mention, ...]) -> Iterator[Mention]:
             yield mention
 
 
+@cache
+def _before_others() -> re.Pattern[str]:
+    """Matches a group of others that somebody else's feeling concerns: "in front of the crowd", "観客の前"."""
+    spaced, others = any_of(phrases_of(SPACED, "facing")).pattern, any_of(phrases_of(SPACED, "others")).pattern
+    after, groups = any_of(phrases_of(("hi", *UNSPACED), "facing")).pattern, linking("others").pattern
+    return re.compile(rf"(?<= ){spaced} {others}(?= )|(?:{groups}) ?{after}")
+
+
 def _of_others(text: str, mentions: tuple[Mention, ...]) -> set[Mention]:
     """Returns what "the others" or "the crowd" feel, where the text says of a feeling that is not theirs."""
-    theirs = {mention for mention in mentions if any(linking("others").search(part) for part in _clause(text, mention))}
+    theirs = set()
+    for mention in mentions:
+        said = (_before_others().sub(" ", part) for part in _clause(text, mention))
+        if any(linking("others").search(part) for part in said):
+            theirs.add(mention)
     return theirs if len(theirs) < len(mentions) else set()
 
 
