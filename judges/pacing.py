@@ -77,7 +77,9 @@ class Climb:
     or higher; it is kept where the rate is clearly better, and else the old one returns, and the next trial comes
     later and steps less far. While lower limits cost nothing, ever lower ones are tried: beyond the number that an
     endpoint bears, its rate may have collapsed to the same for any number. Where answers take the same time however
-    many are in flight, a trial below the ceiling costs a third of one window, and the trials soon become rare.
+    many are in flight, a trial below the ceiling costs a third of one window, and the trials soon become rare. There are
+    none while the mean time is below twice that of a request that was alone (the check before inference is one): an
+    endpoint whose time grows as 1 + (n / k) ** 2 is at its best where it has doubled.
 
     Attributes:
         ceiling: Most requests in flight.
@@ -96,6 +98,7 @@ class Climb:
     _SOON = 0.25
     # A trial changes the limit by the factor 2 ** step.
     _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.5, 1.0, 0.25
+    _WORTH_A_TRIAL = 2.0
     # Windows to rest after an unsuccessful trial: few, unless it was costly.
     _SHORT_REST, _FIRST_REST, _LONGEST_REST = 4, 16, 128
 
@@ -110,6 +113,8 @@ class Climb:
         self._reference = 0.0
         self._began: float | None = None
         self._opened: float | None = None
+        self._lone_began: float | None = None
+        self._lone_seconds: float | None = None
         self._reset()
         self._is_first_window = True
 
@@ -117,6 +122,7 @@ class Climb:
         """Counts a request that starts, itself among those in flight."""
         if self._began is None:
             self._began = now
+        self._lone_began = now if in_flight == 1 else None
         if in_flight >= self.limit:
             self._full_at = now
             if self._opened is None:
@@ -124,9 +130,11 @@ class Climb:
 
     def answered(self, began: float, now: float) -> None:
         """Counts a request that was answered."""
+        seconds = now - began
+        if began == self._lone_began:
+            self._lone_seconds = seconds if self._lone_seconds is None else min(seconds, self._lone_seconds)
         if self._opened is None or began > self._full_at:
             return
-        seconds = now - began
         if began <= self._opened and not (self._is_first_window and self._opened - began < self._SOON * seconds):
             return
         self._answers += 1
@@ -155,7 +163,7 @@ class Climb:
         if self.limit == self.target:
             self._reference = rate
             self._rest -= 1
-            if self._rest <= 0 and self.ceiling > 1:
+            if self._rest <= 0 and self.ceiling > 1 and self._is_slowed_down(self.limit / rate):
                 self._try()
             return
         gain = rate / self._reference
@@ -167,6 +175,16 @@ class Climb:
             self._try()
         else:
             self._return(gain)
+
+    def _is_slowed_down(self, seconds: float) -> bool:
+        """Whether a mean time at the ceiling is much longer than a lone request's, or nothing is known of that.
+
+        A lone request that took far longer than many together woke the endpoint up: it tells nothing.
+        """
+        lone = self._lone_seconds
+        if lone is None or self.limit < self.ceiling:
+            return True
+        return not lone / self._WORTH_A_TRIAL <= seconds <= self._WORTH_A_TRIAL * lone
 
     def _return(self, gain: float) -> None:
         """Ends a trial that didn't pay. What clearly costs something is tried ever more rarely."""

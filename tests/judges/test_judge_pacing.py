@@ -273,6 +273,43 @@ def test_an_endpoint_that_does_not_slow_down_is_driven_at_the_ceiling(ceiling, r
     assert requests * 0.2 / ceiling / outcome.seconds > least
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5], ids=["equal", "varied"])
+@pytest.mark.parametrize("ceiling", [4, 64, 1_000])
+def test_nothing_is_tried_where_a_lone_request_took_as_long(ceiling, share):
+    pace, chance = Pace(ceiling, Patience()), random.Random(5)
+    pace.start(0.0)
+    pace.end(0.0, 0.2, "answer")
+    under_way, now = [], 0.2
+    for _ in range(20 * ceiling):
+        while pace.delay(now) == 0:
+            pace.start(now)
+            under_way.append((now + 0.2 * chance.uniform(1 - share, 1 + share), now))
+        assert pace.limit == ceiling
+        under_way.sort(reverse=True)
+        now, began = under_way.pop()
+        pace.end(began, now, "answer")
+
+
+def test_a_lone_request_that_woke_the_endpoint_up_tells_nothing():
+    def slowness(in_flight):
+        return 1 + (in_flight / 8) ** 2
+
+    class Asleep(Loaded):
+        async def reply(self, body):
+            if len(self.posts) == 1:
+                await asyncio.sleep(120)
+            return await super().reply(body)
+
+    async def scenario() -> int:
+        endpoint = Asleep(slowness, lambda: 0.2)
+        asker = Asker(lambda: endpoint, name="judge", concurrency=64, patience=Patience())
+        await asker.ask(request("wakes it up"))
+        await asyncio.gather(*(asker.ask(request(str(number))) for number in range(1_000)))
+        return asker._gate.pace.limit
+
+    assert in_simulated_time(scenario()) <= 16
+
+
 class LoadedOnArrival(Simulated):
     """Answers after a time that is settled by the requests in flight when one comes, itself among them."""
 
