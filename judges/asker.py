@@ -73,7 +73,9 @@ class Asker:
 
     def adaptations(self, model: str) -> Adaptations:
         """Returns what this endpoint's model takes in place of the parameters that were meant."""
-        return self._adaptations.setdefault(model, Adaptations())
+        if model not in self._adaptations:
+            self._adaptations[model] = Adaptations()
+        return self._adaptations[model]
 
     async def ask(
         self, request: ChatRequest, *, patience: Patience | None = None, on_rest: Callable[[], None] | None = None

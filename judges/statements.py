@@ -389,10 +389,10 @@ def _value(text: str, match: re.Match[str], scale: Scale, closes: str = "") -> t
         return None, end  # "rating: one of the best"
     if number.endswith((".", ",")):
         end -= 1
-    groups = match.groupdict()
-    opened = groups.get("open") or ""
+    groups = match.re.groupindex  # the patterns of statements have different groups
+    opened = (match["open"] if "open" in groups else None) or ""
     bracketed = "[[" in opened or bool(closes)
-    offered = plain in range(scale.lowest, scale.highest + 1) and not groups.get("about")
+    offered = plain in range(scale.lowest, scale.highest + 1) and not ("about" in groups and match["about"])
     if unit := _UNIT.match(text, end):
         end = unit.end()
     elif _is_attached(text, end):
@@ -418,7 +418,8 @@ def _value(text: str, match: re.Match[str], scale: Scale, closes: str = "") -> t
         offered = False
     if (other := _OTHER_SCALE.match(text, after)) and int(other[1] or other[2]) != scale.highest:
         offered = False
-    separate = "\n" in (groups.get("mark") or "") + (groups.get("heading") or "") + opened
+    before = [match[name] or "" for name in ("mark", "heading") if name in groups]
+    separate = any("\n" in part for part in (*before, opened))
     if separate and not LINE_ENDS.match(text, after):
         return None, after  # a list begins there
     return (plain if offered else NOT_OFFERED), after if text[end:after].strip() else end
