@@ -77,8 +77,8 @@ class Climb:
     or higher; it is kept where the rate is clearly better, and else the old one returns, and the next trial comes
     later and steps less far. While lower limits cost nothing, ever lower ones are tried: beyond the number that an
     endpoint bears, its rate may have collapsed to the same for any number. Where answers take the same time however
-    many are in flight, a trial below the ceiling costs a third of one window, and the trials soon become rare. There are
-    none while the mean time is below twice that of a request that was alone (the check before inference is one): an
+    many are in flight, a trial below the ceiling costs a third of one window, and the trials soon become rare. None is
+    made while the mean time is below twice that of a request that was alone (the check before inference is one): an
     endpoint whose time grows as 1 + (n / k) ** 2 is at its best where it has doubled.
 
     Attributes:

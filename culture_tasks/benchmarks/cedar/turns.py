@@ -141,9 +141,14 @@ def _leaves_first(text: str, turn: _Turn) -> bool:
 
 
 def _leaves_second(turn: _Turn) -> bool:
-    """Whether only the second label is past or expected: "she feels relief now, but earlier she was frightened"."""
+    """Whether only the second label is past or expected: "she feels relief now, but earlier she was frightened".
+
+    "The most fitting emotion should be relief" expects nothing: it chooses.
+    """
     contrasted = turn.contrasted or linking("now").search(turn.before)
-    return bool(contrasted and linking("first", "expected").search(turn.after))
+    choice = linking("choice").search(turn.lead)
+    expecting = turn.lead[: choice.start()] if choice else turn.after
+    return bool(contrasted and (linking("expected").search(expecting) or linking("first").search(turn.after)))
 
 
 def _takes_back(turn: _Turn) -> bool:
