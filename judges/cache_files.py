@@ -204,23 +204,33 @@ def salvage(damaged: Path, database: sqlite3.Connection) -> int:
 
 def _readable_rows(file: Path) -> Iterator[tuple[Any, ...]]:
     """Reads on behind every row that can't be read; rows lie in the order of their numbers."""
-    query = f"SELECT rowid, {COLUMNS} FROM completions WHERE rowid > ? ORDER BY rowid"  # noqa: S608  # our own columns
+    query = f"SELECT rowid, {COLUMNS} FROM completions WHERE rowid >= ? ORDER BY rowid"  # noqa: S608  # our own columns
     try:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.text_factory = lambda raw: raw.decode("utf-8", "replace")
             database.execute(f"SELECT {COLUMNS} FROM completions LIMIT 0")  # noqa: S608  # our own columns
-            last, highest = 0, _highest_row(database, file)
-            while last < highest:
+            following, highest = 1, _highest_row(database, file)
+            while following <= highest:
                 try:
-                    for number, *row in database.execute(query, (last,)):
-                        if read_row(tuple(row)) is not None:
-                            last = max(last, number)
+                    for number, *row in database.execute(query, (following,)):
+                        if read_row(tuple(row)) is not None:  # else its number may be wrong, too
+                            following = max(following, number + 1)
                             yield tuple(row)
                     return
                 except sqlite3.Error:
-                    last += 1
+                    # A cursor reads one row ahead, so that it loses the last one before the damage.
+                    yield from _row_alone(database, following)
+                    following += 1
     except sqlite3.Error:
         return
+
+
+def _row_alone(database: sqlite3.Connection, number: int) -> list[tuple[Any, ...]]:
+    try:
+        found = database.execute(f"SELECT {COLUMNS} FROM completions WHERE rowid = ?", (number,)).fetchall()  # noqa: S608
+    except sqlite3.Error:
+        return []
+    return [row for row in found if read_row(row) is not None]
 
 
 def _highest_row(database: sqlite3.Connection, file: Path) -> int:
