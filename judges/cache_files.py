@@ -29,6 +29,7 @@ SECONDS_TO_LOCK = 5.0
 _APPLICATION_ID = 0x43554C54
 _PAGE_CACHE_KILOBYTES = 65_536
 _SMALLEST_ROW = 64
+_SECONDS_BETWEEN_SWITCHES = 0.01
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _TYPES = {
     "key": "BLOB NOT NULL PRIMARY KEY",
@@ -133,7 +134,7 @@ def opened(file: Path | None) -> sqlite3.Connection:
         # A text that isn't UTF-8 spoils its own row, by the checksum, and not the whole query.
         database.text_factory = lambda raw: raw.decode("utf-8", "replace")
         if _is_new(database):
-            database.execute("PRAGMA journal_mode = WAL")
+            _switch_to_wal(database)
             database.executescript(_SCHEMA)
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
@@ -141,6 +142,19 @@ def opened(file: Path | None) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _switch_to_wal(database: sqlite3.Connection) -> None:
+    """Has the file written ahead to a log; SQLite itself doesn't wait for a process that does the same just now."""
+    until = time.monotonic() + SECONDS_TO_LOCK
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_SECONDS_BETWEEN_SWITCHES)
 
 
 def _is_new(database: sqlite3.Connection) -> bool:
