@@ -52,17 +52,11 @@ print(json.dumps({
 
 
 def modules() -> list[str]:
-    roots = {
-        "culture_tasks": "culture_tasks",
-        "judges": "culture_tasks.judges",
-        "task_yamls": "culture_tasks.task_yamls",
-    }
     names = []
-    for folder, package in roots.items():
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            parts = path.relative_to(ROOT / folder).with_suffix("").parts
-            names.append(".".join((package, *(part for part in parts if part != "__init__"))))
-    return names
+    for folder, _, files in os.walk(ROOT / "culture_tasks", followlinks=True):
+        package = ".".join(Path(folder).relative_to(ROOT).parts)
+        names += [f"{package}.{file.removesuffix('.py')}" for file in files if file.endswith(".py")]
+    return sorted(name.removesuffix(".__init__") for name in names)
 
 
 def watch(tmp_path, *names):

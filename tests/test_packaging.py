@@ -14,36 +14,35 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-MAPPED = {"culture_tasks": "culture_tasks", "judges": "culture_tasks/judges", "task_yamls": "culture_tasks/task_yamls"}
+LINKS = {"judges": "culture_tasks/judges", "task_yamls": "culture_tasks/task_yamls"}
+FOLDERS = {"culture_tasks": "culture_tasks", **LINKS}
 IGNORED = shutil.ignore_patterns("__pycache__", "*.egg-info", ".*")
-# READMEs beside prompts are for those who edit them; everything else is read at run time.
-LEFT_OUT = {"culture_tasks/judges/prompts/README.md"}
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def expected() -> set[str]:
     """Returns every file of the three folders, where an installation has it."""
-    return {
+    return {  # rglob doesn't follow links: each file comes from its own folder
         f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
-        for folder, target in MAPPED.items()
+        for folder, target in FOLDERS.items()
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and path.suffix != ".pyc" and not path.name.startswith(".")
-    } - LEFT_OUT
+    }
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory) -> Path:
     """A copy of what is built, so that nothing is written to the checkout and no old build/ gets in."""
     copy = tmp_path_factory.mktemp("source")
-    for folder in MAPPED:
-        shutil.copytree(ROOT / folder, copy / folder, ignore=IGNORED)
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, copy / folder, symlinks=True, ignore=IGNORED)
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
     return copy
 
 
-def run(*arguments, cwd, **variables):
+def run(*arguments, cwd, code=0, **variables):
     done = subprocess.run(
         arguments,
         cwd=cwd,
@@ -53,15 +52,20 @@ def run(*arguments, cwd, **variables):
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return done.stdout
+    assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
+    return done
+
+
+def build(kind: str, folder: Path, cwd: Path, code: int = 0):
+    """Builds a wheel or an sdist into a folder, as pip does."""
+    call = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
+    return run(sys.executable, "-c", call, str(folder), cwd=cwd, code=code)
 
 
 @pytest.fixture(scope="module")
 def wheel(source, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    hook = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
-    run(sys.executable, "-c", hook, str(folder), cwd=source)
+    build("wheel", folder, cwd=source)
     (path,) = folder.glob("*.whl")
     return path
 
@@ -69,8 +73,8 @@ def wheel(source, tmp_path_factory) -> Path:
 @pytest.mark.slow
 def test_the_wheel_holds_every_file_and_no_other(wheel):
     with zipfile.ZipFile(wheel) as archive:
-        held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == expected()
+        held = [name for name in archive.namelist() if ".dist-info/" not in name]
+    assert sorted(held) == sorted(expected())
 
 
 @pytest.mark.slow
@@ -99,27 +103,48 @@ def test_the_unpacked_wheel_works_away_from_the_checkout(wheel, tmp_path):
     # -S leaves the editable install's hook out; the libraries come by path
     libraries = [path for path in sys.path if path.endswith("site-packages")]
     path = os.pathsep.join([str(tmp_path / "site"), *libraries])
-    package, folder = run(sys.executable, "-S", "-c", code, cwd=tmp_path, PYTHONPATH=path).split("\n")[:2]
+    package, folder = run(sys.executable, "-S", "-c", code, cwd=tmp_path, PYTHONPATH=path).stdout.split("\n")[:2]
     assert Path(package) == tmp_path / "site" / "culture_tasks"
     assert Path(folder) == tmp_path / "site" / "culture_tasks" / "task_yamls" / "lm_eval"
 
 
 @pytest.mark.slow
 def test_the_sdist_holds_every_file_and_builds_the_same_wheel(source, wheel, tmp_path):
-    hook = "import sys; from setuptools import build_meta; build_meta.build_{}(sys.argv[1])"
-    run(sys.executable, "-c", hook.format("sdist"), str(tmp_path), cwd=source)
+    build("sdist", tmp_path, cwd=source)
     (path,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(path) as archive:
+        names = archive.getnames()
+        assert len(names) == len(set(names))
         archive.extractall(tmp_path / "unpacked", filter="data")
     (unpacked,) = (tmp_path / "unpacked").iterdir()
-    run(sys.executable, "-c", hook.format("wheel"), str(tmp_path), cwd=unpacked)
+    build("wheel", tmp_path, cwd=unpacked)
     (again,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(again) as one, zipfile.ZipFile(wheel) as other:
         assert set(one.namelist()) == set(other.namelist())
 
 
+@pytest.mark.slow
+def test_a_copy_without_links_is_not_built(source, tmp_path):
+    """Git on Windows and some tools that unpack archives write a file in a link's place."""
+    copy = tmp_path / "copy"
+    shutil.copytree(source, copy, symlinks=True)
+    link = copy / LINKS["judges"]
+    link.unlink()
+    link.write_text("../judges", encoding="utf-8")
+    done = build("wheel", tmp_path, cwd=copy, code=1)
+    assert "culture_tasks/judges isn't a link to the folder judges" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["culture_tasks.judges", "culture_tasks.task_yamls"])
+def test_the_checkout_is_the_whole_package(module, tmp_path):
+    """Python finds everything at the top of the checkout, whether something is installed or not."""
+    code = f"import {module} as found; print(found.__file__)"
+    path = run(sys.executable, "-S", "-c", code, cwd=ROOT).stdout.strip()
+    assert Path(path) == ROOT / module.replace(".", "/") / "__init__.py"
+
+
 @pytest.mark.parametrize(
-    ("folder", "package"), [(folder, target.replace("/", ".")) for folder, target in MAPPED.items()]
+    ("folder", "package"), [(folder, target.replace("/", ".")) for folder, target in FOLDERS.items()]
 )
 def test_the_installation_under_test_finds_every_file(folder, package):
     there = resources.files(package)
