@@ -24,7 +24,7 @@ from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc, chec
 from culture_tasks.benchmarks.cedar.labels import Emotion
 from culture_tasks.benchmarks.cedar.metrics import top2_macro_f1
 from culture_tasks.benchmarks.cedar.prompts import prompt_file
-from culture_tasks.benchmarks.cedar.replies import read_reply
+from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 from culture_tasks.benchmarks.cedar.reported import Reported, TableMetric, of_language, pooled, table_of
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.filters import responses_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from culture_tasks.benchmarks.cedar.folding import fold
+from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.errors import DataError, nearest
 
 if TYPE_CHECKING:

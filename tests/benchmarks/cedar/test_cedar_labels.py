@@ -13,7 +13,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     QUADRANTS,
     english_label,
 )
-from culture_tasks.benchmarks.cedar.replies import read_reply
+from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 from culture_tasks.errors import DataError
 
 

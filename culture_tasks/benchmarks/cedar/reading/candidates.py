@@ -13,7 +13,19 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from culture_tasks.benchmarks.cedar.context import (
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
+from culture_tasks.benchmarks.cedar.reading.folding import fold
+from culture_tasks.benchmarks.cedar.reading.lexicon import (
+    HAN_OR_KANA,
+    RUN,
+    SPACED,
+    UNSPACED,
+    WORD,
+    language_file,
+    phrases,
+)
+from culture_tasks.benchmarks.cedar.reading.mentions import Mention, find_mentions
+from culture_tasks.benchmarks.cedar.reading.surroundings import (
     NOUN_ENDINGS,
     any_of,
     contrasts,
@@ -26,11 +38,7 @@ from culture_tasks.benchmarks.cedar.context import (
     offers_alternative,
     phrases_of,
 )
-from culture_tasks.benchmarks.cedar.folding import fold
-from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
-from culture_tasks.benchmarks.cedar.lexicon import HAN_OR_KANA, RUN, SPACED, UNSPACED, WORD, language_file, phrases
-from culture_tasks.benchmarks.cedar.mentions import Mention, find_mentions
-from culture_tasks.benchmarks.cedar.turns import left_behind
+from culture_tasks.benchmarks.cedar.reading.turning_away import left_behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,10 +52,13 @@ _SENTENCE: Final = re.compile(r"[^.!?;\n]*(?:[.!?;]+[\"'*_`)\]]*|\n|\Z)")
 # In a skeleton, which is a sentence without its punctuation, a private-use character stands for an emotion word.
 _SLOT: Final = "\ue000"
 _SLOTS: Final = "+=-~%"
+# What a skeleton is made of: words, commas, slots, and "|" where a dash, a colon or a bracket stood.
 _SKELETON: Final = re.compile(rf"{WORD.pattern}|[,|{_SLOT}]")
 _BREAK: Final = re.compile(r"[–—:()\[\]]|\s-{1,2}\s")
 _WORDS: Final = re.compile(r"\w")
+# What is left out of the skeleton of an unspaced sentence: white space and markup.
 _NOT_COMPACT: Final = re.compile(r"[\s\"'*_`]+")
+# Where a word begins and ends. A Devanagari vowel sign is no letter to "\w", and part of its word all the same.
 _NO_WORD_BEFORE: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
 _NO_WORD_AFTER: Final = r"(?![^\W_])(?![ऀ-ॣ])"
 
@@ -60,7 +71,7 @@ class Sentence(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Reply:
     """A folded reply and its emotion words.
 
     Attributes:
@@ -100,9 +111,9 @@ def within(mentions: tuple[Mention, ...], start: int, end: int) -> list[Mention]
     return list(mentions[first:last])
 
 
-def sentence_of(page: Page, place: int) -> Sentence:
+def sentence_of(reply: Reply, place: int) -> Sentence:
     """Returns the sentence around a place of the text."""
-    return page.sentences[bisect_right(page.sentences, place, key=lambda sentence: sentence.start) - 1]
+    return reply.sentences[bisect_right(reply.sentences, place, key=lambda sentence: sentence.start) - 1]
 
 
 @cache
@@ -144,6 +155,7 @@ def _after_a_noun() -> frozenset[str]:
 
 # The rest of an adjective in front of a noun, and where that noun begins: "痛苦的等待", "悲しい別れ".
 _OF_NOUN: Final = re.compile(rf"(?:的|な(?!ん)|い(?=[一-鿿]))(?=([{HAN_OR_KANA}]+))")
+# The word behind an emotion word, and the one in front of it.
 _NEXT_WORD: Final = re.compile(rf" ({WORD.pattern})")
 _LAST_WORD: Final = re.compile(rf"({WORD.pattern}) \Z")
 
@@ -185,6 +197,7 @@ def rest_of(text: str, span: tuple[int, int], mentions: Iterable[Mention], mark:
     return mark.join([*parts, text[start : span[1]].replace(_SLOT, " ")])
 
 
+# A sentence ends in a question mark, and what closes it.
 _ASKS: Final = re.compile(r"\?[\s\"'*_`)\]]*\Z")
 
 
@@ -349,7 +362,7 @@ def _denied(text: str, mentions: list[Mention], slots: dict[Mention, str]) -> se
     return denied
 
 
-def read_page(text: str) -> Page:
+def find_candidates(text: str) -> Reply:
     """Finds the emotion words of a folded reply and sets aside what is no candidate for its answer."""
     mentions = find_mentions(text)
     sentences = _sentences(text)
@@ -379,7 +392,7 @@ def read_page(text: str) -> Page:
     told = {place for place in kept if describes(text, mentions[place])}
     if len(told) < len(kept):
         kept = [place for place in kept if place not in told]  # "the painful wait", where something else is felt
-    return Page(
+    return Reply(
         text=text,
         sentences=sentences,
         kept=tuple(mentions[place] for place in kept),

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.benchmarks.cedar.folding import cut_reasoning, fold
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, MISSPELLINGS, OPTION_WORDS
-from culture_tasks.benchmarks.cedar.lexicon import concepts, entries
-from culture_tasks.benchmarks.cedar.mentions import find_mentions
 from culture_tasks.benchmarks.cedar.prompts import render
-from culture_tasks.benchmarks.cedar.replies import read_reply
+from culture_tasks.benchmarks.cedar.reading.choice import read_reply
+from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning, fold
+from culture_tasks.benchmarks.cedar.reading.lexicon import concepts, entries
+from culture_tasks.benchmarks.cedar.reading.mentions import find_mentions
 
 TABLES = Path(__file__).parent / "replies"
 

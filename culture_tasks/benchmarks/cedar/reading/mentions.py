@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from culture_tasks.benchmarks.cedar.lexicon import RUN, WORD, Entry, Lexicon, lexicon
+from culture_tasks.benchmarks.cedar.reading.lexicon import RUN, WORD, Entry, Lexicon, lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,7 @@ class Mention:
 
 
 _LONGEST_WORD = 40
+# A word in Arabic letters, diacritics aside.
 _ARABIC: Final = re.compile("[ء-ي]+")
 _ARABIC_PREFIXES: Final = (
     *("", "وبال", "فبال", "وكال", "ولل", "وال", "فال", "بال", "كال", "لل", "ال"),
@@ -41,6 +42,8 @@ _ARABIC_PREFIXES: Final = (
 _ARABIC_SUFFIXES: Final = ("", "ا", "ه", "ها", "هم", "ي", "نا", "ك", "كم", "هما")
 _SHORTEST_STEM = 3
 
+# What stands before the stem of a Swahili verb: subject, tense and relative prefix, or a prefix of the infinitive,
+# the habitual or the present without tense, and then that of the object.
 _SWAHILI_PREFIX: Final = re.compile(
     r"(?:(?:ni|n|u|a|tu|m|wa|i|ya|li|ki|vi|zi)?(?:na|me|li|ta|ki|nge|ngali|mesha|ka)(?:ye|o|cho|yo|vyo|lo)?"
     r"|ku|hu|ni|u|a|tu|m|wa)?(?:m|mw|ku|wa|ni|tu|ji|ki|i)?"
@@ -49,6 +52,7 @@ _SWAHILI_PREFIX: Final = re.compile(
 _KANA: Final = re.compile("[ぁ-ゖァ-ヺー]+")
 _LONG_KANA: Final = 4
 _PARTICLES: Final = ("です", "でし", "だ", "を", "が", "の", "と", "で", "な", "に", "は", "も", "よ", "ね")
+# Behind a word that is often no emotion, what shows that it is one: nothing more in its line, a mark, "with", "that".
 _STANDS_ALONE: Final = re.compile(r"[\s\"'*_}).!,]*(?:\Z|\n)|\s*[\"'*_}).!,]| (?:with|because|that|to|now)\b")
 
 

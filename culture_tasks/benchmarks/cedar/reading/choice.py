@@ -1,11 +1,11 @@
 r"""Reads which emotion a model's reply names: one pure function, no judge.
 
-The reply is folded (``folding``), its emotion words are found in all seven languages (``mentions``), and those that
-are denied, outweighed, asked about or only listed are set aside (``page``, by what ``context`` says of them), and so is
-what the reply turns away from (``turns``): a feeling that has passed, that one would expect, or that others have. Then
-a ladder of rules looks for where the reply commits itself; each gives a label, UNCLEAR, or None where it has nothing to
-say. What a reply says beside its answer is background. A reply that names several emotions without a choice is
-unparsed.
+The reply is folded (``folding``) and its emotion words are found in all seven languages (``mentions``). Those that are
+denied, outweighed, asked about or only listed are set aside (``candidates``, by what ``surroundings`` says of them),
+and so is what the reply turns away from (``turning_away``): a feeling that has passed, that one would expect, or that
+others have. Then a ladder of rules looks for where the reply commits itself; each gives a label, UNCLEAR, or None where
+it has nothing to say. What a reply says beside its answer is background. A reply that names several emotions without a
+choice is unparsed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,23 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from culture_tasks.benchmarks.cedar.context import (
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES
+from culture_tasks.benchmarks.cedar.reading.candidates import (
+    STATEMENT,
+    UNCLEAR,
+    Reply,
+    Unclear,
+    describes,
+    find_candidates,
+    is_plain,
+    one_of,
+    rest_of,
+    sentence_of,
+    within,
+)
+from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning, fold
+from culture_tasks.benchmarks.cedar.reading.lexicon import SPACED, UNSPACED
+from culture_tasks.benchmarks.cedar.reading.surroundings import (
     any_of,
     breaks,
     contrasts,
@@ -33,37 +49,24 @@ from culture_tasks.benchmarks.cedar.context import (
     sets_aside,
     spoken,
 )
-from culture_tasks.benchmarks.cedar.folding import cut_reasoning, fold
-from culture_tasks.benchmarks.cedar.labels import LANGUAGES
-from culture_tasks.benchmarks.cedar.lexicon import SPACED, UNSPACED
-from culture_tasks.benchmarks.cedar.page import (
-    STATEMENT,
-    UNCLEAR,
-    Page,
-    Unclear,
-    describes,
-    is_plain,
-    one_of,
-    read_page,
-    rest_of,
-    sentence_of,
-    within,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from culture_tasks.benchmarks.cedar.labels import Emotion, Language
-    from culture_tasks.benchmarks.cedar.mentions import Mention
+    from culture_tasks.benchmarks.cedar.reading.mentions import Mention
 
 _LEAD_WORDS = 6
 _DIRECT_LEAD_WORDS = 2
 _SEGMENT = 240
 _LONGEST_LABEL_SENTENCE = 120
+# What may close a word that is marked up or quoted: "**Answer**:".
 _CLOSERS: Final = r"[\s\"'*_`\])]{0,6}"
+# Where a word begins and ends. A Devanagari vowel sign is no letter to "\w", and part of its word all the same.
 _NOT_IN_WORD: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
 _WORD_ENDS: Final = r"(?![^\W_])(?![ऀ-ॣ])"
 
+# A key and its text in JSON, \boxed{…} of LaTeX, and an answer tag.
 _JSON: Final = re.compile(r'"([^"\n]{1,40})"\s{0,4}:\s{0,4}"([^"\n]{0,80})"')
 _BOXED: Final = re.compile(r"\\?(?:boxed|fbox)\s{0,2}\{([^}\n]{0,80})")
 _TAGGED: Final = re.compile(r"<\s{0,2}(answer|final_answer|emotion|label|response)\s{0,2}>([^<]{0,120})<")
@@ -75,15 +78,15 @@ def _answer_keys() -> frozenset[str]:
     return _KEYS | frozenset(phrases_of(LANGUAGES, "answer", "final", "choice"))
 
 
-def _machine_form(page: Page) -> Emotion | Unclear | None:
+def _machine_form(reply: Reply) -> Emotion | Unclear | None:
     r"""JSON with a telling key, ``\boxed{…}``, ``<answer>…</answer>``."""
-    spans = [m.span(2) for m in _JSON.finditer(page.text) if m.group(1).strip() in _answer_keys()]
-    spans += [m.span(2) for m in _TAGGED.finditer(page.text)]
-    spans += [m.span(1) for m in _BOXED.finditer(page.text)]
-    return one_of(mention.emotion for start, end in spans for mention in within(page.stated, start, end))
+    spans = [m.span(2) for m in _JSON.finditer(reply.text) if m.group(1).strip() in _answer_keys()]
+    spans += [m.span(2) for m in _TAGGED.finditer(reply.text)]
+    spans += [m.span(1) for m in _BOXED.finditer(reply.text)]
+    return one_of(mention.emotion for start, end in spans for mention in within(reply.stated, start, end))
 
 
-def _standing_alone(page: Page) -> Emotion | Unclear | None:
+def _standing_alone(reply: Reply) -> Emotion | Unclear | None:
     """Sentences and lines that hold a label and nothing else but numbering, "probably" or "it is".
 
     A sentence that adds another label by "or maybe" or "then" takes such an answer back; so does one that calls another
@@ -93,12 +96,12 @@ def _standing_alone(page: Page) -> Emotion | Unclear | None:
     added: set[Emotion] = set()
     sure: set[Emotion] = set()
     possible: set[Emotion] = set()
-    for sentence in dict.fromkeys(sentence_of(page, mention.start) for mention in page.stated):
+    for sentence in dict.fromkeys(sentence_of(reply, mention.start) for mention in reply.stated):
         if sentence.end - sentence.start > _LONGEST_LABEL_SENTENCE:
             continue
-        here = within(page.kept, *sentence)
-        rest = rest_of(page.text, sentence, here)
-        heading = page.text[here[-1].end : sentence.end + 1].rstrip(" *_").endswith((":", ":\n"))
+        here = within(reply.kept, *sentence)
+        rest = rest_of(reply.text, sentence, here)
+        heading = reply.text[here[-1].end : sentence.end + 1].rstrip(" *_").endswith((":", ":\n"))
         emotions = {mention.emotion for mention in here}
         turns = _turns(rest)
         guess = linking("possible").search(spoken(rest)) is not None
@@ -166,63 +169,65 @@ def _conclusion() -> re.Pattern[str]:
     )
 
 
+# Before a cue, what makes it the cue of another answer than the final one: "second answer:", "other emotion:".
 _OTHER_CUE: Final = re.compile(
     r"(?:second|secondary|secondly|other|another|alternative|possible|previous|first|wrong|incorrect|not the|"
     r"secundaria|otra|ثانويه|دوم|nyingine|अन्य|次の|其他)\W{0,4}\Z"
 )
 # White space, and the number of an option: "Answer: 3. relief".
 _NUMBERING: Final = re.compile(r"\s{0,9}[\"'*_`(]{0,4}(?:\d{1,2}[.)]\s{0,3})?")
+# Where the part of a reply ends that a cue may lead to.
 _STOP: Final = re.compile(r"[.;!?\n]")
 
 
-def _label_after(page: Page, start: int, lead: int) -> Emotion | Unclear | None:
+def _label_after(reply: Reply, start: int, lead: int) -> Emotion | Unclear | None:
     """The label that a cue leads to: the first one in its sentence, if no other is joined to it."""
-    numbering = _NUMBERING.match(page.text, start)
+    numbering = _NUMBERING.match(reply.text, start)
     begin = numbering.end() if numbering else start
-    end = _STOP.search(page.text, begin + 1, begin + _SEGMENT)
-    found = within(page.kept, begin, end.start() if end else begin + _SEGMENT)
-    if not found or len(gap_words(page.text[begin : found[0].start])) > lead:
+    end = _STOP.search(reply.text, begin + 1, begin + _SEGMENT)
+    found = within(reply.kept, begin, end.start() if end else begin + _SEGMENT)
+    if not found or len(gap_words(reply.text[begin : found[0].start])) > lead:
         return None
-    if not within(page.stated, found[0].start, found[0].end):
+    if not within(reply.stated, found[0].start, found[0].end):
         return None  # a repeated option list
     for last, following in pairwise(found):
         if following.emotion != found[0].emotion:
-            gap = page.text[last.end : following.start]
-            rival = _rivals(page, last, following) or (is_felt(page.text, following) and not gives_reason(gap))
+            gap = reply.text[last.end : following.start]
+            rival = _rivals(reply, last, following) or (is_felt(reply.text, following) and not gives_reason(gap))
             return UNCLEAR if rival else found[0].emotion
     return found[0].emotion
 
 
-def _cued(page: Page, cues: Iterable[tuple[re.Match[str], int]]) -> list[Emotion | Unclear]:
+def _cued(reply: Reply, cues: Iterable[tuple[re.Match[str], int]]) -> list[Emotion | Unclear]:
     """What each cue leads to within its number of words, in order."""
     verdicts = []
     for cue, lead in sorted(cues, key=lambda pair: pair[0].end()):
-        preceding = page.text[max(0, cue.start() - 24) : cue.start()]
-        if _OTHER_CUE.search(preceding) or within(page.kept, cue.start(), cue.end()):
+        preceding = reply.text[max(0, cue.start() - 24) : cue.start()]
+        if _OTHER_CUE.search(preceding) or within(reply.kept, cue.start(), cue.end()):
             continue
-        verdict = _label_after(page, cue.end(), lead)
+        verdict = _label_after(reply, cue.end(), lead)
         if verdict is not None:
             verdicts.append(verdict)
     return verdicts
 
 
-def _noun_cues(page: Page, key: str) -> list[tuple[re.Match[str], int]]:
-    cues = [(cue, _LEAD_WORDS) for cue in _cue(key).finditer(page.text)]
-    return cues + [(cue, _DIRECT_LEAD_WORDS) for cue in _direct_cue(key).finditer(page.text)]
+def _noun_cues(reply: Reply, key: str) -> list[tuple[re.Match[str], int]]:
+    cues = [(cue, _LEAD_WORDS) for cue in _cue(key).finditer(reply.text)]
+    return cues + [(cue, _DIRECT_LEAD_WORDS) for cue in _direct_cue(key).finditer(reply.text)]
 
 
-def _final_answer(page: Page) -> Emotion | Unclear | None:
+def _final_answer(reply: Reply) -> Emotion | Unclear | None:
     """The last "Final answer: …"."""
-    verdicts = _cued(page, _noun_cues(page, "final"))
+    verdicts = _cued(reply, _noun_cues(reply, "final"))
     return verdicts[-1] if verdicts else None
 
 
-def _answer(page: Page) -> Emotion | Unclear | None:
+def _answer(reply: Reply) -> Emotion | Unclear | None:
     """The last "Answer: …", a label that stands alone, and what is chosen; none may contradict another."""
-    answers = _cued(page, _noun_cues(page, "answer"))
-    alone = _standing_alone(page)
+    answers = _cued(reply, _noun_cues(reply, "answer"))
+    alone = _standing_alone(reply)
     if not answers:
-        chosen = None if alone is None else _choice(page)
+        chosen = None if alone is None else _choice(reply)
         if alone is None or chosen is None or isinstance(chosen, Unclear):
             return chosen or alone
         return chosen if isinstance(alone, Unclear) else one_of([alone, chosen])
@@ -231,34 +236,34 @@ def _answer(page: Page) -> Emotion | Unclear | None:
     return one_of([answers[-1], alone])
 
 
-def _choice(page: Page) -> Emotion | Unclear | None:
+def _choice(reply: Reply) -> Emotion | Unclear | None:
     """The label on which "Emotion: …", "the emotion that fits best is …" and "I would choose …" agree."""
-    direct = [(cue, _DIRECT_LEAD_WORDS) for cue in _direct_cue("choose").finditer(page.text)]
-    verdicts = _cued(page, [*_noun_cues(page, "choice"), *direct])
+    direct = [(cue, _DIRECT_LEAD_WORDS) for cue in _direct_cue("choose").finditer(reply.text)]
+    verdicts = _cued(reply, [*_noun_cues(reply, "choice"), *direct])
     if any(isinstance(verdict, Unclear) for verdict in verdicts):
         return UNCLEAR
     chosen = [verdict for verdict in verdicts if not isinstance(verdict, Unclear)]
-    chosen += [mention.emotion for mention in page.stated if fits_best(page.text, mention)]
-    if verdicts and _opens(page) and not _takes_back(page):
-        chosen.append(page.stated[0].emotion)
+    chosen += [mention.emotion for mention in reply.stated if fits_best(reply.text, mention)]
+    if verdicts and _opens(reply) and not _takes_back(reply):
+        chosen.append(reply.stated[0].emotion)
     return one_of(chosen)
 
 
-def _opens(page: Page) -> bool:
+def _opens(reply: Reply) -> bool:
     """Whether the reply begins with a label, and says no more of it in its clause than that it is felt or fits."""
-    if not page.stated or gap_words(page.text[: page.stated[0].start][-80:]):
+    if not reply.stated or gap_words(reply.text[: reply.stated[0].start][-80:]):
         return False
-    return _clause_ends(page, page.stated[0])
+    return _clause_ends(reply, reply.stated[0])
 
 
-def _states(page: Page, mention: Mention) -> bool:
+def _states(reply: Reply, mention: Mention) -> bool:
     """Whether the clause around a label says no more than that someone feels it: "She is relieved, …"."""
-    before = page.text[sentence_of(page, mention.start).start : mention.start]
-    return len(before) <= _LONGEST_LABEL_SENTENCE and is_plain(before, STATEMENT) and _clause_ends(page, mention)
+    before = reply.text[sentence_of(reply, mention.start).start : mention.start]
+    return len(before) <= _LONGEST_LABEL_SENTENCE and is_plain(before, STATEMENT) and _clause_ends(reply, mention)
 
 
-def _clause_ends(page: Page, mention: Mention) -> bool:
-    following = page.text[mention.end : mention.end + 80]
+def _clause_ends(reply: Reply, mention: Mention) -> bool:
+    following = reply.text[mention.end : mention.end + 80]
     clause = _CLAUSE.split(following, maxsplit=1)[0]
     reason = links().because.search(f" {clause} ")
     if reason:
@@ -266,71 +271,76 @@ def _clause_ends(page: Page, mention: Mention) -> bool:
     return is_plain(clause, STATEMENT)
 
 
+# Where a clause ends: a stop, a comma, a bracket or a dash between words.
 _CLAUSE: Final = re.compile(r"[.,;:!?\n()\[\]]|\s[-–—]\s|[–—]")
 
 
-def _takes_back(page: Page) -> bool:
+def _takes_back(reply: Reply) -> bool:
     """Whether a word such as "but" stands between the label that opens the reply and the last one."""
-    first, last = page.stated[0], page.stated[-1]
-    return contrasts(page.text[first.end : last.start])
+    first, last = reply.stated[0], reply.stated[-1]
+    return contrasts(reply.text[first.end : last.start])
 
 
+# Bold and italics, in Markdown and HTML; a single asterisk only around a short text, since it may begin a list.
 _EMPHASIS: Final = re.compile(
     r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__|<(?:b|strong|em|i|u)>([^<\n]{1,80})<|(?<![\w*])\*([^*\s][^*\n]{0,40})\*(?!\*)"
 )
+# What stands in quotation marks or backticks; an apostrophe inside a word opens and closes nothing.
 _QUOTED: Final = re.compile(r"\"([^\"\n]{1,40})\"|(?<!\w)'([^'\n]{1,40})'(?!\w)|`([^`\n]{1,40})`")
 
 
-def _marked(page: Page, pattern: re.Pattern[str], longest: int) -> Emotion | Unclear | None:
+def _marked(reply: Reply, pattern: re.Pattern[str], longest: int) -> Emotion | Unclear | None:
     emotions: set[Emotion] = set()
-    for span in pattern.finditer(page.text):
+    for span in pattern.finditer(reply.text):
         start, end = span.span(span.lastindex or 0)
-        if len(gap_words(page.text[start:end])) <= longest:
-            emotions.update(mention.emotion for mention in within(page.kept, start, end))
+        if len(gap_words(reply.text[start:end])) <= longest:
+            emotions.update(mention.emotion for mention in within(reply.kept, start, end))
     return one_of(emotions)
 
 
-def _emphasised(page: Page) -> Emotion | Unclear | None:
+def _emphasised(reply: Reply) -> Emotion | Unclear | None:
     """The one label in bold or italics."""
-    return _marked(page, _EMPHASIS, 7)
+    return _marked(reply, _EMPHASIS, 7)
 
 
-def _quoted(page: Page) -> Emotion | Unclear | None:
+def _quoted(reply: Reply) -> Emotion | Unclear | None:
     """The one label in quotation marks; several decide nothing, since an explanation quotes too."""
-    verdict = _marked(page, _QUOTED, 3)
+    verdict = _marked(reply, _QUOTED, 3)
     return None if isinstance(verdict, Unclear) else verdict
 
 
-def _rivals(page: Page, one: Mention, other: Mention) -> bool:
+def _rivals(reply: Reply, one: Mention, other: Mention) -> bool:
     """Whether two neighbouring labels are named side by side.
 
     Behind a stop, a dash or a colon the second one is a rival only if it stands there alone: the explanation in
     "Relief – the pain is over" names none.
     """
-    gap = page.text[one.end : other.start]
+    gap = reply.text[one.end : other.start]
     if not joins(gap):
         return False
-    return breaks(gap) is None or _clause_ends(page, other)
+    return breaks(gap) is None or _clause_ends(reply, other)
 
 
-def _begins_line(page: Page, mention: Mention) -> bool:
-    line = page.text[max(0, mention.start - 12) : mention.start].rsplit("\n", 1)
-    return len(line) == 2 and not [word for word in gap_words(line[1]) if len(word) > 1] and _clause_ends(page, mention)
+def _begins_line(reply: Reply, mention: Mention) -> bool:
+    line = reply.text[max(0, mention.start - 12) : mention.start].rsplit("\n", 1)
+    return (
+        len(line) == 2 and not [word for word in gap_words(line[1]) if len(word) > 1] and _clause_ends(reply, mention)
+    )
 
 
-def _concluding(page: Page) -> Emotion | Unclear | None:
+def _concluding(reply: Reply) -> Emotion | Unclear | None:
     """What a reply that doesn't open with a label concludes: "therefore …", "since the pain is over, she feels …"."""
-    if _opens(page):
+    if _opens(reply):
         return None
-    verdicts = _cued(page, [(cue, _LEAD_WORDS) for cue in _conclusion().finditer(page.text)])
+    verdicts = _cued(reply, [(cue, _LEAD_WORDS) for cue in _conclusion().finditer(reply.text)])
     if verdicts:
         return verdicts[-1]
-    felt = {mention.emotion for mention in page.stated if is_felt(page.text, mention)}
+    felt = {mention.emotion for mention in reply.stated if is_felt(reply.text, mention)}
     if len(felt) != 1:
         return None
-    for place, mention in enumerate(page.stated):
-        if mention.emotion in felt and place and _follows_reason(page, mention):
-            others = [other for other in page.stated[place + 1 :] if other.emotion != mention.emotion]
+    for place, mention in enumerate(reply.stated):
+        if mention.emotion in felt and place and _follows_reason(reply, mention):
+            others = [other for other in reply.stated[place + 1 :] if other.emotion != mention.emotion]
             return None if others else mention.emotion
     return None
 
@@ -343,51 +353,51 @@ def _openers() -> re.Pattern[str]:
     return re.compile(rf"[\s\"'*_]{{0,4}}{_NOT_IN_WORD}{spaced}{_WORD_ENDS}|.*?{postponed}", re.DOTALL)
 
 
-def _follows_reason(page: Page, mention: Mention) -> bool:
+def _follows_reason(reply: Reply, mention: Mention) -> bool:
     """Whether all that comes before the label in its reply is one clause of reason or concession."""
-    sentence = sentence_of(page, mention.start)
-    if page.stated[0].start < sentence.start or mention.start - sentence.start > 2 * _SEGMENT:
+    sentence = sentence_of(reply, mention.start)
+    if reply.stated[0].start < sentence.start or mention.start - sentence.start > 2 * _SEGMENT:
         return False
-    before = page.text[max(sentence.start, mention.start - _SEGMENT) : mention.start]
+    before = reply.text[max(sentence.start, mention.start - _SEGMENT) : mention.start]
     if mention.language in {"hi", *UNSPACED}:
         return _openers().match(before) is not None
-    begin = page.text.rfind(",", sentence.start, page.stated[0].start) + 1 or sentence.start
-    ends = page.text.find(",", page.stated[0].end, mention.start) >= 0
-    return ends and _openers().match(page.text, begin, mention.start) is not None
+    begin = reply.text.rfind(",", sentence.start, reply.stated[0].start) + 1 or sentence.start
+    ends = reply.text.find(",", reply.stated[0].end, mention.start) >= 0
+    return ends and _openers().match(reply.text, begin, mention.start) is not None
 
 
-def _after_all(page: Page, mention: Mention) -> bool:
+def _after_all(reply: Reply, mention: Mention) -> bool:
     """Whether the label stands in a sentence that declines to answer first: "I can't see the image, but …"."""
-    sentence = sentence_of(page, mention.start)
-    place = bisect_left(page.declines, sentence.start)
-    return place < len(page.declines) and page.declines[place] < mention.start
+    sentence = sentence_of(reply, mention.start)
+    place = bisect_left(reply.declines, sentence.start)
+    return place < len(reply.declines) and reply.declines[place] < mention.start
 
 
-def _leading(page: Page) -> Emotion | Unclear | None:
+def _leading(reply: Reply) -> Emotion | Unclear | None:
     """A reply that opens with a label or says that it is felt, and names others only to explain."""
-    first = page.stated[0] if page.stated else None
+    first = reply.stated[0] if reply.stated else None
     if first is None:
         return None
-    committed = _opens(page) or _states(page, first) or is_felt(page.text, first)
-    story = describes(page.text, first) or (page.declines and not _after_all(page, first))
-    others = [mention for mention in page.stated if mention.emotion != first.emotion]
+    committed = _opens(reply) or _states(reply, first) or is_felt(reply.text, first)
+    story = describes(reply.text, first) or (reply.declines and not _after_all(reply, first))
+    others = [mention for mention in reply.stated if mention.emotion != first.emotion]
     if not others:
         return first.emotion if committed or not story else UNCLEAR
     if not committed:
         return UNCLEAR
-    before = [mention for mention in page.stated if mention.start < others[0].start][-1]
-    between = page.text[before.end : others[0].start]
-    if _rivals(page, before, others[0]) and not sets_aside(between):
+    before = [mention for mention in reply.stated if mention.start < others[0].start][-1]
+    between = reply.text[before.end : others[0].start]
+    if _rivals(reply, before, others[0]) and not sets_aside(between):
         return UNCLEAR
-    gap = page.text[first.end : others[0].start]
+    gap = reply.text[first.end : others[0].start]
     if not explains(gap) or contrasts(gap[:80]):
         return UNCLEAR
-    felt = not _opens(page) and any(is_felt(page.text, mention) for mention in others)
-    rival = felt or any(_begins_line(page, mention) for mention in others)
+    felt = not _opens(reply) and any(is_felt(reply.text, mention) for mention in others)
+    rival = felt or any(_begins_line(reply, mention) for mention in others)
     return UNCLEAR if rival else first.emotion
 
 
-_LADDER: Final[tuple[Callable[[Page], Emotion | Unclear | None], ...]] = (
+_LADDER: Final[tuple[Callable[[Reply], Emotion | Unclear | None], ...]] = (
     _machine_form,
     _final_answer,
     _answer,
@@ -408,7 +418,7 @@ def _before_next_prompt(text: str) -> Emotion | None:
     following = _NEW_PROMPT.search(text)
     if following is None or following.start() > 400:
         return None
-    verdict = _standing_alone(read_page(text[: following.start()]))
+    verdict = _standing_alone(find_candidates(text[: following.start()]))
     return None if isinstance(verdict, Unclear) else verdict
 
 
@@ -429,9 +439,9 @@ def read_reply(reply: str) -> Emotion | None:
     early = _before_next_prompt(text)
     if early is not None:
         return early
-    page = read_page(text)
+    folded = find_candidates(text)
     for rule in _LADDER:
-        verdict = rule(page)
+        verdict = rule(folded)
         if isinstance(verdict, Unclear):
             return None
         if verdict is not None:

@@ -15,7 +15,8 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from culture_tasks.benchmarks.cedar.context import (
+from culture_tasks.benchmarks.cedar.reading.lexicon import SPACED, UNSPACED
+from culture_tasks.benchmarks.cedar.reading.surroundings import (
     any_of,
     explains,
     fits_best,
@@ -27,16 +28,16 @@ from culture_tasks.benchmarks.cedar.context import (
     phrases_of,
     spoken,
 )
-from culture_tasks.benchmarks.cedar.lexicon import SPACED, UNSPACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from culture_tasks.benchmarks.cedar.mentions import Mention
+    from culture_tasks.benchmarks.cedar.reading.mentions import Mention
 
 _REACH = 240
 _CLAUSE_REACH = 80
 _SHORT_LEAD, _SHORT_TRAIL = 5, 3
+# Where a sentence ends; where a sentence or an explanation behind a dash or colon does; where a clause does.
 _STOP: Final = re.compile(r"[.!?;\n]")
 _BREAK: Final = re.compile(r"[.!?;:\n()]|\s[-–—]\s|[–—]")
 _EDGE: Final = re.compile(r"[.,;:!?\n()]")

@@ -7,12 +7,14 @@ import unicodedata
 
 from culture_tasks.text import without_reasoning
 
+# What models call their reasoning in tags: <think>, <reasoning effort="high">, </seed:think>.
 _NAMES = (
     r"think|thinking|thoughts?|thought_process|reason|reasoning|reflection|analysis|scratchpad|chain_of_thought|"
     r"inner_monologue|internal_monologue|seed:think"
 )
 _TAG = re.compile(rf"<\s{{0,3}}(/?)\s{{0,3}}(?:{_NAMES})(?:\s[^<>]{{0,200}})?>", re.IGNORECASE)
 _EMPTY_TAG = re.compile(rf"<\s{{0,3}}(?:{_NAMES})\s{{0,3}}/>", re.IGNORECASE)
+# Other marks around reasoning: Magistral's, Kimi's, OpenThinker's, the channels of gpt-oss, Gemma's unused tokens.
 _OPENING = re.compile(
     r"\[think\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>\s{0,3}(?:analysis|commentary)<\|message\|>|<unused94>",
     re.IGNORECASE,
@@ -22,7 +24,9 @@ _CLOSING = re.compile(
 )
 _DOUBLED = re.compile(r"<think>(?:\s{0,20}<think>)+")
 
+# A character that JSON wrote as its code.
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+# A Hindi nasal that is written as a letter before a consonant: another spelling of the anusvara.
 _NASAL = re.compile("[ङञणनम]्(?=[क-ह])")
 _DROPPED = (
     *((0x300, 0x36F), (0x610, 0x61A), (0x640, 0x640), (0x64B, 0x65F), (0x670, 0x670), (0x6D6, 0x6ED)),

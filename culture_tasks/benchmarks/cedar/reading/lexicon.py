@@ -5,8 +5,9 @@ spellings, dictionary equivalents. The concepts are the same in all languages, s
 as in another. Beside them stand what keeps a word from being an emotion word (a set phrase, a longer compound) and the
 small grammar that the reader needs: what denies (``negators``, ``after``), joins, contrasts and explains; what leads to
 an answer (``answer``, ``choice``, ``choose``, ``conclusions``); what adds nothing to a label (``hedges``, ``plain``);
-what declines to answer (``unable``, ``refusal``); ``constructions`` with a slot for each emotion word (``page``); and
-what tells the feeling that is meant from one that is past, expected, lesser or another person's (``turns``).
+what declines to answer (``unable``, ``refusal``); ``constructions`` with a slot for each emotion word (read in
+``candidates``); and what tells the feeling that is meant from one that is past, expected, lesser or another person's
+(read in ``turning_away``).
 
 A word that could be an inflection of two labels is left out: ``contento``, ``pena`` and ``disgusto`` (es), ``आनंद``
 (hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh), ``畏怖`` (ja), ``amazement`` (en); and
@@ -22,8 +23,8 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from culture_tasks.benchmarks.cedar.folding import fold
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, Emotion, Language
+from culture_tasks.benchmarks.cedar.reading.folding import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 SPACED: Final[tuple[Language, ...]] = ("en", "es", "sw", "ar", "hi")
 UNSPACED: Final[tuple[Language, ...]] = ("ja", "zh")
 HAN_OR_KANA: Final = "々〆〇ぁ-ゖゝ-ゟァ-ヺー-ヿ㐀-䶿一-鿿豈-﫿"
+# Letters and digits of any script but Han and kana; Devanagari by range, as its vowel signs are no letters to "\w".
+# A hyphen or an apostrophe may join two of them: "didn't", "pain-free".
 WORD: Final = re.compile(rf"(?:[^\W_ऀ-ॿ{HAN_OR_KANA}]|[ऀ-ॣ०-९ॱ-ॿ])+(?:['-](?:[^\W_ऀ-ॿ{HAN_OR_KANA}]|[ऀ-ॣ०-९ॱ-ॿ])+)*")
+# A run of Han characters and kana, which have no spaces between their words.
 RUN: Final = re.compile(f"[{HAN_OR_KANA}]+")
 
 

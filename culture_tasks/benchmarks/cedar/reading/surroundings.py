@@ -8,26 +8,31 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, cast
 
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Language
-from culture_tasks.benchmarks.cedar.lexicon import SPACED, UNSPACED, WORD, language_file, phrases
+from culture_tasks.benchmarks.cedar.reading.lexicon import SPACED, UNSPACED, WORD, language_file, phrases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from culture_tasks.benchmarks.cedar.mentions import Mention
+    from culture_tasks.benchmarks.cedar.reading.mentions import Mention
 
 _BEFORE, _AFTER = 80, 60
 _LONGEST_GAP = 60
+# Where a clause ends, and what is left out of the text around an unspaced word: white space and markup.
 _CLAUSE_END: Final = re.compile(r"[.,;:!?\n()\[\]{}|]")
 _MARKUP: Final = re.compile(r"[\s\"'*_`]+")
+# A denial that something is put in between: "not, in my view, anger"; the group is the denial.
 _ASIDE: Final = re.compile(r"((?<!\S)(?:not|\w+n't|no es|no seria|ليس|ليست|si|sio|siyo)),[^.,;:!?\n]{1,30},(?=\s)")
 _NEVER: Final = re.compile(r"(?!)")
+# A label that is asked about and denied: "Anger? No, …".
 _QUESTIONED: Final = re.compile(r"[\s\"'*_)]{0,4}\?\s{0,3}(?:no|not|nope|nah|لا|नहीं|hapana|sio|siyo|不|いいえ|違)")
 # A sentence ends, or a parenthesis or an explanation after a dash or colon begins.
 _BREAK: Final = re.compile(r"[.!?;\n(]|\s[-–—]\s|[–—:]")
+# A word of any language; an unspaced run is one word.
 _GAP_WORD: Final = re.compile(rf"{WORD.pattern}|[ぁ-ヿ㐀-鿿]+")
 # What makes a noun of a Japanese or Chinese emotion word.
 NOUN_ENDINGS: Final = "(?:感|さ|心|の念|の気持ち|の感情|的感觉|的?情绪|的?情緒)?"
 _NOUN_ENDING: Final = re.compile(rf"\A{NOUN_ENDINGS}")
+# "And", in more words than one.
 _AS_WELL_AS: Final = re.compile(" (?:as well as|asi como) ")
 
 
