@@ -36,12 +36,11 @@ def _run(options: argparse.Namespace) -> int:
     from culture_tasks.harness.session import start_session
     from culture_tasks.judges.selection import close_judges
     from culture_tasks.rejudge import rejudging
-    from culture_tasks.rejudge.runs import find_runs
 
     settings = Settings.from_environment()
     if options.judge is not None:
         settings = settings.model_copy(update={"judge": options.judge})
-    work = [(run, tasks) for run in find_runs(options.results) if (tasks := rejudging.judged_tasks(run))]
+    work = [(run, tasks) for run in rejudging.find_runs(options.results) if (tasks := rejudging.judged_tasks(run))]
     if not work:
         raise DataError(
             "rejudge: none of these runs has logged samples that a judge grades. Needed are runs of a judged benchmark "
@@ -70,10 +69,10 @@ def _progress(documents: Sequence[Any]) -> Iterable[Any]:
 def _print(run: Any, tasks: Sequence[Any]) -> None:
     from culture_tasks.task_table import markdown
 
-    print(run.results_file)
+    print(run.result_file)
     rows = []
     for task in tasks:
-        values = run.results["results"][task.name]
+        values = run.content["results"][task.name]
         metric = task.samples[0].benchmark.metric
         for name in (metric, f"{metric}_lexical"):
             if f"{name},none" in values:

@@ -7,16 +7,27 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+from culture_tasks.errors import DataError
 from culture_tasks.harness.judged import JudgedDocument
 from culture_tasks.harness.metric_lists import Metric
 from culture_tasks.harness.session import Session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.rejudge.grading import JudgedSample, check_same_judge, grade, judged_samples, regraded
-from culture_tasks.rejudge.runs import GRADED_FROM, Run, new_run, read_samples, write_results, write_samples
 from culture_tasks.rejudge.tables import group_values, task_values, without_metrics
+from culture_tasks.results.finding import Problem, find
+from culture_tasks.results.run_files import (
+    GRADED_FROM,
+    RunFiles,
+    new_run,
+    read_run,
+    read_samples,
+    write_result_file,
+    write_samples,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -44,14 +55,46 @@ class TaskToGrade:
         return first.benchmark.metrics(first.groups)
 
 
-def judged_tasks(run: Run) -> list[TaskToGrade]:
+def find_runs(paths: Sequence[Path]) -> list[RunFiles]:
+    """Finds the runs that result files, folders or patterns name.
+
+    Of a run that was graded again, a folder stands for the newest grading alone.
+
+    Raises:
+        DataError: If a path does not exist, holds no result file, or a result file can't be read.
+    """
+    runs: dict[Path, RunFiles] = {}
+    for path in paths:
+        found = find([path])
+        if not found.results:
+            problem = found.problems[0]
+            said = "holds no result file" if path.is_dir() else problem.detail
+            raise DataError(
+                f"{path if path.is_dir() else problem.path}: {said}. Needed is results_<date>.json (lm-eval) or "
+                "<date>_results.json (lmms-eval), written with --output_path, or a folder that holds such files."
+            )
+        if found.only:
+            raise DataError(f"{path}: a sample file. Needed is its result file, {found.results[0].name}.")
+        runs |= {file: _read(file) for file in found.results if file not in runs}
+    superseded = {run.graded_from for run in runs.values()}
+    return [run for file, run in runs.items() if file in paths or file not in superseded]
+
+
+def _read(path: Path) -> RunFiles:
+    run = read_run(path)
+    if isinstance(run, Problem):
+        raise DataError(f"{run.path}: {run.detail}. Leave the file out, or run it again where the run was cut off.")
+    return run
+
+
+def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
     """Reads the tasks of a run that a judge grades.
 
     Raises:
         DataError: If a sample file can't be read, or its records aren't ours.
     """
     tasks = []
-    for name in run.tasks():
+    for name in run.logged_tasks():
         path = run.samples_file(name)
         samples = judged_samples(read_samples(path), path)
         if samples:
@@ -86,7 +129,7 @@ def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
         task.documents = grade(task.samples, failed_only=failed_only)
 
 
-def finish(run: Run, tasks: Sequence[TaskToGrade], progress: Progress, now: datetime) -> Run:
+def finish(run: RunFiles, tasks: Sequence[TaskToGrade], progress: Progress, now: datetime) -> RunFiles:
     """Waits for the verdicts and writes the new run beside the old one.
 
     Args:
@@ -95,7 +138,7 @@ def finish(run: Run, tasks: Sequence[TaskToGrade], progress: Progress, now: date
         progress: Wraps the documents that are waited for.
         now: Time that names the new files.
     """
-    results = copy.deepcopy(run.results)
+    results = copy.deepcopy(run.content)
     new = new_run(run, results, now)
     for document in progress([document for task in tasks for document in task.documents]):
         document.wait()
@@ -106,13 +149,13 @@ def finish(run: Run, tasks: Sequence[TaskToGrade], progress: Progress, now: date
         records[task.name] = [of_document for _, of_document in pairs]
         _update(results, run, task, records[task.name])
     _update_groups(results, tasks, records)
-    results.setdefault("config", {})[GRADED_FROM] = run.results_file.name
-    write_results(new)
-    _log.info("wrote %s", new.results_file)
+    results.setdefault("config", {})[GRADED_FROM] = run.result_file.name
+    write_result_file(new)
+    _log.info("wrote %s", new.result_file)
     return new
 
 
-def _update(results: dict[str, Any], run: Run, task: TaskToGrade, records: Sequence[Mapping[str, Any]]) -> None:
+def _update(results: dict[str, Any], run: RunFiles, task: TaskToGrade, records: Sequence[Mapping[str, Any]]) -> None:
     values = task_values(run.harness, task.metrics, records)
     results["results"][task.name] = without_metrics(results["results"].get(task.name, {}), task.metrics) | values
     reported = {key.partition(",")[0] for key in values}

@@ -8,7 +8,7 @@ from typing import Any
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.metric_lists import Metric
 from culture_tasks.harness.result_rows import concerns_any
-from culture_tasks.rejudge.runs import Harness
+from culture_tasks.results.finding import Harness
 
 _FILTER = "none"
 

@@ -15,11 +15,11 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.harness.metric_lists import LEXICAL
 from culture_tasks.report.benchmarks import LAYOUTS, Layout
 from culture_tasks.report.columns import Columns
-from culture_tasks.report.files import find
-from culture_tasks.report.lines import lines_of, parse
 from culture_tasks.report.model import Kind, Problem, Run, Settings
-from culture_tasks.report.results import TaskResult, read_results
 from culture_tasks.report.samples import Loaded, SampleReader, record_of
+from culture_tasks.results.finding import find, without_copies
+from culture_tasks.results.run_files import parse_json, read_run, sample_lines
+from culture_tasks.results.task_results import TaskResult, task_results
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +97,12 @@ def load(named: Sequence[str], names: Names, reader: SampleReader | None = None,
         prefix: What the runs' keys begin with.
     """
     found = find(named)
-    loading = Loading([], list(found.problems))
+    paths, copies = without_copies(found.results)
+    loading = Loading([], [*found.problems, *copies])
     reader = reader or SampleReader()
-    for path in found.results:
-        results = read_results(path)
+    for path in paths:
+        run = read_run(path)
+        results = run if isinstance(run, Problem) else task_results(run)
         if isinstance(results, Problem):
             loading.problems.append(results)
             continue
@@ -126,8 +128,8 @@ def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReade
 def _sniffed(path: Path) -> Layout | None:
     """Returns the layout of a task that isn't in the catalog, such as a user's own variant, by its first sample."""
     try:
-        _, line = next(lines_of(path))
-        sample = parse(line)
+        _, _, line = next(sample_lines(path))
+        sample = parse_json(line)
     except (OSError, ValueError, StopIteration):
         return None
     for layout in LAYOUTS.values():

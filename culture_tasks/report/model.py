@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 
 from culture_tasks.report.cells import FLAG_TEXT, NOT_COMPARABLE, Cell, Flag, Scale
 from culture_tasks.report.findings import Comparison, Contrast, Entrant, Fairness, GroupValue, Unit
-from culture_tasks.report.runs import Judge, Kind, Problem, Run, Sample, SampleStore, Settings
-from culture_tasks.result_files import Harness
+from culture_tasks.report.runs import Judge, Run, Sample, SampleStore, Settings
+from culture_tasks.results.finding import Harness, Kind, Problem
 
 __all__ = [
     "FLAG_TEXT",

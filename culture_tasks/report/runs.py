@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
-from culture_tasks.result_files import Harness
-
-Kind = Literal["missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record"]
-"""What is wrong with a file or a part of one."""
+from culture_tasks.results.finding import Harness
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +96,6 @@ class Run:
     def coverage(self) -> float | None:
         """Scored samples over samples; None without samples."""
         return self.scored / self.items if self.items else None
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A file, or a part of one, that was not used.
-
-    Attributes:
-        path: The file.
-        kind: What is wrong.
-        detail: More about it, in one line.
-        lines: Number of lines left out, where only some were.
-    """
-
-    path: str
-    kind: Kind
-    detail: str
-    lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from culture_tasks.harness.judged import RECORD_VERSION
 from culture_tasks.harness.metric_lists import LEXICAL
 from culture_tasks.report.benchmarks import NOTHING_READ, Layout, Record
 from culture_tasks.report.columns import Coded, Columns, Vocabulary
-from culture_tasks.report.lines import lines_of, parse
 from culture_tasks.report.model import Judge, Kind, Problem
+from culture_tasks.results.run_files import parse_json, sample_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class _Pass:
         self._lexical = False
 
     def over(self, path: Path) -> Loaded:
-        for number, (offset, line) in enumerate(lines_of(path), start=1):
+        for number, offset, line in sample_lines(path):
             reason = self._take(line, offset)
             if reason is not None:
                 self._left_out.setdefault(reason, []).append(number)
@@ -104,7 +104,7 @@ class _Pass:
     def _take(self, line: bytes, offset: int) -> str | None:
         """Takes a line in, or says why it can't be used."""
         try:
-            sample = parse(line)
+            sample = parse_json(line)
             found = record_of(sample, self._layout.keys)
             if found is None:
                 return "withheld" if SUBMISSION in sample else "foreign"
@@ -114,7 +114,7 @@ class _Pass:
             groups = [_name(record.get(field)) for field in self._groups]
             item, cluster = self._layout.item(record), self._layout.cluster(record)
             score, extra, outcomes = self._measured(record)
-        except (ValueError, RecursionError):
+        except ValueError:
             return "damaged"
         except (KeyError, TypeError, AttributeError):
             return "unknown_record"

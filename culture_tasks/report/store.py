@@ -10,10 +10,10 @@ import numpy as np
 
 from culture_tasks.report.benchmarks import LAYOUTS, Layout, Record
 from culture_tasks.report.columns import Columns
-from culture_tasks.report.lines import parse
 from culture_tasks.report.loading import LoadedRun
 from culture_tasks.report.model import Sample
 from culture_tasks.report.samples import record_of
+from culture_tasks.results.run_files import parse_json
 
 
 class FileSamples:
@@ -46,7 +46,7 @@ class FileSamples:
             for row in rows:
                 file.seek(int(columns.offsets[row]))
                 try:
-                    found = record_of(parse(file.readline()), layout.keys)
+                    found = record_of(parse_json(file.readline()), layout.keys)
                 except (ValueError, AttributeError):
                     continue
                 if found is not None:

@@ -170,14 +170,16 @@ def test_bad_result_files_are_named(tmp_path, capsys, content, said):
 
 def test_missing_paths_and_empty_folders_are_named(tmp_path, capsys):
     assert main(["rejudge", str(tmp_path / "nowhere"), "--judge", "lexical"]) == 1
-    assert "no such file or folder" in capsys.readouterr().err
+    assert "no such file, folder or match of a pattern" in capsys.readouterr().err
     assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 1
     assert "holds no result file" in capsys.readouterr().err
 
 
-def test_a_cut_off_sample_file_is_named(tmp_path, capsys, monkeypatch, fixture_data):
+def test_named_and_cut_off_sample_files_are_refused(tmp_path, capsys, monkeypatch, fixture_data):
     written("lm_eval", tmp_path, monkeypatch, fixture_data, "lexical", ("care_zh",))
     [file] = tmp_path.rglob("*.jsonl")
+    assert main(["rejudge", str(file), "--judge", "lexical"]) == 1
+    assert "a sample file. Needed is its result file, results_" in capsys.readouterr().err
     file.write_text(file.read_text(encoding="utf-8")[:-20], encoding="utf-8")
     assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 1
     assert f"{file}, line 10" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Reading result files of both harnesses: what was run, on which settings, and the numbers that the harness found."""
+"""What a result file of either harness says of each task: what was run, on which settings, and the numbers found."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from culture_tasks.report.lines import parse
-from culture_tasks.report.model import Harness, Problem
-from culture_tasks.result_files import GRADED_FROM, parse_result_name, samples_name
+from culture_tasks.results.finding import Harness, Problem
+from culture_tasks.results.run_files import RunFiles
 
 _EXECUTION = frozenset(
     (
@@ -73,38 +72,29 @@ class TaskResult:
     graded_from: Path | None
 
 
-def read_results(path: Path) -> list[TaskResult] | Problem:
-    """Reads a result file, or says why it can't be used."""
-    name = parse_result_name(path)
-    if name is None:
-        return Problem(str(path), "foreign", "not the name of a result file")
+def task_results(run: RunFiles) -> list[TaskResult] | Problem:
+    """Returns the tasks and groups of a result file, or says why it can't be used."""
+    if not run.content["results"]:
+        return Problem(str(run.result_file), "empty", "its 'results' have no task")
     try:
-        content = path.read_bytes()
-        if not content.strip():
-            return Problem(str(path), "empty", "nothing in it: the run was cut off")
-        data = parse(content)
-    except (OSError, ValueError, RecursionError) as error:
-        return Problem(str(path), "damaged", f"not readable JSON ({error})")
-    if not isinstance(data, dict) or not isinstance(data.get("results"), dict):
-        return Problem(str(path), "foreign", "it has no 'results', so no harness wrote it")
-    if not data["results"]:
-        return Problem(str(path), "empty", "its 'results' have no task")
-    try:
-        return list(_tasks(path, name.harness, name.stamp, data))
+        return list(_tasks(run))
     except (TypeError, ValueError, AttributeError, KeyError) as error:
-        return Problem(str(path), "damaged", f"not laid out as a harness does ({type(error).__name__}: {error})")
+        said = f"not laid out as a harness does ({type(error).__name__}: {error})"
+        return Problem(str(run.result_file), "damaged", said)
 
 
-def _tasks(path: Path, harness: Harness, stamp: str, data: dict[str, Any]) -> Iterator[TaskResult]:
+def _tasks(run: RunFiles) -> Iterator[TaskResult]:
+    data = run.content
     config = data.get("config") or {}
     args = _model_args(config.get("model_args"))
+    zone = (config.get("resolved_cli_args") or {}).get("timezone")
     shared: dict[str, Any] = {
-        "harness": harness,
-        "path": path,
+        "harness": run.harness,
+        "path": run.result_file,
         "model": str(data.get("model_name") or args.get("pretrained") or config.get("model") or "unknown model"),
         "model_args": tuple(sorted((key, value) for key, value in args.items() if key not in _EXECUTION)),
-        "date": _date(harness, stamp, data.get("date"), (config.get("resolved_cli_args") or {}).get("timezone")),
-        "graded_from": path.with_name(str(config[GRADED_FROM])) if config.get(GRADED_FROM) else None,
+        "date": _date(run.harness, run.stamp, data.get("date"), zone),
+        "graded_from": run.graded_from,
     }
     for task, values in data["results"].items():
         if isinstance(values, dict):
@@ -115,7 +105,7 @@ def _tasks(path: Path, harness: Harness, stamp: str, data: dict[str, Any]) -> It
                 **_numbers(values),
                 higher_is_better=_directions(data, task),
                 members=tuple((data.get("group_subtasks") or {}).get(task) or ()),
-                samples_file=path.parent / samples_name(harness, task, stamp),
+                samples_file=run.samples_file(task),
             )
 
 
@@ -133,6 +123,7 @@ def _model_args(given: Any) -> dict[str, str]:
 
 def _without_secrets(value: str) -> str:
     """Takes user, password and query out of an address."""
+    # The scheme, user and password up to an @, host and path, and the rest: a query or a fragment.
     return re.sub(r"(?i)^(https?://)(?:[^/@]*@)?([^?#]*).*$", r"\1\2", value)
 
 

@@ -1,0 +1,187 @@
+"""How the harnesses name the files of a run, and finding the files that paths, folders and patterns name.
+
+lm-eval writes ``results_<date>.json`` and ``samples_<task>_<date>.jsonl``, lmms-eval ``<date>_results.json`` and
+``<date>_samples_<task>.jsonl``. The files of one run share a folder and the date, its stamp.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+Harness = Literal["lm_eval", "lmms_eval"]
+
+_LM_EVAL_STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT[\d\-.]+)"  # 2026-01-31T12-30-59.123456
+_LMMS_EVAL_STAMP = r"(?P<stamp>\d{8}_\d{6})"  # 20260131_123059
+_RESULT_NAME: Mapping[Harness, re.Pattern[str]] = {
+    "lm_eval": re.compile(rf"results_{_LM_EVAL_STAMP}\.json"),
+    "lmms_eval": re.compile(rf"{_LMMS_EVAL_STAMP}_results\.json"),
+}
+_SAMPLES_NAME: Mapping[Harness, re.Pattern[str]] = {
+    "lm_eval": re.compile(rf"samples_(?P<task>.+)_{_LM_EVAL_STAMP}\.jsonl"),
+    "lmms_eval": re.compile(rf"{_LMMS_EVAL_STAMP}_samples_(?P<task>.+)\.jsonl"),
+}
+_SUFFIXES = frozenset((".json", ".jsonl"))
+
+Kind = Literal["missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record"]
+"""What is wrong with a file or a part of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file, or a part of one, that was not used.
+
+    Attributes:
+        path: The file.
+        kind: What is wrong.
+        detail: More about it, in one line.
+        lines: Number of lines left out, where only some were.
+    """
+
+    path: str
+    kind: Kind
+    detail: str
+    lines: int = 0
+
+
+class ResultName(NamedTuple):
+    """What the name of a result file says.
+
+    Attributes:
+        harness: Which harness wrote it.
+        stamp: The date that the run's files share.
+    """
+
+    harness: Harness
+    stamp: str
+
+
+class SamplesName(NamedTuple):
+    """What the name of a sample file says.
+
+    Attributes:
+        harness: Which harness wrote it.
+        stamp: The date that the run's files share.
+        task: The task.
+    """
+
+    harness: Harness
+    stamp: str
+    task: str
+
+
+def parse_result_name(path: Path) -> ResultName | None:
+    """Returns what the name of a result file says, or None for the name of any other file."""
+    for harness, pattern in _RESULT_NAME.items():
+        if found := pattern.fullmatch(path.name):
+            return ResultName(harness, found["stamp"])
+    return None
+
+
+def parse_samples_name(path: Path) -> SamplesName | None:
+    """Returns what the name of a sample file says, or None for the name of any other file."""
+    for harness, pattern in _SAMPLES_NAME.items():
+        if found := pattern.fullmatch(path.name):
+            return SamplesName(harness, found["stamp"], found["task"])
+    return None
+
+
+def result_name(harness: Harness, stamp: str) -> str:
+    """Returns the name of a run's result file."""
+    return f"results_{stamp}.json" if harness == "lm_eval" else f"{stamp}_results.json"
+
+
+def samples_name(harness: Harness, task: str, stamp: str) -> str:
+    """Returns the name of the file of a task's samples."""
+    return f"samples_{task}_{stamp}.jsonl" if harness == "lm_eval" else f"{stamp}_samples_{task}.jsonl"
+
+
+class Found(NamedTuple):
+    """The files to read.
+
+    Attributes:
+        results: Result files, each path once, in order.
+        only: Tasks that are asked for, by result file, where a sample file was named rather than its result file.
+        problems: What was found and can't be used.
+    """
+
+    results: tuple[Path, ...]
+    only: Mapping[Path, frozenset[str]]
+    problems: tuple[Problem, ...]
+
+
+def find(named: Iterable[str | Path]) -> Found:
+    """Finds result files.
+
+    Args:
+        named: Files, folders (searched at any depth) and glob patterns (``**`` crosses folders).
+    """
+    whole: dict[Path, None] = {}
+    parts: dict[Path, set[str]] = {}
+    problems: dict[Problem, None] = {}
+    for path, from_folder in _expanded(named, problems):
+        samples = parse_samples_name(path)
+        if parse_result_name(path) is not None:
+            whole[path] = None
+        elif samples is None:
+            said = "not the name of a result or sample file of lm-eval or lmms-eval"
+            problems[Problem(str(path), "foreign", said)] = None
+        elif not (results := path.with_name(result_name(samples.harness, samples.stamp))).is_file():
+            said = f"its result file {results.name} isn't there: the run was cut off, or only half copied"
+            problems[Problem(str(path), "partial", said)] = None
+        elif not from_folder:
+            parts.setdefault(results, set()).add(samples.task)
+    only = {path: frozenset(tasks) for path, tasks in parts.items() if path not in whole}
+    return Found((*whole, *only), only, tuple(problems))
+
+
+def _expanded(named: Iterable[str | Path], problems: dict[Problem, None]) -> Iterator[tuple[Path, bool]]:
+    """Yields files, each with whether it was found in a folder rather than named."""
+    for name in named:
+        paths = _matches(name)
+        if not paths:
+            problems[Problem(str(name), "missing", "no such file, folder or match of a pattern")] = None
+        for path in paths:
+            if path.is_dir():
+                inside = [file for file in sorted(path.rglob("*")) if file.suffix in _SUFFIXES and file.is_file()]
+                if not inside:
+                    problems[Problem(str(path), "empty", "the folder holds no JSON file")] = None
+                yield from ((file, True) for file in inside)
+            else:
+                yield path, False
+
+
+def _matches(name: str | Path) -> list[Path]:
+    path = Path(name).expanduser()
+    if path.exists():
+        return [path]
+    return [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207 - takes absolute ones
+
+
+def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[Problem]]:
+    """Drops result files that are the same file as an earlier one, or a copy of it, and names the copies."""
+    seen: dict[str, Path] = {}
+    kept: list[Path] = []
+    problems: list[Problem] = []
+    for path in paths:
+        key = _fingerprint(path)
+        if key in seen:
+            if seen[key].resolve() != path.resolve():
+                problems.append(Problem(str(path), "duplicate", f"a copy of {seen[key]}"))
+            continue
+        seen[key] = path
+        kept.append(path)
+    return kept, problems
+
+
+def _fingerprint(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return f"unreadable {path.resolve()}"
+    return f"{path.name} {hashlib.sha256(content).hexdigest()}" if content.strip() else f"empty {path.resolve()}"

@@ -1,0 +1,164 @@
+"""The files of one run: its result file, the samples of its tasks, and a new run that is written beside it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import IO, Any
+
+import jsonlines
+from pydantic_core import from_json
+
+from culture_tasks.errors import DataError
+from culture_tasks.results.finding import Harness, Problem, parse_result_name, result_name, samples_name
+
+GRADED_FROM = "rejudged_from"
+"""Key in the configuration of a result file that was written by grading another one again."""
+
+_OBJECTS = ("config", "configs", "group_subtasks", "groups", "higher_is_better", "n-samples", "n-shot", "versions")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """The files of one run.
+
+    Attributes:
+        harness: Which harness wrote them, or in whose layout they are.
+        result_file: The result file.
+        stamp: What its name and the names of its sample files share.
+        content: What the result file holds.
+    """
+
+    harness: Harness
+    result_file: Path
+    stamp: str
+    content: dict[str, Any]
+
+    @property
+    def graded_from(self) -> Path | None:
+        """The result file that this grading started from, or None for a run of the harness itself."""
+        name = (self.content.get("config") or {}).get(GRADED_FROM)
+        # The name comes from a file that anybody may have written, and mustn't lead out of the folder.
+        is_name = isinstance(name, str) and name and Path(name).name == name
+        return self.result_file.with_name(name) if is_name else None
+
+    def samples_file(self, task: str) -> Path:
+        """Returns the file of a task's samples."""
+        return self.result_file.parent / samples_name(self.harness, task, self.stamp)
+
+    def logged_tasks(self) -> Iterator[str]:
+        """Yields the tasks whose samples were logged."""
+        for task in self.content.get("configs") or {}:
+            if self.samples_file(task).is_file():
+                yield task
+
+
+def read_run(path: Path) -> RunFiles | Problem:
+    """Reads a result file, or says why it can't be used."""
+    name = parse_result_name(path)
+    if name is None:
+        return Problem(str(path), "foreign", "not the name of a result file")
+    try:
+        text = path.read_bytes()
+        if not text.strip():
+            return Problem(str(path), "empty", "nothing in it: the run was cut off")
+        content = parse_json(text)
+    except (OSError, ValueError) as error:
+        return Problem(str(path), "damaged", f"not readable JSON ({error})")
+    if not isinstance(content, dict) or not isinstance(content.get("results"), dict):
+        return Problem(str(path), "foreign", "it has no 'results', so no harness wrote it")
+    for key in _OBJECTS:
+        if not isinstance(content.get(key), dict | None):
+            said = (
+                f"not laid out as a harness does: found {type(content[key]).__name__} as {key!r}, needed is an object"
+            )
+            return Problem(str(path), "damaged", said)
+    return RunFiles(name.harness, path, name.stamp, content)
+
+
+def sample_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yields the lines of a file that are not blank, each with its number from 1 and its offset.
+
+    This and :func:`parse_json` are in place of ``jsonlines``: a report keeps the offset of each of millions of lines,
+    to read a sample again when it is shown, and the fast parser takes bytes.
+    """
+    offset = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.isspace():
+                yield number, offset, line
+            offset += len(line)
+
+
+def parse_json(text: bytes) -> Any:
+    """Parses JSON; what the fast parser refuses, such as half of a surrogate pair, is tried again.
+
+    Raises:
+        ValueError: If it isn't JSON in UTF-8.
+    """
+    try:
+        return from_json(text, cache_strings="keys")
+    except ValueError:
+        try:
+            return json.loads(text)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
+def read_samples(path: Path) -> list[dict[str, Any]]:
+    """Reads logged samples.
+
+    Raises:
+        DataError: If a line is not a JSON object.
+    """
+    samples: list[dict[str, Any]] = []
+    for number, _, line in sample_lines(path):
+        try:
+            sample = parse_json(line)
+        except ValueError as error:
+            said = error.msg if isinstance(error, json.JSONDecodeError) else error
+            raise DataError(f"{path}, line {number}: not JSON ({said}). The file may be cut off.") from None
+        if not isinstance(sample, dict):
+            raise DataError(f"{path}, line {number}: found {type(sample).__name__}. Needed is an object.")
+        samples.append(sample)
+    return samples
+
+
+def new_run(old: RunFiles, content: dict[str, Any], now: datetime) -> RunFiles:
+    """Returns a run beside an old one, named by the time as its harness does; nothing is written yet."""
+    while True:
+        stamp = now.strftime("%Y%m%d_%H%M%S") if old.harness == "lmms_eval" else now.isoformat().replace(":", "-")
+        path = old.result_file.with_name(result_name(old.harness, stamp))
+        if not path.exists():
+            return RunFiles(old.harness, path, stamp, content)
+        now += timedelta(seconds=1)
+
+
+def write_samples(path: Path, samples: Iterable[Mapping[str, Any]]) -> None:
+    """Writes samples, one JSON object a line; the file appears whole or not at all."""
+    with _whole(path) as file, jsonlines.Writer(file) as writer:
+        writer.write_all(samples)
+
+
+def write_result_file(run: RunFiles) -> None:
+    """Writes a run's result file, last of its files; it appears whole or not at all."""
+    with _whole(run.result_file) as file:
+        json.dump(run.content, file, indent=2, ensure_ascii=False)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[str]]:
+    """Opens a file that takes its name once everything is in it."""
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        # Half of a surrogate pair isn't UTF-8; with backslashreplace it is written as JSON writes it: \ud800.
+        with part.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
