@@ -43,9 +43,10 @@ class RunFiles:
     def graded_from(self) -> Path | None:
         """The result file that this grading started from, or None for a run of the harness itself."""
         name = (self.content.get("config") or {}).get(GRADED_FROM)
-        # The name comes from a file that anybody may have written, and mustn't lead out of the folder.
-        is_name = isinstance(name, str) and name and Path(name).name == name
-        return self.result_file.with_name(name) if is_name else None
+        # Anybody may have written the name, and it mustn't lead out of the folder.
+        if not isinstance(name, str) or not name or Path(name).name != name:
+            return None
+        return self.result_file.with_name(name)
 
     def samples_file(self, task: str) -> Path:
         """Returns the file of a task's samples."""
