@@ -17,7 +17,7 @@ HEAVY = ("torch", "transformers", "lm_eval", "lmms_eval", "datasets", "matplotli
 # and by nothing else.
 MAY_LOAD = {
     "culture_tasks.insertion.": {"torch"},
-    "culture_tasks.insertion.lmms_eval_model": set(HEAVY),
+    "culture_tasks.harness.lmms_eval.knowledge_insertion": set(HEAVY),
     "culture_tasks.harness.decoded": {"datasets", "pandas"},
     "culture_tasks.harness.lm_eval.task": {"lm_eval", "datasets", "pandas"},
 }

@@ -55,7 +55,7 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.progress import bar
+    from culture_tasks.insertion.interface import progress_bar
     from culture_tasks.insertion.registry import method_class, method_config
     from culture_tasks.insertion.store import Store
 
@@ -70,7 +70,7 @@ def _fit(options: argparse.Namespace) -> int:
         print(f"{options.out}: is fitted already")
         return 0
     with Store(options.features or options.out / _FEATURES) as kept:
-        method.fit(data, kept, bar)
+        method.fit(data, kept, progress_bar)
     description = method.save(options.out)
     print(f"{options.out}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
     return 0

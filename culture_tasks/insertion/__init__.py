@@ -1,4 +1,4 @@
-"""Knowledge insertion for multimodal models: methods behind one interface, over one adapter (CrossCult-KIBench).
+"""Knowledge insertion for multimodal models: methods behind one interface, over one adapter.
 
 A method is given insertion samples (image, question, answer) one after another and answers requests in between. See
 :mod:`~culture_tasks.insertion.interface` for what a method does, :mod:`~culture_tasks.insertion.adapter` for what it

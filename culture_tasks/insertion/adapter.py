@@ -16,9 +16,17 @@ import torch
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.identity import ModelIdentity, identify
-from culture_tasks.insertion.prefill import Features, Gate, StopIf, captured_states, pooled
+from culture_tasks.insertion.prefill import (
+    Features,
+    Gate,
+    Spans,
+    StopIf,
+    captured_states,
+    pooled,
+    question_mask,
+    visual_mask,
+)
 from culture_tasks.insertion.queries import Message, Query, images_of
-from culture_tasks.insertion.token_positions import Spans, question_mask, visual_mask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin

@@ -42,6 +42,13 @@ class Progress(Protocol):
         """Passes items on as they come."""
 
 
+def progress_bar(items: Sequence[Item], description: str, *, hidden: bool = False) -> Iterable[Item]:
+    """Progress that shows a bar on standard error."""
+    from tqdm import tqdm
+
+    yield from tqdm(items, desc=description, disable=hidden)
+
+
 def silent(items: Sequence[Item], description: str) -> Iterable[Item]:  # noqa: ARG001 - shows nothing
     """Progress that shows nothing."""
     return items

@@ -7,8 +7,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from culture_tasks.benchmarks.training import Locality
 from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ Message = Mapping[str, Any]
 
 Part = dict[str, Any]
 """``{"type": "text", "text": …}`` or ``{"type": "image", "image": …}``, as transformers' chat templates take them."""
-
-NegativeKind = Literal["cross_language_locality", "cross_scenario_locality"]
 
 
 class Query:
@@ -112,7 +111,7 @@ class Negative:
 
     query: Query
     answer: str
-    kind: NegativeKind
+    kind: Locality
 
 
 @dataclass(frozen=True, slots=True)

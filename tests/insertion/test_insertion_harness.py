@@ -170,7 +170,7 @@ def test_ordinary_tasks_run_as_the_plain_model(arguments, make_state):
     ],
 )
 def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, message, monkeypatch):
-    from culture_tasks.insertion.lmms_eval_model import KnowledgeInsertion
+    from culture_tasks.harness.lmms_eval.knowledge_insertion import KnowledgeInsertion
 
     monkeypatch.setattr(MultimodalModel, "load", None)
     with pytest.raises(SettingsError, match=message):

@@ -10,15 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.loss import contrastive_loss
-from culture_tasks.insertion.methods.mcki.memory import Memory
-from culture_tasks.insertion.methods.mcki.router import make_router
-from culture_tasks.insertion.methods.mcki.threshold import calibrate
+from culture_tasks.insertion.methods.mcki.router import Memory, make_router
+from culture_tasks.insertion.methods.mcki.training import calibrate, contrastive_loss
 from culture_tasks.insertion.queries import Insertion, Query
 
 
 def loss(positive, negative, weights, scale=1.0, factor=1.0):
-    return float(contrastive_loss(torch.tensor(positive), torch.tensor(negative), torch.tensor(weights), scale, factor))
+    found = contrastive_loss(
+        torch.tensor(positive),
+        torch.tensor(negative),
+        torch.tensor(weights),
+        logit_scale=scale,
+        negative_loss_weight=factor,
+    )
+    return float(found)
 
 
 class TestRouter:

@@ -134,6 +134,7 @@ class Release:
             order=list(chain.order),
             step=chain.order.index(request.partition) + 1 if chain.order else 0,
             insertions=[_insertion(chain.case, partition) for partition in chain.order[:inserted]],
+            wants_plain_answer=request.role in LOCALITY_ROLES,
             question=sample.question,
             reference="" if request.role in LOCALITY_ROLES else sample.answer,
             image_id=request.case.id,

@@ -43,6 +43,8 @@ class CrossCultDoc(TypedDict):
         order: Partitions in the order of their insertion; as many as ``insertions``, or more where a chain is cut off.
         step: Place of ``partition`` in ``order``, from 1; 0 without insertions.
         insertions: What is inserted before the request, the first first.
+        wants_plain_answer: Whether the answer without insertions is wanted too, as in locality: a model that inserts
+            then returns ``[answer, answer without insertions]``.
         question: The request.
         reference: The right answer; empty in locality, where the reference is what the model says without insertions.
         image_id: Raw case that ``image`` belongs to: equal where the images are.
@@ -63,6 +65,7 @@ class CrossCultDoc(TypedDict):
     order: list[str]
     step: int
     insertions: list[Insertion]
+    wants_plain_answer: bool
     question: str
     reference: str
     image_id: str

@@ -21,7 +21,7 @@ from culture_tasks.catalog import TaskEntry, entries, is_available, task_file
 from culture_tasks.errors import CultureTasksError
 
 _MARK = "_culture_tasks_extended"
-_KNOWLEDGE_INSERTION = "culture_tasks.insertion.lmms_eval_model.KnowledgeInsertion"
+_KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertion"
 
 
 def register() -> list[Any]:

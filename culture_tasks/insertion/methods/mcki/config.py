@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from culture_tasks.benchmarks.training import Locality
 from culture_tasks.insertion.interface import MethodConfig
-from culture_tasks.insertion.queries import NegativeKind
 
 
 class MckiConfig(MethodConfig):
@@ -33,6 +33,6 @@ class MckiConfig(MethodConfig):
     seed: int = 0
     wrap_image: bool = True
 
-    def weight_of(self, kind: NegativeKind) -> float:
+    def weight_of(self, kind: Locality) -> float:
         """Returns w_n of a locality item."""
         return self.cross_language_weight if kind == "cross_language_locality" else self.cross_scenario_weight

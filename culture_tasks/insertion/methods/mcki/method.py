@@ -12,13 +12,11 @@ from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.feature_table import FeatureTable, feature_table
 from culture_tasks.insertion.interface import InsertionMethod, MethodConfig, Progress, silent
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.memory import Match, Memory
-from culture_tasks.insertion.methods.mcki.router import make_router
-from culture_tasks.insertion.methods.mcki.threshold import calibrate
-from culture_tasks.insertion.methods.mcki.training import Scores, case_rows, scores, train
+from culture_tasks.insertion.methods.mcki.features import FeatureTable, feature_table
+from culture_tasks.insertion.methods.mcki.router import Match, Memory, make_router
+from culture_tasks.insertion.methods.mcki.training import Scores, calibrate, case_rows, scores, train
 from culture_tasks.insertion.prefill import Features
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, image_part, text_part
 from culture_tasks.insertion.state import StateError

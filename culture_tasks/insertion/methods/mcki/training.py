@@ -1,4 +1,4 @@
-"""Training of the router on features that are there already (Appendix D)."""
+"""Training of the router on features that are there already, and the threshold that fits it best (Appendix D)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
-from culture_tasks.insertion.feature_table import FeatureTable
 from culture_tasks.insertion.interface import Progress, silent
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.loss import contrastive_loss
+from culture_tasks.insertion.methods.mcki.features import FeatureTable
 from culture_tasks.insertion.methods.mcki.router import Router
 from culture_tasks.insertion.queries import TrainingCase
 
@@ -84,7 +84,41 @@ def _case_loss(router: Router, table: FeatureTable, case: CaseRows, config: Mcki
     similarities = _similarities(router, table, case)
     positive, negative = similarities[: len(case.positives)], similarities[len(case.positives) :]
     weights = torch.tensor(case.weights, dtype=positive.dtype, device=positive.device)
-    return contrastive_loss(positive, negative, weights, config.logit_scale, config.negative_loss_weight)
+    return contrastive_loss(
+        positive,
+        negative,
+        weights,
+        logit_scale=config.logit_scale,
+        negative_loss_weight=config.negative_loss_weight,
+    )
+
+
+def contrastive_loss(
+    positive: torch.Tensor,
+    negative: torch.Tensor,
+    negative_weights: torch.Tensor,
+    logit_scale: float,
+    negative_loss_weight: float,
+) -> torch.Tensor:
+    """Computes the loss of one memory entry m_j.
+
+    With l+_p = scale * sim(p, m_j) (equation 13) and l-_n = scale * sim(n, m_j) + log w_n (equation 14) it is the mean
+    over the positives of -l+_p + lambda * log(exp(l+_p) + sum over n of exp(l-_n)) (equation 15).
+
+    Args:
+        positive: sim(p, m_j) of the insertion sample and its generality items, shape (P,), in [-1, 1].
+        negative: sim(n, m_j) of the locality items, shape (N,); may be empty.
+        negative_weights: w_n, shape (N,), above 0.
+        logit_scale: gamma.
+        negative_loss_weight: lambda; 1 makes it a cross entropy.
+
+    Returns:
+        The loss, a scalar; without negatives and with lambda 1 it is 0.
+    """
+    rewarded = logit_scale * positive
+    punished = logit_scale * negative + negative_weights.log()
+    rows = torch.cat([rewarded[:, None], punished.expand(len(rewarded), -1)], dim=1)
+    return (negative_loss_weight * torch.logsumexp(rows, dim=1) - rewarded).mean()
 
 
 def _similarities(router: Router, table: FeatureTable, case: CaseRows) -> torch.Tensor:
@@ -104,3 +138,50 @@ def scores(router: Router, table: FeatureTable, cases: Sequence[CaseRows]) -> Sc
         positive += similarities[: len(case.positives)]
         negative += similarities[len(case.positives) :]
     return Scores(positive, negative)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A threshold with what it achieves.
+
+    Attributes:
+        threshold: tau, in [-1, 1].
+        accuracy: Share of the scores that it puts on their side, 0 to 1.
+    """
+
+    threshold: float
+    accuracy: float
+
+
+def calibrate(positive: Sequence[float], negative: Sequence[float]) -> Calibration:
+    """Chooses the t in [-1, 1] that maximises #(positive scores >= t) + #(negative scores < t).
+
+    The count is the same for all t between two neighbouring scores, so the maximum is reached on whole intervals. The
+    rule: of the best intervals the widest, of equally wide ones the highest (which activates less and so preserves
+    more), and of that interval the middle.
+
+    Args:
+        positive: Router scores of requests that should activate, in [-1, 1].
+        negative: Router scores of requests that should not.
+
+    Raises:
+        ValueError: If there are no scores at all.
+    """
+    if not len(positive) + len(negative):
+        raise ValueError("calibrate: no scores. Needed is at least one.")
+    up = np.sort(np.clip(np.asarray(positive, dtype=np.float64), -1.0, 1.0))
+    down = np.sort(np.clip(np.asarray(negative, dtype=np.float64), -1.0, 1.0))
+    inner = np.unique(np.concatenate([up, down]))
+    lower, upper = np.append(-1.0, inner), np.append(inner, 1.0)  # intervals (lower, upper]; the first holds -1 too
+    activated = len(up) - np.searchsorted(up, upper, side="left")
+    activated[-1] = 0  # above all scores: t in (highest score, 1]
+    abstained = np.searchsorted(down, lower, side="right")
+    abstained[0] = 0
+    correct = activated + abstained
+    allowed = upper > lower
+    allowed[0] = True  # t = -1 is allowed even where the lowest score is -1
+    best = [index for index in np.flatnonzero(allowed) if correct[index] == correct[allowed].max()]
+    chosen = max(best, key=lambda index: (upper[index] - lower[index], index))
+    return Calibration(
+        float((lower[chosen] + upper[chosen]) / 2), float(correct[chosen] / (len(positive) + len(negative)))
+    )

@@ -10,7 +10,6 @@ import torch
 
 from culture_tasks.insertion.adapter import MultimodalModel
 from culture_tasks.insertion.interface import Progress, silent
-from culture_tasks.insertion.prefill import Features
 from culture_tasks.insertion.queries import Query
 from culture_tasks.insertion.store import Store
 
@@ -54,23 +53,19 @@ def feature_table(
     for query in progress(objects, "features"):
         if query.key not in row_of:
             row_of[query.key] = len(found)
-            found.append(features_of(model, query, kept))
+            found.append(_features_of(model, query, kept))
     table = torch.stack(found)
     return FeatureTable(table[:, 0], table[:, 1], row_of)
 
 
-def features_of(model: MultimodalModel, query: Query, kept: Store) -> torch.Tensor:
+def _features_of(model: MultimodalModel, query: Query, kept: Store) -> torch.Tensor:
     """Returns the kept features of a request, computing them if there are none; shape (2, hidden size), on the CPU."""
     key = f"features:{model.identity.run}:{query.key}"
     content = kept.get(key)
-    if content is None:
-        features = stacked(model.features(query)).cpu()
-        kept.put(key, features.numpy().tobytes())
-        return features
-    values = np.frombuffer(content, dtype=np.float32).reshape(2, -1)
-    return torch.from_numpy(values.copy())
-
-
-def stacked(features: Features) -> torch.Tensor:
-    """Returns both means of a request as one tensor, shape (2, hidden size)."""
-    return torch.stack([features.question, features.visual])
+    if content is not None:
+        values = np.frombuffer(content, dtype=np.float32).reshape(2, -1)
+        return torch.from_numpy(values.copy())
+    features = model.features(query)
+    both = torch.stack([features.question, features.visual]).cpu()
+    kept.put(key, both.numpy().tobytes())
+    return both

@@ -1,40 +1,44 @@
 """The lmms-eval model ``knowledge_insertion``: a multimodal model under one insertion method.
 
-A document with ``insertions`` is answered after they were inserted, and nothing else; documents of locality are
-answered with ``[answer, answer of the plain model]``. Documents of other tasks have no insertions and are answered by
-the plain model. What the model is asked, an insertion's own question included, is phrased by the task.
+A document with ``insertions`` is answered after these, and nothing else, were inserted; one that says
+``wants_plain_answer`` is answered with ``[answer, answer of the plain model]``. Documents of other tasks have no
+insertions and are answered by the plain model. The task phrases what the model is asked, an insertion's own question
+too.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import functools
+import inspect
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 import torch
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
 
-from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES
-from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.errors import DataError, SettingsError, nearest
 from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.interface import InsertionMethod, Item
-from culture_tasks.insertion.lmms_eval_arguments import NAME, answers_file, check_arguments, is_true
-from culture_tasks.insertion.progress import bar
+from culture_tasks.insertion.interface import InsertionMethod, Item, progress_bar
 from culture_tasks.insertion.queries import Insertion, Message, Query
-from culture_tasks.insertion.registry import method_class
-from culture_tasks.insertion.response_cache import identify_by
+from culture_tasks.insertion.registry import method_class, method_names
 from culture_tasks.insertion.runner import Job, Outcome, Runner
 from culture_tasks.insertion.store import Store
 
-_log = logging.getLogger(__name__)
+NAME = "knowledge_insertion"
+"""What ``--model`` calls the model."""
 
-_NEEDED = ("question", "insertions", "insertion_image", "role")
+_NO_ANSWERS_FILE = "off"
+_NEEDED = ("question", "insertions", "insertion_image", "wants_plain_answer")
+_CACHE_MARK = "_culture_tasks_identity"
+_FINGERPRINTS = ("data", "draw")
 
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
 
@@ -59,7 +63,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         unknown: Refused, with the nearest known name.
 
     Raises:
-        CultureTasksError: If anything asked for can't be had, before any inference.
+        CultureTasksError: If an argument can't be used, before any inference.
     """
 
     is_simple = False
@@ -84,7 +88,9 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         **unknown: Any,
     ) -> None:
         super().__init__()
-        check_arguments(type(self), pretrained, method, state, batch_size, unknown)
+        _check_arguments(
+            type(self), pretrained=pretrained, method=method, state=state, batch_size=batch_size, unknown=unknown
+        )
         self._join_ranks(device)
         options = ModelOptions(
             revision=revision,
@@ -92,15 +98,15 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
             device=str(self._device),
             device_map=device_map if self._world_size == 1 else None,
             attn_implementation=attn_implementation,
-            trust_remote_code=is_true(trust_remote_code),
-            template={"enable_thinking": is_true(enable_thinking)},
+            trust_remote_code=_is_true(trust_remote_code),
+            template={"enable_thinking": _is_true(enable_thinking)},
         )
         self._state = None if state is None else Path(str(state)).expanduser()
         model = MultimodalModel.load(str(pretrained), options)
         self._method: InsertionMethod | None = _ready(method, model, self._state)
-        self._runner: Runner | None = Runner(self._method, Store(answers_file(answers)))
+        self._runner: Runner | None = Runner(self._method, Store(_answers_file(answers)))
         self._made: dict[tuple[str, ...], Query] = {}
-        identify_by(NAME, self._runner.identity)
+        _identify_in_cache(NAME, self._runner.identity)
 
     @property
     def device(self) -> torch.device:
@@ -176,7 +182,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
             return Job(asked, decoding)
         _check_document(doc, task)
         inserted = tuple(self._insertion(doc, sample, to_messages) for sample in doc["insertions"])
-        return Job(asked, decoding, inserted, compare=doc["role"] in LOCALITY_ROLES)
+        return Job(asked, decoding, inserted, compare=doc["wants_plain_answer"])
 
     def _insertion(self, doc: Mapping[str, Any], sample: Mapping[str, str], to_messages: Messages) -> Insertion:
         """Makes an insertion whose question is phrased as the task phrases a request."""
@@ -194,7 +200,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         return query if identity is None else self._made.setdefault(identity, query)
 
     def _progress(self, items: Sequence[Item], description: str) -> Iterable[Item]:
-        return bar(items, description, hidden=self._rank != 0)
+        return progress_bar(items, description, hidden=self._rank != 0)
 
 
 def _ready(method: str, model: MultimodalModel, folder: Path | None) -> InsertionMethod:
@@ -235,3 +241,96 @@ def _image(value: Any) -> Any:
 
 def _response(outcome: Outcome) -> str | list[str]:
     return outcome.text if outcome.base is None else [outcome.text, outcome.base]
+
+
+def _check_arguments(
+    model: type,
+    *,
+    pretrained: str,
+    method: str,
+    state: str | None,
+    batch_size: int | str,
+    unknown: Mapping[str, Any],
+) -> None:
+    """Makes sure that the model arguments can be used, before anything is loaded.
+
+    Raises:
+        SettingsError: For the first one that can't.
+    """
+    if unknown:
+        known = [name for name in inspect.signature(model).parameters if name != "unknown"]
+        name = sorted(unknown)[0]
+        raise SettingsError(
+            f"{NAME}: unknown model argument {name!r}.{nearest(name, known)} Known are {', '.join(known)}. "
+            "Options of a method are chosen when it is fitted."
+        )
+    if not pretrained:
+        raise SettingsError(f"{NAME}: no model. Add pretrained=… to --model_args: a Hub name or a folder.")
+    if str(batch_size) not in ("1", "auto"):
+        raise SettingsError(f"{NAME}: batch_size={batch_size}. An edited model answers one request at a time: use 1.")
+    needs_state = method_class(method).needs_state
+    if needs_state and state is None:
+        raise SettingsError(
+            f"{NAME}: method={method} needs state=DIR. Make one: culture-tasks insertion fit --method {method} …"
+        )
+    if state is not None and not needs_state:
+        fitted = ", ".join(name for name in method_names() if method_class(name).needs_state)
+        raise SettingsError(f"{NAME}: method={method} takes no state. Leave it out, or choose one of {fitted}.")
+
+
+def _answers_file(answers: str | None) -> Path | None:
+    """Returns the file that keeps answers, or None where none are kept; by default it is in the user's cache folder."""
+    if answers == _NO_ANSWERS_FILE:
+        return None
+    return platformdirs.user_cache_path("culture-tasks") / "answers.sqlite3" if answers is None else Path(answers)
+
+
+def _is_true(value: bool | str) -> bool:
+    """Reads a yes or no of ``--model_args``, which lmms-eval passes on as text or not."""
+    return value if isinstance(value, bool) else str(value).strip().lower() in ("true", "1", "yes", "on")
+
+
+def _identify_in_cache(model_name: str, identity: str) -> None:
+    """Makes lmms-eval's ``--use_cache`` tell apart what it takes for the same model; safe to call again.
+
+    lmms-eval finds kept responses by the command line's model arguments. A retrained state at the same path, or other
+    weights in the same folder, would hit the responses of the old ones. So from now on a fingerprint of the model and
+    of the documents takes the place of those arguments, whether lmms-eval is given the model's name or the model.
+
+    Args:
+        model_name: What ``--model`` calls it.
+        identity: Hash of all that can change an answer.
+    """
+    from lmms_eval.caching.response_cache import ResponseCache
+
+    known: dict[str, str] | None = getattr(ResponseCache, _CACHE_MARK, None)
+    if known is None:
+        known = {}
+        setattr(ResponseCache, _CACHE_MARK, known)
+        ResponseCache.create = classmethod(_with_identity(ResponseCache.create.__func__, known))
+    known[model_name] = identity
+
+
+def _with_identity(original: Callable[..., Any], known: Mapping[str, str]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def create(
+        cls: Any, cache_root: str, *, model: Any = "", model_args: Any = "", task_dict: Any = None, **rest: Any
+    ) -> Any:
+        name = model if isinstance(model, str) else str(getattr(model, "registered_name", ""))
+        if name in known:
+            documents = sorted(_document_fingerprints(task_dict or {}))
+            model, model_args = name, json.dumps({"identity": known[name], "documents": documents})
+        return original(cls, cache_root, model=model, model_args=model_args, task_dict=task_dict, **rest)
+
+    return create
+
+
+def _document_fingerprints(tasks: Mapping[Any, Any]) -> Iterator[list[str]]:
+    """Yields name and fingerprints of each task whose documents carry some."""
+    for name, task in tasks.items():
+        if isinstance(task, Mapping):
+            yield from _document_fingerprints(task)
+            continue
+        docs = getattr(task, "eval_docs_no_media", None)
+        if docs is not None and len(docs) and all(field in docs.column_names for field in _FINGERPRINTS):
+            yield [str(name), *(str(docs[0][field]) for field in _FINGERPRINTS)]

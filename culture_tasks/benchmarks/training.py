@@ -1,0 +1,79 @@
+"""Training cases that a benchmark may offer beside its tasks, to fit knowledge-insertion methods on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Locality = Literal["cross_language_locality", "cross_scenario_locality"]
+"""What an insertion has to leave alone: the same image asked about in another language, or another scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredQuestion:
+    """A question about an image with the data's own answer.
+
+    Attributes:
+        image: The image's file, checked.
+        system: What the benchmark's tasks say to the model before the question.
+        question: The question.
+        answer: The answer.
+    """
+
+    image: Path
+    system: str
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class InsertionCase:
+    """One sample to insert, with questions that show what the insertion did.
+
+    Attributes:
+        case_id: Its name.
+        scenario: The scenario inserted; a method may not be evaluated on the scenarios that it was trained on.
+        inserted: The sample to insert.
+        generality: Questions that the insertion should answer too.
+        locality: Questions whose answers it must not change, each with its kind.
+    """
+
+    case_id: str
+    scenario: str
+    inserted: AnsweredQuestion
+    generality: tuple[AnsweredQuestion, ...]
+    locality: tuple[tuple[Locality, AnsweredQuestion], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingCases:
+    """Cases to train on.
+
+    Attributes:
+        cases: In a fixed order.
+        raw: Fingerprint of the benchmark's raw data, as its documents' field ``data`` has it.
+        fingerprint: Fingerprint of these cases.
+    """
+
+    cases: Sequence[InsertionCase]
+    raw: str
+    fingerprint: str
+
+
+class OffersTraining(ABC):
+    """A benchmark with training cases."""
+
+    @abstractmethod
+    def training_cases(self, data_folder: Path | None, limit: int | None = None) -> TrainingCases:
+        """Loads the training cases, with their images checked.
+
+        Args:
+            data_folder: The user's data folder, or None for the Hub.
+            limit: Take this many, evenly spaced over all; None takes all.
+
+        Raises:
+            DataError: If the data can't be used, an image is missing or broken, or nothing is for training.
+        """
