@@ -123,3 +123,31 @@ def check_confidence(confidence: float) -> None:
     """Raises a ValueError unless the confidence is between 0 and 1."""
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"interval: confidence={confidence}; needed is a number between 0 and 1.")
+
+
+def contributions(scores: Floats, strata: NDArray[np.generic] | None) -> Floats:
+    """Returns one value an item, so that their mean is the score and their spread its sampling error.
+
+    Without strata these are the scores. With strata, the score is the mean of the strata's means; an item's value is
+    that plus n times its influence on it (a linearisation, exact for the mean and to first order for the error).
+    """
+    if strata is None:
+        return scores
+    known = ~np.isnan(scores)
+    numbers, codes = np.unique(strata[known], return_inverse=True)
+    sizes = np.bincount(codes)
+    means = np.bincount(codes, weights=scores[known]) / sizes
+    values = np.full(scores.size, np.nan)
+    weights = known.sum() / (numbers.size * sizes)
+    values[known] = means.mean() + weights[codes] * (scores[known] - means[codes]) if numbers.size else np.nan
+    return values
+
+
+def ratio_contributions(above: Floats, below: Floats) -> Floats:
+    """Returns one value an item, as :func:`contributions` does, for the ratio of two totals."""
+    total = below.sum()
+    if not total:
+        return np.full(below.size, np.nan)
+    ratio = above.sum() / total
+    values: Floats = ratio + below.size * (above - ratio * below) / total
+    return values

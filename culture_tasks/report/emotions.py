@@ -9,10 +9,11 @@ import numpy as np
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES, QUADRANTS
 from culture_tasks.metrics.intervals import mean_interval
+from culture_tasks.metrics.means import contributions, ratio_contributions
 from culture_tasks.report.benchmarks import BIAS, PERCENT, RATIO, VARIANCE
 from culture_tasks.report.columns import Codes, Floats, Mask
 from culture_tasks.report.model import Cell, GroupValue, Scale
-from culture_tasks.report.numbers import Where, contributions, from_interval, ratio_contributions
+from culture_tasks.report.numbers import Where, from_interval
 from culture_tasks.report.units import Measured
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval
+from culture_tasks.metrics.means import contributions
 from culture_tasks.report.columns import Codes, Floats, Mask
 from culture_tasks.report.loading import LoadedRun
 from culture_tasks.report.model import Cell, Flag, Scale
@@ -110,34 +111,6 @@ def in_order(observed: Observations, items: NDArray[np.int64]) -> Observations:
 def common_items(one: Observations, two: Observations) -> NDArray[np.int64]:
     """Returns the items that both have a score for."""
     return np.intersect1d(one.items[~np.isnan(one.scores)], two.items[~np.isnan(two.scores)], assume_unique=True)
-
-
-def contributions(scores: Floats, strata: Codes | None) -> Floats:
-    """Returns one value an item, so that their mean is the score and their spread its sampling error.
-
-    Without strata these are the scores. With strata, the score is the mean of the strata's means; an item's value is
-    that plus n times its influence on it (a linearisation, exact for the mean and to first order for the error).
-    """
-    if strata is None:
-        return scores
-    known = ~np.isnan(scores)
-    numbers, codes = np.unique(strata[known], return_inverse=True)
-    sizes = np.bincount(codes)
-    means = np.bincount(codes, weights=scores[known]) / sizes
-    values = np.full(scores.size, np.nan)
-    weights = known.sum() / (numbers.size * sizes)
-    values[known] = means.mean() + weights[codes] * (scores[known] - means[codes]) if numbers.size else np.nan
-    return values
-
-
-def ratio_contributions(above: Floats, below: Floats) -> Floats:
-    """Returns one value an item, as :func:`contributions` does, for the ratio of two totals."""
-    total = below.sum()
-    if not total:
-        return np.full(below.size, np.nan)
-    ratio = above.sum() / total
-    values: Floats = ratio + below.size * (above - ratio * below) / total
-    return values
 
 
 def interval(observed: Observations, scale: Scale) -> Interval:

@@ -10,10 +10,11 @@ from itertools import combinations
 import numpy as np
 
 from culture_tasks.metrics.comparison import Difference, mcnemar, paired_difference, paired_permutation
+from culture_tasks.metrics.means import contributions
 from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.report import comparability
 from culture_tasks.report.model import Comparison, Entrant, Flag, Scale
-from culture_tasks.report.numbers import Observations, common_items, contributions, in_order, known, ordered
+from culture_tasks.report.numbers import Observations, common_items, in_order, known, ordered
 from culture_tasks.report.units import Measured
 
 ALPHA = 0.05

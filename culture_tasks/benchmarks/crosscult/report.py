@@ -1,0 +1,281 @@
+"""How CrossCult-KIBench is reported: roles (Tables 2 and 3), with and without insertion (Figure 5), and retention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import get_args
+
+from culture_tasks.benchmarks.crosscult.vocabulary import (
+    LANGUAGE_NAMES,
+    ORDERS,
+    PARTITIONS,
+    SEQUENTIAL_ROLES,
+    SINGLE_ROLES,
+    TARGETS,
+    TOPICS,
+    Role,
+)
+from culture_tasks.benchmarks.reporting import (
+    At,
+    BenchmarkReport,
+    ContrastFigure,
+    ContrastOf,
+    ContrastTable,
+    Drawn,
+    Field,
+    FigureOf,
+    FurtherScore,
+    Header,
+    OtherArgument,
+    Ran,
+    Scale,
+    Shown,
+    TableOf,
+    UnitOf,
+    Where,
+    whole_groups_then_tasks,
+)
+
+_OVERLAP = FurtherScore("rouge_l", Scale("percent", 0.0, 100.0))
+_SCORES = {"rouge_l": ("rouge_l", "ROUGE-L"), "score": ("judge_score", "LLM Judge")}
+"""Each statistic's key in columns and published tables, and its header."""
+
+_ROLES: Mapping[str, Mapping[str, str]] = {
+    "crosscult_single": dict(
+        zip(SINGLE_ROLES, ("Reliability", "Generality", "Cross-Lang. Loc.", "Cross-Scen. Loc."), strict=True)
+    ),
+    "crosscult_sequential": dict(zip(SEQUENTIAL_ROLES, ("Final Rel.", "Final Gen.", "Final Loc."), strict=True)),
+}
+_NUMBERS = {"crosscult_single": 2, "crosscult_sequential": 3}
+_DIAGNOSTIC = "crosscult_diagnostic"
+_RETENTION = "crosscult_retention"
+_WITH_METHOD: tuple[Header, ...] = ("Base model", "Method", "Judge")
+
+
+def _units(ran: Ran) -> Iterator[UnitOf]:
+    """Yields groups and tasks, and the chains of insertions, whose steps have no number of their own."""
+    others = replace(
+        ran,
+        tasks=tuple(task for task in ran.tasks if not task.startswith(_RETENTION)),
+        groups={group: tasks for group, tasks in ran.groups.items() if not group.startswith(_RETENTION)},
+    )
+    yield from whole_groups_then_tasks(others)
+    for group, tasks in ran.groups.items():
+        if group.startswith(f"{_RETENTION}_") and ran.anywhere.intersection(tasks):
+            yield UnitOf(group, tasks, headline=False)
+
+
+def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+    ran = [unit.key for unit in units]
+    for unit in ran:
+        if unit in _ROLES:
+            yield _by_role(unit)
+        elif unit == _DIAGNOSTIC:
+            yield _by_language_and_topic()
+    orders = [order for order in ORDERS if f"{_RETENTION}_{'_'.join(order)}" in ran]
+    if orders:
+        yield _retention(_RETENTION, "score", "the judge's score from 0 to 10", orders)
+        yield _retention(f"{_RETENTION}_rouge_l", "rouge_l", "ROUGE-L in percent", orders)
+
+
+def _by_role(unit: str) -> TableOf:
+    places = [(role, label, (("role", role),)) for role, label in _ROLES[unit].items()]
+    setting = unit.removeprefix("crosscult_")
+    columns = [
+        Shown(f"{role}_{key}", label, At(unit, name, where), over, {"setting": setting, "role": role, "score": key})
+        for role, over, where in [*places, ("overall", "Overall", ())]
+        for name, (key, label) in _SCORES.items()
+    ]
+    return TableOf(
+        key=f"crosscult_table_{_NUMBERS[unit]}",
+        title=f"{unit}: ROUGE-L in percent and the judge's score from 0 to 10",
+        source=f"CrossCult-KIBench, Table {_NUMBERS[unit]}",
+        columns=tuple(columns),
+        headers=_WITH_METHOD,
+        notes=("Overall: the mean over the roles, each weighing the same.",),
+        papers=(f"crosscult_table_{_NUMBERS[unit]}",),
+    )
+
+
+def _by_language_and_topic() -> TableOf:
+    places: list[tuple[str, str, Where]] = [
+        *((each, LANGUAGE_NAMES[each], (("partition", each),)) for each in PARTITIONS),
+        *((topic, topic.title(), (("topic", topic),)) for topic in TOPICS),
+        ("all", "All", ()),
+    ]
+    return TableOf(
+        key=f"{_DIAGNOSTIC}_by_language",
+        title=f"{_DIAGNOSTIC}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
+        source="CrossCult-KIBench, Figure 1b",
+        columns=tuple(
+            Shown(f"{group}_{key}", label, At(_DIAGNOSTIC, name, where), over)
+            for group, over, where in places
+            for name, (key, label) in _SCORES.items()
+        ),
+        notes=(
+            "Each language asks of its own culture: English of the U.S., Chinese of China, Arabic of the Arab region.",
+        ),
+    )
+
+
+def _retention(key: str, statistic: str, scores: str, orders: Iterable[tuple[str, ...]]) -> TableOf:
+    """Returns a table with a column for each partition that has been inserted, step by step."""
+    note = (
+        "Reliability of what was inserted for a partition, after each step of a chain of insertions in the order that "
+        "stands above. A method that keeps what it was given has the same number at every step."
+    )
+    columns: list[Shown] = []
+    for order in orders:
+        chain = "_".join(order)
+        for step in range(1, len(order) + 1):
+            columns += [
+                Shown(
+                    f"{chain}_{each}_after_{step}",
+                    each.upper(),
+                    At(f"{_RETENTION}_{chain}", statistic, (("partition", each), ("after", str(step)))),
+                    f"{', '.join(order).upper()}: step {step}",
+                )
+                for each in order[:step]
+            ]
+    return TableOf(
+        key=key,
+        title=f"CrossCult-KIBench: reliability after each insertion, {scores}",
+        source="CrossCult-KIBench, Figures 6 and 11-13",
+        columns=tuple(columns),
+        headers=_WITH_METHOD,
+        notes=(note,),
+    )
+
+
+def _is_single(unit: str) -> bool:
+    return unit.startswith("crosscult_single")
+
+
+def _is_retention(unit: str) -> bool:
+    return unit.startswith(_RETENTION)
+
+
+def _by_dimension(at: Drawn) -> str:
+    return f"By {at.dimension}"
+
+
+def _model_and_chain(at: Drawn) -> str:
+    chain = at.unit.removeprefix(_RETENTION).strip("_")
+    return " · ".join(filter(None, (at.model, chain.replace("_", "→").upper())))
+
+
+def _partition(at: Drawn) -> str:
+    return at.held.get("partition", at.title)
+
+
+def _retention_figure(key: str, title: str, statistic: str) -> FigureOf:
+    return FigureOf(
+        key=key,
+        title=title,
+        source="CrossCult-KIBench, Figures 6, 11-13",
+        kind="lines",
+        statistic=statistic,
+        dimensions=("after",),
+        groups="insertions so far",
+        units=_is_retention,
+        free=("partition",),
+        series="inserted partition",
+        panel=_model_and_chain,
+        line=_partition,
+    )
+
+
+_FIGURES = (
+    FigureOf(
+        key="crosscult_reliability",
+        title="Single-insert reliability",
+        source="CrossCult-KIBench, Figure 5",
+        kind="bars",
+        dimensions=("topic", "partition"),
+        groups="topic and partition",
+        units=_is_single,
+        fixed=(("role", "reliability"),),
+        panel=_by_dimension,
+    ),
+    FigureOf(
+        key="crosscult_diagnostic",
+        title="Scores with nothing inserted",
+        source="CrossCult-KIBench, Figure 1b",
+        kind="bars",
+        dimensions=("partition",),
+        groups="partition",
+        units=lambda unit: unit == _DIAGNOSTIC,
+    ),
+    _retention_figure("crosscult_retention", "Retention after each insertion", "score"),
+    _retention_figure("crosscult_retention_rouge_l", "Retention by ROUGE-L", "rouge_l"),
+)
+
+
+def _insertion_table(key: str, statistic: str, scores: str) -> ContrastTable:
+    return ContrastTable(
+        key=key,
+        title=f"CrossCult-KIBench: single-insert reliability without and with the insertion, {scores}",
+        statistic=statistic,
+        groups={(): "All"}
+        | {(("topic", topic),): topic.title() for topic in TOPICS}
+        | {(("partition", each),): LANGUAGE_NAMES[each] for each in TARGETS},
+        parts=("Base", "Edited"),
+        headers=_WITH_METHOD,
+        note="Base: the same model with nothing inserted. Difference: edited less base, on the items that both have a "
+        "score for, with a paired interval.",
+    )
+
+
+def _insertion_figure(key: str, title: str, statistic: str) -> ContrastFigure:
+    return ContrastFigure(
+        key=key,
+        title=title,
+        statistic=statistic,
+        dimensions=("topic", "partition"),
+        groups="topic and partition",
+        series="model",
+        parts=("base", "edited"),
+    )
+
+
+_WITHOUT_AND_WITH = ContrastOf(
+    kind="insertion",
+    source="CrossCult-KIBench, Figure 5",
+    first=OtherArgument("method", ("", "base")),
+    units=_is_single,
+    fixed=(("role", "reliability"),),
+    splits=(("role",), ("role", "topic"), ("role", "partition")),
+    tables=(
+        _insertion_table("crosscult_insertion", "score", "the judge's score from 0 to 10"),
+        _insertion_table("crosscult_insertion_rouge_l", "rouge_l", "ROUGE-L in percent"),
+    ),
+    figures=(
+        _insertion_figure("crosscult_insertion", "Reliability without and with the insertion", "score"),
+        _insertion_figure(
+            "crosscult_insertion_rouge_l", "Reliability without and with the insertion, by ROUGE-L", "rouge_l"
+        ),
+    ),
+)
+
+_CODES: Mapping[str, str] = {each: each.upper() for each in PARTITIONS}
+
+REPORT = BenchmarkReport(
+    fields=(
+        Field("role", get_args(Role)),
+        Field("topic", TOPICS),
+        Field("partition", PARTITIONS, _CODES, {"zh": "Chinese", "ar": "Arabic", "en": "American"}),
+        Field("language", PARTITIONS, _CODES),
+        Field("after", ("0", "1", "2", "3")),
+    ),
+    splits=(
+        *(("role",), ("topic",), ("partition",)),
+        *(("role", "topic"), ("role", "partition"), ("role", "topic", "partition"), ("partition", "after")),
+    ),
+    culture="partition",
+    further=(_OVERLAP,),
+    units=_units,
+    tables=_tables,
+    figures=_FIGURES,
+    contrasts=(_WITHOUT_AND_WITH,),
+)
