@@ -24,13 +24,12 @@ from typing import NamedTuple, TypeVar
 import aiohttp
 from judging_runs import lm_eval_way, lmms_eval_way, our_way
 
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.judges.endpoint import EndpointJudge
-from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.settings import Settings
 
 _SERVER = Path(__file__).with_name("judge_server.py")
-_RUBRIC = RUBRICS["lave"]
 
 
 class Timing(NamedTuple):
@@ -145,7 +144,7 @@ def settings(url: str, cache: Path, in_flight: int) -> Settings:
 
 def grade(judge: EndpointJudge, wanted: Sequence[JudgeItem]) -> None:
     """Submits all, then waits for all, and makes sure that all were scored."""
-    tickets = [judge.submit(_RUBRIC, item) for item in wanted]
+    tickets = [judge.submit(LAVE, item) for item in wanted]
     outcomes = {ticket.verdict().outcome for ticket in tickets}
     assert outcomes == {"scored"}, outcomes
 
@@ -155,7 +154,7 @@ def ours(url: str, in_flight: int, count: int) -> tuple[Timing, Timing]:
     with tempfile.TemporaryDirectory() as folder:
         judge = EndpointJudge("judge", settings(url, Path(folder) / "verdicts.sqlite3", in_flight))
         wanted = items(count)
-        judge.check([(_RUBRIC, wanted[0])])  # as each run begins, and apart from what is measured
+        judge.check([(LAVE, wanted[0])])  # as each run begins, and apart from what is measured
         cold = timed(lambda: grade(judge, wanted))
         warm = timed(lambda: grade(judge, wanted))
         judge.close()
@@ -182,7 +181,7 @@ def bare(url: str, in_flight: int, count: int) -> Timing:
 def _body(item: JudgeItem) -> bytes:
     from culture_tasks.judges.completions import ChatRequest
 
-    return ChatRequest("", "judge", _RUBRIC.messages(item), _RUBRIC.sampling).body(_RUBRIC.sampling)
+    return ChatRequest("", "judge", LAVE.messages(item), LAVE.sampling).body(LAVE.sampling)
 
 
 def peak_memory() -> float:
@@ -254,7 +253,7 @@ def _endured(
             chosen = chosen.model_copy(update={"judge_patience": patience})
         judge = EndpointJudge("judge", chosen)
         began = time.perf_counter()
-        verdicts = [ticket.verdict() for ticket in [judge.submit(_RUBRIC, item) for item in items(count)]]
+        verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(count)]]
         seconds = time.perf_counter() - began
         judge.close()
     lost = sum(verdict.outcome != "scored" for verdict in verdicts)

@@ -96,7 +96,7 @@ metric_list:
 """
 
 _COMMON_HOOKS = """
-from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.judges.verdicts import JudgeItem
 
 def visual(doc):
@@ -104,7 +104,7 @@ def visual(doc):
 
 def messages(doc, results):
     item = JudgeItem(doc["question"], tuple(doc["all_answers"]), results[0])
-    return [dict(message) for message in RUBRICS["lave"].messages(item)]
+    return [dict(message) for message in LAVE.messages(item)]
 """
 
 _LMMS_EVAL_HOOKS = """
@@ -123,7 +123,7 @@ client = OpenAI()
 
 def score(doc, results):
     reply = client.chat.completions.create(
-        model="judge", messages=messages(doc, results), **RUBRICS["lave"].sampling
+        model="judge", messages=messages(doc, results), **LAVE.sampling
     )
     return {"judged": float("rating=2" in reply.choices[0].message.content)}
 """

@@ -49,7 +49,7 @@ class Grading:
         """Returns what to ask now, made anew each time: prompts are long, and gradings are many.
 
         Args:
-            secret: What the delimiters are made from (see :func:`~culture_tasks.judges.prompts.delimited`).
+            secret: What the delimiters are made from (see :func:`~culture_tasks.judges.rubrics.delimited`).
         """
         return [*self.rubric.messages(self.item, delimiters=self._delimiters, secret=secret), *self._reminder]
 

@@ -16,9 +16,8 @@ from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.grading import Grading
 from culture_tasks.judges.progress import Progress
-from culture_tasks.judges.prompts import LONGEST_TEXT
 from culture_tasks.judges.redaction import Secrets
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubrics import LONGEST_TEXT, Rubric
 from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 

@@ -53,41 +53,24 @@ class Reading(NamedTuple):
     rationale: str
 
 
-def read_lave(reply: str, highest: int = 2) -> Reading | None:
-    """Reads ``rating=X`` with X from 1 to ``highest`` (CulturalVQA, Appendix F), and its plain variants.
-
-    Args:
-        reply: The judge's completion.
-        highest: Highest rating that the prompt offers.
-
-    Returns:
-        The reading, or None where a careful reader would ask again.
-    """
-    return _read(reply, Scale(1, highest, "rating"))
-
-
-def read_care(reply: str) -> Reading | None:
-    """Reads ``Rating: [[n]]`` with an integer n from 1 to 10 (CARE, Figures 11-13), and its plain variants.
-
-    The unfilled format itself, ``Rating: [[number]]``, is no verdict, and the rating of a single criterion is none.
-    """
-    return _read(reply, Scale(1, 10, "rating"))
-
-
-def read_crosscult(reply: str) -> Reading | None:
-    """Reads ``{"score": n, "reason": "…"}`` with an integer n from 0 to 10 (CrossCult-KIBench, Figure 10).
-
-    The score is an integer if it is one by value (``8``, ``8.0``, ``"8"``). A missing reason, another key or careless
-    JSON leaves no doubt about the score; an object that is never closed was cut off, and is no verdict.
-    """
-    return _read(reply, Scale(0, 10, "score"))
-
-
 # A reply that states more ratings than this, whatever they are, is no clear verdict.
 _MOST_STATEMENTS = 100
 
 
-def _read(reply: str, scale: Scale) -> Reading | None:
+def read_rating(reply: str, scale: Scale) -> Reading | None:
+    """Reads the rating that a reply states, in the format that the prompt asked for or in a plain variant of it.
+
+    The unfilled format itself (``Rating: [[number]]``) is no verdict, and the rating of a single criterion is none. A
+    rating in JSON counts as an integer if it is one by value (``8``, ``8.0``, ``"8"``); a missing reason, another key
+    or careless JSON leaves no doubt about it. An object that is never closed was cut off, and is no verdict.
+
+    Args:
+        reply: The judge's completion.
+        scale: What the prompt offers.
+
+    Returns:
+        The reading, or None where a careful reader would ask again.
+    """
     original = without_reasoning(reply)
     text = folded(original)
     structure = objects_in(text, original) if "{" in text else ([], len(text))

@@ -1,18 +1,26 @@
-"""Rubrics: what a judge is asked, on which scale, and how its reply is read."""
+"""Rubrics: what a judge is asked, on which scale, and how its reply is read.
+
+A filled-in text is data. It is never formatted twice (braces in it mean nothing), it can't carry characters that break
+a request or a log, it has a largest length, and by default it stands between tags that end in a code. The code is made
+from the text and a secret of the run, so that no text can hold it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
-from culture_tasks.errors import JudgeError, nearest
-from culture_tasks.judges.parsers import Reading, read_care, read_crosscult, read_lave
-from culture_tasks.judges.prompts import delimited, load_prompt, shortened
+from culture_tasks.judges.parsers import Reading, read_rating
+from culture_tasks.judges.statements import Scale
 from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.prompt_files import Prompt, load
+from culture_tasks.text import storable
+
+LONGEST_TEXT = 32_000
+"""Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt."""
 
 
 class Message(TypedDict):
@@ -22,33 +30,44 @@ class Message(TypedDict):
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rubric:
-    """One way of grading.
+    """One way of grading. Any package can define one: its prompt files lie in the folder ``prompts`` beside it.
+
+    A prompt has slots: ``{question}``, ``{answer}`` or ``{reference_answer}`` for the references, ``{response}`` or
+    ``{candidate_answer}``, and ``{language}``.
 
     Attributes:
         name: The rubric's name.
+        package: The package whose folder ``prompts`` holds the prompt files.
         system: Name of the system prompt file, or None.
         user: Name of the user prompt file.
         reminder: Name of the prompt that asks again after an unreadable reply.
-        read: Maps a completion to a rating, or to None.
         lowest: Lowest rating offered.
         highest: Highest rating offered.
+        asks_for: The word that the prompt asks for before the rating.
+        reader: Maps a completion and the scale to a rating, or to None.
         model: Model of the paper, used where the user names none.
         sampling: Sampling parameters for the judge.
         source: Paper and figure.
     """
 
     name: str
-    system: str | None
+    package: str
+    system: str | None = None
     user: str
     reminder: str
-    read: Callable[[str], Reading | None]
     lowest: int
     highest: int
+    asks_for: Literal["rating", "score"] = "rating"
+    reader: Callable[[str, Scale], Reading | None] = read_rating
     model: str
-    sampling: Mapping[str, Any]
+    sampling: Mapping[str, Any] = field(default_factory=dict)
     source: str
+
+    def read(self, reply: str) -> Reading | None:
+        """Returns the rating that a reply states, or None where a careful reader would ask again."""
+        return self.reader(reply, Scale(self.lowest, self.highest, self.asks_for))
 
     def messages(self, item: JudgeItem, *, delimiters: bool = True, secret: str = "") -> list[Message]:
         """Returns the chat messages that ask for a verdict.
@@ -59,26 +78,31 @@ class Rubric:
                 alone.
             secret: What the tags' codes are made from besides the texts: with one, no text can forge its tags.
         """
-        system = [load_prompt(self.system).text] if self.system else []
-        system += [load_prompt(_DELIMITERS).text] if delimiters else []
+        system = [self._prompt(self.system).text] if self.system else []
+        system += [_about_delimiters().text] if delimiters else []
         messages: list[Message] = [{"role": "system", "content": "\n\n".join(system)}] if system else []
-        return [*messages, {"role": "user", "content": load_prompt(self.user).fill(_values(item, delimiters, secret))}]
+        return [*messages, {"role": "user", "content": self._prompt(self.user).fill(_values(item, delimiters, secret))}]
 
     def reminder_messages(self, reply: str) -> list[Message]:
         """Returns the messages that follow an unreadable reply."""
         return [
             {"role": "assistant", "content": shortened(reply)},
-            {"role": "user", "content": load_prompt(self.reminder).text},
+            {"role": "user", "content": self._prompt(self.reminder).text},
         ]
 
     def prompt_sha256(self, *, delimiters: bool = True) -> str:
         """Hash of all wording that a judge sees besides the item."""
-        names = [self.system, self.user, self.reminder, _DELIMITERS if delimiters else None]
-        hashes = [load_prompt(name).sha256 if name else None for name in names]
+        prompts = [self._prompt(name) if name else None for name in (self.system, self.user, self.reminder)]
+        prompts.append(_about_delimiters() if delimiters else None)
+        hashes = [prompt.sha256 if prompt else None for prompt in prompts]
         return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
 
+    def _prompt(self, name: str) -> Prompt:
+        return load(self.package, name)
 
-_DELIMITERS = "delimiters.v1"
+
+def _about_delimiters() -> Prompt:
+    return load(__package__, "delimiters.v1")
 
 
 def _values(item: JudgeItem, delimiters: bool, secret: str) -> dict[str, str]:
@@ -92,96 +116,22 @@ def _values(item: JudgeItem, delimiters: bool, secret: str) -> dict[str, str]:
     return own | {"language": item.language, "reference_answer": answer, "candidate_answer": response}
 
 
-def _care(name: str, figure: int) -> Rubric:
-    return Rubric(
-        name=f"care_{name}",
-        system=None,
-        user=f"care_{name}.v1",
-        reminder="care_reminder.v1",
-        read=read_care,
-        lowest=1,
-        highest=10,
-        model="gpt-4o",
-        sampling={"temperature": 0.0, "max_tokens": 1024},
-        source=f"CARE (Guo et al., 2025), Figure {figure}",
-    )
+def shortened(text: str) -> str:
+    """Returns the text as it may be shown to a judge: storable, and cut after :data:`LONGEST_TEXT` characters."""
+    clean = storable(text)
+    if len(clean) <= LONGEST_TEXT:
+        return clean
+    return f"{clean[:LONGEST_TEXT]} [cut here: {len(clean) - LONGEST_TEXT} more characters]"
 
 
-# The reply's form as a schema. The scores are listed: strict schemas of some endpoints take no minimum and maximum.
-_CROSSCULT_FORMAT: Mapping[str, Any] = {
-    "type": "json_schema",
-    "json_schema": {
-        "name": "verdict",
-        "strict": True,
-        "schema": {
-            "type": "object",
-            "properties": {"score": {"type": "integer", "enum": list(range(11))}, "reason": {"type": "string"}},
-            "required": ["score", "reason"],
-            "additionalProperties": False,
-        },
-    },
-}
+def delimited(name: str, text: str, secret: str = "") -> str:
+    """Wraps a text in tags that it can't close: they end in a hash of the text and a secret.
 
-RUBRICS: Mapping[str, Rubric] = {
-    rubric.name: rubric
-    for rubric in (
-        Rubric(
-            name="lave",
-            system="lave_system.v1",
-            user="lave_user.v1",
-            reminder="lave_reminder.v1",
-            read=partial(read_lave, highest=2),
-            lowest=1,
-            highest=2,
-            model="gpt-4o",
-            sampling={"temperature": 0.0, "max_tokens": 512},
-            source="CulturalVQA (Nayak et al., 2024), Appendix F",
-        ),
-        Rubric(
-            name="lave3",
-            system="lave3_system.v1",
-            user="lave_user.v1",
-            reminder="lave3_reminder.v1",
-            read=partial(read_lave, highest=3),
-            lowest=1,
-            highest=3,
-            model="gpt-4o",
-            sampling={"temperature": 0.0, "max_tokens": 512},
-            source="LAVE (Mañas et al., 2024), its scale of 1-3; score (rating - 1) / 2",
-        ),
-        _care("entities_opinion", 11),
-        _care("norms_commonsense", 12),
-        _care("literacy", 13),
-        Rubric(
-            name="crosscult",
-            system="crosscult_system.v1",
-            user="crosscult_user.v1",
-            reminder="crosscult_reminder.v1",
-            read=read_crosscult,
-            lowest=0,
-            highest=10,
-            model="gpt-5.4-mini",
-            sampling={
-                "temperature": 0.0,
-                "max_tokens": 256,
-                "reasoning_effort": "none",
-                "response_format": _CROSSCULT_FORMAT,
-            },
-            source="CrossCult-KIBench (2026), Figure 10",
-        ),
-    )
-}
-
-
-def rubric_named(name: str) -> Rubric:
-    """Returns the rubric of that name.
-
-    Raises:
-        JudgeError: If there is none.
+    Args:
+        name: What the text is: ``question``, ``reference`` or ``response``.
+        text: The text, already :func:`shortened`.
+        secret: What nobody who wrote the text can know. Without, anybody can compute the tags: such a prompt names a
+            request (see :class:`~culture_tasks.judges.completions.ChatRequest`), and is not sent.
     """
-    try:
-        return RUBRICS[name]
-    except KeyError:
-        raise JudgeError(
-            f"judges: no rubric {name!r}.{nearest(name, RUBRICS)} Known are {', '.join(RUBRICS)}."
-        ) from None
+    code = hashlib.sha256(f"{secret}\n{name}\n{text}".encode()).hexdigest()[:12]
+    return f"<{name}-{code}>\n{text}\n</{name}-{code}>"

@@ -95,7 +95,7 @@ def test_the_unpacked_wheel_works_away_from_the_checkout(wheel, tmp_path):
     code = (
         "import culture_tasks; from pathlib import Path; print(Path(culture_tasks.__file__).parent);"
         "from culture_tasks.catalog import *;"
-        "from culture_tasks.judges.rubrics import RUBRICS; from culture_tasks.judges.verdicts import JudgeItem;"
+        "from culture_tasks.benchmarks.rubrics import RUBRICS; from culture_tasks.judges.verdicts import JudgeItem;"
         "[rubric.messages(JudgeItem('q', ('a',), 'r')) for rubric in RUBRICS.values()];"
         "assert all(any(is_available(e, h) for h in HARNESSES) for e in entries().values());"
         "print(task_folder('lm_eval'))"

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from culture_tasks.judges.rubrics import rubric_named
+from culture_tasks.benchmarks.rubrics import rubric_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -12,15 +12,17 @@ import numpy as np
 from culture_tasks.agreement.languages import language_of
 from culture_tasks.agreement.rows import ALIASES, CARE_COLUMNS, RatedRow, ResponseRow
 from culture_tasks.benchmarks.care.categories import CATEGORIES, RELEASED_NAMES, category_of, rubric_for
+from culture_tasks.benchmarks.rubrics import RUBRICS, rubric_named
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import Table, read_file, validated
 from culture_tasks.errors import DataError, JudgeError, nearest
-from culture_tasks.judges.rubrics import RUBRICS, Rubric, rubric_named
 from culture_tasks.judges.verdicts import JudgeItem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from culture_tasks.judges.rubrics import Rubric
 
 _log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from culture_tasks.benchmarks.rubrics import RUBRICS
 from culture_tasks.errors import SettingsError
-from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _prepare(folder: Path | None) -> None:
 
 
 def _specs(names: list[str] | None, rubric: str | None, settings: Settings) -> list[JudgeSpec]:
-    from culture_tasks.judges.rubrics import rubric_named
+    from culture_tasks.benchmarks.rubrics import rubric_named
     from culture_tasks.judges.selection import parse_spec, spec_for
 
     paper_model = rubric_named(rubric or "care_entities_opinion").model

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
+from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     LANGUAGE_NAMES,
     LOCALITY_ROLES,
@@ -27,7 +28,7 @@ from culture_tasks.harness.filters import responses_of
 from culture_tasks.harness.judged import JudgedDocument, Subject
 from culture_tasks.harness.metric_lists import Metric, judged_metrics, judged_results
 from culture_tasks.harness.plain_metrics import plain_metrics, plain_results
-from culture_tasks.judges.rubrics import RUBRICS, Rubric
+from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.metrics.rouge import rouge_l
 from culture_tasks.text import answer_in, storable
@@ -135,7 +136,7 @@ def _setting(doc: CrossCultDoc) -> Setting:
 def expected(docs: Iterable[CrossCultDoc]) -> Iterator[tuple[Rubric, JudgeItem]]:
     """Yields what will be graded, without responses; in locality the reference isn't known yet either."""
     for doc in docs:
-        yield RUBRICS["crosscult"], JudgeItem(doc["question"], (doc["reference"],), "", _language_name(doc))
+        yield CROSSCULT, JudgeItem(doc["question"], (doc["reference"],), "", _language_name(doc))
 
 
 def _language_name(doc: CrossCultDoc) -> str:
@@ -148,7 +149,7 @@ def _subject(doc: CrossCultDoc, reference: str, overlap: float) -> Subject:
         benchmark="crosscult",
         question=doc["question"],
         references=(_cleaned(reference),),
-        rubric=RUBRICS["crosscult"],
+        rubric=CROSSCULT,
         score=float,
         about=about | {"after": len(doc["insertions"]), OVERLAP: overlap},
         judge_language=_language_name(doc),

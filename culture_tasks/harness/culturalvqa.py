@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc
 from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match
+from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
 from culture_tasks.harness.aggregation import Aggregation, Run
 from culture_tasks.harness.filters import responses_of
@@ -20,7 +21,7 @@ from culture_tasks.harness.judged import JudgedDocument, Subject
 from culture_tasks.harness.metric_lists import Metric, judged_metrics, judged_results, metric
 from culture_tasks.harness.plain_metrics import plain_metrics
 from culture_tasks.harness.session import current_session
-from culture_tasks.judges.rubrics import RUBRICS, Rubric
+from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.text import answer_in, storable
 
@@ -59,7 +60,7 @@ def expected(docs: Sequence[CulturalVqaDoc], rubric: VqaRubric = "lave") -> Iter
     """Yields what will be graded, without responses."""
     for doc in docs:
         if doc["references"]:
-            yield RUBRICS[rubric], JudgeItem(doc["question"], tuple(doc["references"]), "")
+            yield _rubric(rubric), JudgeItem(doc["question"], tuple(doc["references"]), "")
 
 
 class Submission(Aggregation):
@@ -97,8 +98,12 @@ class Submission(Aggregation):
 
 def fraction_of(rubric: VqaRubric, rating: float) -> float:
     """Maps a rating to 0 (the lowest offered) to 1 (the highest)."""
-    scale = RUBRICS[rubric]
+    scale = _rubric(rubric)
     return (rating - scale.lowest) / (scale.highest - scale.lowest)
+
+
+def _rubric(name: VqaRubric) -> Rubric:
+    return next(rubric for rubric in RUBRICS if rubric.name == name)
 
 
 def _subject(doc: CulturalVqaDoc, rubric: VqaRubric) -> Subject:
@@ -106,7 +111,7 @@ def _subject(doc: CulturalVqaDoc, rubric: VqaRubric) -> Subject:
         benchmark="culturalvqa",
         question=doc["question"],
         references=tuple(doc["references"]),
-        rubric=RUBRICS[rubric],
+        rubric=_rubric(rubric),
         score=partial(fraction_of, rubric),
         about={name: doc[name] for name in ("id", "country", "facet", "image_id", "data")},
     )

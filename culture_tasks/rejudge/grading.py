@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from culture_tasks.benchmarks.rubrics import rubric_named
 from culture_tasks.errors import DataError
 from culture_tasks.harness.judged import RECORD_VERSION, JudgedDocument, Subject
 from culture_tasks.harness.judged_benchmarks import JUDGED_BENCHMARKS, JudgedBenchmark, Record, benchmark_of
 from culture_tasks.harness.metric_lists import judged_results
-from culture_tasks.judges.rubrics import Rubric, rubric_named
+from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem, Usage, Verdict
 
 _NOT_ABOUT = {

@@ -12,16 +12,14 @@ from contextlib import closing
 import pytest
 from support.fault_server import says
 
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.judges import cache as cache_module
 from culture_tasks.judges import cache_files
 from culture_tasks.judges.cache import VerdictCache
 from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.cache_thread import CacheThread
 from culture_tasks.judges.completions import ChatRequest, Completion
-from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import Usage
-
-LAVE = RUBRICS["lave"]
 
 
 def row(number: int, text: str = "rating=2") -> Row:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.benchmarks.rubrics import RUBRICS
 
 FORMATS = {"l": "lave", "3": "lave3", "c": "care_literacy", "x": "crosscult"}
 

@@ -22,11 +22,9 @@ from support.fault_server import (
 )
 from support.judging import BRIEF
 
+from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.judges.endpoint import EndpointJudge
-from culture_tasks.judges.rubrics import RUBRICS
-
-LAVE = RUBRICS["lave"]
-CARE = RUBRICS["care_literacy"]
 
 PASSING = {
     "429 without Retry-After": fails(429),

@@ -10,13 +10,11 @@ import torch
 from support.fault_server import fails, says
 from tiny_models import make_tiny_lm
 
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges import local_checking
 from culture_tasks.judges.in_process import InProcessJudge
 from culture_tasks.judges.redaction import Secrets
-from culture_tasks.judges.rubrics import RUBRICS
-
-LAVE = RUBRICS["lave"]
 
 
 @pytest.fixture(scope="module")

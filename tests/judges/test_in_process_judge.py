@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
+from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
+from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.in_process import InProcessJudge
 from culture_tasks.judges.local_model import LocalModel
 from culture_tasks.judges.parsers import Reading
 from culture_tasks.judges.redaction import shown_arguments
-from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
-
-LAVE = RUBRICS["lave"]
-CARE = RUBRICS["care_literacy"]
 
 
 class Double:
@@ -227,7 +226,7 @@ def test_thinking_gets_no_limit_that_the_context_has_no_room_for(double, local_j
 def test_a_local_judge_takes_the_parameters_that_lm_eval_does(double, local_judge_for, item):
     judge = local_judge_for(judge_max_tokens=99, judge_temperature=0.5, judge_extra_body='{"top_p": 0.9}')
     assert dict(judge.identity(LAVE).sampling) == {"temperature": 0.5, "max_tokens": 99, "top_p": 0.9}
-    assert dict(judge.identity(RUBRICS["crosscult"]).sampling) == dict(judge.identity(LAVE).sampling)
+    assert dict(judge.identity(CROSSCULT).sampling) == dict(judge.identity(LAVE).sampling)
     with pytest.raises(SettingsError, match="takes no reasoning_effort"):
         local_judge_for(judge_reasoning_effort="low")
 
@@ -252,7 +251,7 @@ def test_a_real_model_of_lm_eval(local_judge_for, tmp_path):
     assert len({verdict.completion for verdict in verdicts}) > 1
     judge.close()
     again = local_judge_for(f"hf,pretrained={folder},device=cpu,batch_size=4")
-    lenient = replace(LAVE, read=lambda reply: Reading(1, reply))  # a toy's reply would be asked again
+    lenient = replace(LAVE, reader=lambda reply, scale: Reading(1, reply))  # a toy's reply would be asked again
     kept = [ticket.verdict() for ticket in [again.submit(lenient, item) for item in items]]
     assert all(verdict.cached for verdict in kept)
 

@@ -13,16 +13,14 @@ from collections import Counter
 import pytest
 from support.fault_server import fails, late, says
 
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeError
 from culture_tasks.judges import cache_files
 from culture_tasks.judges.cache import VerdictCache
 from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.cache_thread import CacheThread
 from culture_tasks.judges.completions import ChatRequest, Completion
-from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import Usage
-
-LAVE = RUBRICS["lave"]
 
 
 def row(number: int, text: str = "rating=2") -> Row:
@@ -129,7 +127,7 @@ def test_a_better_parser_needs_no_new_calls(server, judge_for, item):
 
     from culture_tasks.judges.parsers import Reading
 
-    better = replace(LAVE, read=lambda reply: Reading(2, reply))
+    better = replace(LAVE, reader=lambda reply, scale: Reading(2, reply))
     verdict = judge_for().submit(better, item).verdict()
     assert (verdict.outcome, verdict.cached) == ("scored", True)
     assert len(server.requests) == 2
@@ -221,7 +219,7 @@ SCRIPT = textwrap.dedent(
     """
     import sys
     from culture_tasks.judges.endpoint import EndpointJudge
-    from culture_tasks.judges.rubrics import RUBRICS
+    from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
     from culture_tasks.judges.verdicts import JudgeItem
     from culture_tasks.settings import Settings
 
@@ -229,7 +227,7 @@ SCRIPT = textwrap.dedent(
     settings = Settings(openai_base_url=url, openai_api_key="x", judge_cache=cache, judge_concurrency=16)
     judge = EndpointJudge("judge", settings)
     items = [JudgeItem(f"What is dish {number}?", ("biryani",), "biryani") for number in range(int(count))]
-    tickets = [judge.submit(RUBRICS["lave"], item) for item in items]
+    tickets = [judge.submit(LAVE, item) for item in items]
     print("submitted", flush=True)
     if __name__ == "__main__" and int(count) > 0:
         print({ticket.verdict().outcome for ticket in tickets}, sum(t.verdict().attempts for t in tickets), flush=True)
@@ -297,10 +295,10 @@ FORK = SCRIPT[: SCRIPT.index("if __name__")] + textwrap.dedent(
     """
     print({ticket.verdict().outcome for ticket in tickets}, flush=True)
     import os
-    late = judge.submit(RUBRICS["lave"], JudgeItem("late", ("x",), "y"))
+    late = judge.submit(LAVE, JudgeItem("late", ("x",), "y"))
     child = os.fork()
     if not child:
-        fresh = judge.submit(RUBRICS["lave"], JudgeItem("child", ("x",), "y")).verdict()
+        fresh = judge.submit(LAVE, JudgeItem("child", ("x",), "y")).verdict()
         print("child:", fresh.outcome, late.verdict().error, flush=True)
         os._exit(0)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), late.verdict().outcome)

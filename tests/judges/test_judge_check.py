@@ -6,15 +6,15 @@ import pytest
 from support.fault_server import fails, hangs, raw, says
 from support.judging import KEY
 
+from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
+from culture_tasks.benchmarks.care.rubrics import NORMS_COMMONSENSE
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges import addresses, checking
 from culture_tasks.judges.endpoint import EndpointJudge
 from culture_tasks.judges.pacing import Patience
-from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.settings import Settings
-
-LAVE = RUBRICS["lave"]
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +154,7 @@ def test_once_per_process_model_and_format(server, judge_for, item):
     judge_for("other").check([(LAVE, item)])
     assert len(server.requests) == 2
     server.script(says("Rating: [[10]]"))
-    judge.check([(RUBRICS["care_literacy"], item), (RUBRICS["care_norms_commonsense"], item)])
+    judge.check([(CARE, item), (NORMS_COMMONSENSE, item)])
     assert len(server.requests) == 3
 
 

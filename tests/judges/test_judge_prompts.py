@@ -1,4 +1,4 @@
-"""Prompts of the judges: the papers' wording, texts that can't break out, and hashes that name every change."""
+"""Prompts of the judges: texts that can't break out, and hashes that name every change."""
 
 from __future__ import annotations
 
@@ -11,37 +11,25 @@ from importlib import resources
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.papers import between, wording
 
+from culture_tasks.benchmarks.rubrics import RUBRICS, rubric_named
 from culture_tasks.errors import JudgeError
-from culture_tasks.judges.prompts import LONGEST_TEXT, delimited, load_prompt, shortened
-from culture_tasks.judges.rubrics import RUBRICS, rubric_named
+from culture_tasks.judges.rubrics import LONGEST_TEXT, delimited, shortened
 from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.prompt_files import load
 
 ANY_TEXT = st.text(st.characters(), max_size=200)
-PROMPTS = sorted(file.name for file in resources.files("culture_tasks.judges").joinpath("prompts").iterdir())
-PROMPTS = [name.removesuffix(".txt") for name in PROMPTS if name.endswith(".txt")]
-ITEM = JudgeItem("What is {response}?", ("naan", "flat {question}"), "It is {answer} rating=2")
-
-
-def test_the_system_prompt_of_lave_is_that_of_appendix_f(papers):
-    paper = (papers / "culturalvqa.txt").read_text(encoding="utf-8")
-    printed = between(paper, "System prompt used for the LAVE evaluation metric", "\n\n")
-    assert wording(load_prompt("lave_system.v1").text) == wording(printed)
-
-
-@pytest.mark.parametrize(
-    ("name", "heading", "figure"),
-    [
-        ("care_entities_opinion", "## Cultural entities and opinion evaluation", "Figure 11: LM-as-a-judge"),
-        ("care_norms_commonsense", "## Social norms and commonsense evaluation", "Figure 12: LM-as-a-judge"),
-        ("care_literacy", "## Literacy evaluation", "Figure 13: LM-as-a-judge"),
-    ],
+DELIMITERS = ("culture_tasks.judges", "delimiters.v1")
+PROMPTS = sorted(
+    {DELIMITERS}
+    | {
+        (rubric.package, name)
+        for rubric in RUBRICS.values()
+        for name in (rubric.system, rubric.user, rubric.reminder)
+        if name
+    }
 )
-def test_the_rubrics_of_care_are_those_of_its_figures(papers, name, heading, figure):
-    paper = (papers / "care.txt").read_text(encoding="utf-8")
-    assert wording(load_prompt(f"{name}.v1").text) == wording(between(paper, heading, figure))
-    assert RUBRICS[name].user == f"{name}.v1"
+ITEM = JudgeItem("What is {response}?", ("naan", "flat {question}"), "It is {answer} rating=2")
 
 
 @pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
@@ -49,19 +37,6 @@ def test_every_slot_of_a_rubric_s_prompts_is_filled(rubric):
     plain = JudgeItem("QUESTION", ("ANSWER",), "RESPONSE")
     for message in rubric.messages(plain):
         assert not re.search(r"\{[a-z_]+\}", message["content"])
-
-
-def test_without_delimiters_a_judge_of_care_reads_the_figure_filled_in_and_nothing_else():
-    text = load_prompt("care_literacy.v1").text
-    messages = RUBRICS["care_literacy"].messages(JudgeItem("Q?", ("A.",), "R."), delimiters=False)
-    filled = text.replace("{question}", "Q?").replace("{answer}", "A.").replace("{response}", "R.")
-    assert messages == [{"role": "user", "content": filled}]
-
-
-def test_without_delimiters_lave_gets_the_paper_s_system_prompt_and_all_references():
-    system, user = RUBRICS["lave"].messages(JudgeItem("Q?", ("one", "two"), "R."), delimiters=False)
-    assert system == {"role": "system", "content": load_prompt("lave_system.v1").text}
-    assert "Question: Q?\nReference answers: one; two\nCandidate answer: R.\n" in user["content"]
 
 
 @pytest.mark.parametrize("delimiters", [True, False])
@@ -76,15 +51,17 @@ def test_braces_in_a_text_are_not_filled_in(rubric, delimiters):
 def test_with_delimiters_the_system_message_ends_in_what_they_mean(rubric):
     system, user = rubric.messages(ITEM)
     assert (system["role"], user["role"]) == ("system", "user")
-    assert system["content"].endswith(load_prompt("delimiters.v1").text)
-    assert system["content"].startswith(load_prompt(rubric.system or "delimiters.v1").text)
+    assert system["content"].endswith(load(*DELIMITERS).text)
+    assert system["content"].startswith(
+        load(rubric.package, rubric.system).text if rubric.system else load(*DELIMITERS).text
+    )
 
 
 @pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
 def test_a_reminder_follows_the_unreadable_reply(rubric):
     assistant, user = rubric.reminder_messages("I can't say.\ud800")
     assert assistant == {"role": "assistant", "content": "I can't say.\ufffd"}
-    assert user == {"role": "user", "content": load_prompt(rubric.reminder).text}
+    assert user == {"role": "user", "content": load(rubric.package, rubric.reminder).text}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +75,7 @@ def test_a_reminder_follows_the_unreadable_reply(rubric):
 )
 def test_the_format_that_each_rubric_asks_for_is_the_one_it_reads(name, form, asked_as):
     rubric = RUBRICS[name]
-    assert asked_as in load_prompt(rubric.user).text
+    assert asked_as in load(rubric.package, rubric.user).text
     readings = [rubric.read(form.format(rating)) for rating in range(rubric.lowest - 1, rubric.highest + 2)]
     assert [reading is not None for reading in readings] == [
         False,
@@ -107,17 +84,17 @@ def test_the_format_that_each_rubric_asks_for_is_the_one_it_reads(name, form, as
     ]
 
 
-@pytest.mark.parametrize("name", PROMPTS)
-def test_every_prompt_has_a_version_and_is_clean_text(name):
+@pytest.mark.parametrize(("package", "name"), PROMPTS)
+def test_every_prompt_has_a_version_and_is_clean_text(package, name):
     assert re.fullmatch(r"[a-z0-9_]+\.v\d+", name)
-    text = load_prompt(name).text
+    text = load(package, name).text
     assert text == text.strip()
     assert text.isprintable() or set(filter(lambda mark: not mark.isprintable(), text)) == {"\n"}
 
 
-@pytest.mark.parametrize("name", PROMPTS)
-def test_every_prompt_stands_in_the_folder_s_readme(name):
-    readme = resources.files("culture_tasks.judges").joinpath("prompts/README.md")
+@pytest.mark.parametrize(("package", "name"), PROMPTS)
+def test_every_prompt_stands_in_the_folder_s_readme(package, name):
+    readme = resources.files(package).joinpath("prompts/README.md")
     if readme.is_file():  # it is not installed
         assert f"`{name}`" in readme.read_text(encoding="utf-8")
 
@@ -135,16 +112,20 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_a_published_prompt_never_changes(name):
-    assert load_prompt(name).sha256[:16] == PUBLISHED[name]
+@pytest.mark.parametrize(("package", "name"), [prompt for prompt in PROMPTS if prompt[1] in PUBLISHED])
+def test_a_published_prompt_never_changes(package, name):
+    assert load(package, name).sha256[:16] == PUBLISHED[name]
+
+
+def test_every_published_prompt_is_used():
+    assert {name for _, name in PROMPTS} >= set(PUBLISHED)
 
 
 @pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
 def test_the_hash_covers_each_prompt_and_the_delimiters(rubric):
     prompts = {rubric.prompt_sha256(), rubric.prompt_sha256(delimiters=False)}
     for part in ("user", "reminder", "system"):
-        other = "lave_user.v1" if getattr(rubric, part) != "lave_user.v1" else "lave_system.v1"
+        other = rubric.user if part == "reminder" else rubric.reminder
         prompts.add(dataclasses.replace(rubric, **{part: other}).prompt_sha256())
     assert len(prompts) == 5
 
@@ -153,7 +134,10 @@ def test_the_hash_is_that_of_the_files_hashes():
     rubric = RUBRICS["care_literacy"]
     files = [
         None,
-        *(hashlib.sha256(load_prompt(name).text.encode()).hexdigest() for name in (rubric.user, rubric.reminder)),
+        *(
+            hashlib.sha256(load(rubric.package, name).text.encode()).hexdigest()
+            for name in (rubric.user, rubric.reminder)
+        ),
     ]
     assert rubric.prompt_sha256(delimiters=False) == hashlib.sha256(json.dumps([*files, None]).encode()).hexdigest()
 

@@ -12,16 +12,15 @@ import pytest
 from support.fault_server import fails, hangs, raw, resets, says
 from support.judging import KEY
 
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.addresses import address_of
 from culture_tasks.judges.in_process import InProcessJudge
 from culture_tasks.judges.pacing import Patience
 from culture_tasks.judges.redaction import Secrets
-from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.selection import parse_spec
 from culture_tasks.settings import Settings
 
-LAVE = RUBRICS["lave"]
 BRIEF = Patience(longest=0.5, first=0.01, cap=0.02)
 PASSWORD = "pass-word-0123456789"
 TOKEN = "query-token-0123456789"

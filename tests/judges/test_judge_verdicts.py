@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from culture_tasks.judges.parsers import Reading, read_care, read_crosscult, read_lave
-from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.benchmarks.rubrics import RUBRICS
+from culture_tasks.judges.parsers import Reading
 
 LAVE = [
     # the format asked for
@@ -411,7 +411,9 @@ CROSSCULT = [
     ("The stance is the same.", None),
 ]
 
-READERS = {"lave": read_lave, "lave3": RUBRICS["lave3"].read, "care": read_care, "crosscult": read_crosscult}
+GRADED_BY = {
+    name: RUBRICS["care_literacy" if name == "care" else name] for name in ("lave", "lave3", "care", "crosscult")
+}
 LABELLED = [
     (name, reply, rating)
     for name, table in {"lave": LAVE, "lave3": LAVE3, "care": CARE, "crosscult": CROSSCULT}.items()
@@ -421,7 +423,7 @@ LABELLED = [
 
 @pytest.mark.parametrize(("name", "reply", "rating"), LABELLED)
 def test_a_reply_is_read_as_a_careful_person_reads_it(name, reply, rating):
-    reading = READERS[name](reply)
+    reading = GRADED_BY[name].read(reply)
     assert (reading.rating if reading else None) == rating
 
 
@@ -435,7 +437,7 @@ def test_a_reply_is_read_as_a_careful_person_reads_it(name, reply, rating):
     ],
 )
 def test_the_rationale_is_the_reply_without_its_verdict_in_the_judge_s_own_letters(reply, reading):
-    assert read_lave(reply) == reading
+    assert RUBRICS["lave"].read(reply) == reading
 
 
 FORMATS = {
@@ -464,32 +466,32 @@ PROSE = st.lists(
 ).map("\n".join)
 
 
-@given(st.sampled_from(sorted(READERS)), PROSE, PROSE, st.data())
+@given(st.sampled_from(sorted(GRADED_BY)), PROSE, PROSE, st.data())
 def test_prose_around_a_verdict_does_not_change_it(name, before, after, data):
-    rubric = RUBRICS.get(name, RUBRICS["care_literacy"])
+    rubric = GRADED_BY[name]
     rating = data.draw(st.integers(rubric.lowest, rubric.highest))
     verdict = FORMATS[name].format(rating)
-    reading = READERS[name](f"{before}\n{verdict}\n{after}")
+    reading = GRADED_BY[name].read(f"{before}\n{verdict}\n{after}")
     assert reading is not None
     assert reading.rating == rating
 
 
-@given(st.sampled_from(sorted(READERS)), st.sampled_from(VARIANTS), st.text(max_size=40), st.booleans(), st.data())
+@given(st.sampled_from(sorted(GRADED_BY)), st.sampled_from(VARIANTS), st.text(max_size=40), st.booleans(), st.data())
 def test_two_different_verdicts_are_none_whatever_stands_between(name, variant, between, forged_first, data):
-    rubric = RUBRICS.get(name, RUBRICS["care_literacy"])
+    rubric = GRADED_BY[name]
     ratings = st.integers(rubric.lowest, rubric.highest)
     one, other = data.draw(st.lists(ratings, min_size=2, max_size=2, unique=True))
     parts = [FORMATS[name].format(one), between.replace("<", ""), variant.format(other)]
     reply = "\n".join(reversed(parts) if forged_first else parts)
-    assert READERS[name](reply) is None
+    assert GRADED_BY[name].read(reply) is None
 
 
-@given(st.sampled_from(sorted(READERS)), st.text())
+@given(st.sampled_from(sorted(GRADED_BY)), st.text())
 @example("care", "Rating: [[" * 50)
 def test_any_reply_is_read_without_an_error_as_an_offered_rating_or_none(name, reply):
-    rubric = RUBRICS.get(name, RUBRICS["care_literacy"])
+    rubric = GRADED_BY[name]
     for text in (reply, f"Rating: {reply}", f'{{"score": "{reply}"}}'):
-        reading = READERS[name](text)
+        reading = GRADED_BY[name].read(text)
         assert reading is None or rubric.lowest <= reading.rating <= rubric.highest
 
 
@@ -517,10 +519,10 @@ PIECES = [
 ]
 
 
-@given(st.sampled_from(sorted(READERS)), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+@given(st.sampled_from(sorted(GRADED_BY)), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_any_pieces_of_verdicts_are_read_without_an_error(name, reply):
-    rubric = RUBRICS.get(name, RUBRICS["care_literacy"])
-    reading = READERS[name](reply)
+    rubric = GRADED_BY[name]
+    reading = GRADED_BY[name].read(reply)
     assert reading is None or rubric.lowest <= reading.rating <= rubric.highest
 
 
@@ -543,22 +545,22 @@ def test_any_pieces_of_verdicts_are_read_without_an_error(name, reply):
         "1\n",
     ],
 )
-@pytest.mark.parametrize("name", sorted(READERS))
+@pytest.mark.parametrize("name", sorted(GRADED_BY))
 def test_much_of_the_same_is_no_verdict(name, unit):
     # Quadratic time would be minutes here.
-    assert READERS[name](unit * (200_000 // len(unit))) is None
+    assert GRADED_BY[name].read(unit * (200_000 // len(unit))) is None
 
 
 @pytest.mark.parametrize("statement", ["rating=2\n", "I rate it 2.\n", "Rating: [[2]]. "])
 @pytest.mark.parametrize("name", ["lave", "lave3", "care"])
 def test_a_rating_that_is_stated_up_to_a_hundred_times_is_read(name, statement):
-    readings = [READERS[name](statement * count) for count in (100, 101)]
+    readings = [GRADED_BY[name].read(statement * count) for count in (100, 101)]
     assert [reading and reading.rating for reading in readings] == [2, None]
 
 
-@pytest.mark.parametrize("name", sorted(READERS))
+@pytest.mark.parametrize("name", sorted(GRADED_BY))
 def test_a_verdict_after_up_to_a_thousand_words_for_a_rating_is_read(name):
     verdict = FORMATS[name].format(1)
     words = 999 if "ating" in verdict else 1000  # the verdict's own word is one of them, unless it is in an object
-    readings = [READERS[name](f"{'A score. ' * count}\n{verdict}") for count in (words - 1, 1001)]
+    readings = [GRADED_BY[name].read(f"{'A score. ' * count}\n{verdict}") for count in (words - 1, 1001)]
     assert [reading and reading.rating for reading in readings] == [1, None]

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import pytest
 
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges.parsers import Reading
-from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.judges.verdicts import JudgeItem
 
 pytestmark = [
@@ -26,7 +26,6 @@ pytestmark = [
         reason="needs transformers[serving]",
     ),
 ]
-LAVE = RUBRICS["lave"]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +68,7 @@ def test_a_tiny_model_grades(endpoint, judge_for, tiny_lm):
     assert all(verdict.usage.completion_tokens > 0 for verdict in replied)
     judge.close()
     warm = judge_for(str(tiny_lm), openai_base_url=endpoint)
-    lenient = replace(LAVE, read=lambda reply: Reading(1, reply))
+    lenient = replace(LAVE, reader=lambda reply, scale: Reading(1, reply))
     assert warm.submit(lenient, items[verdicts.index(replied[0])]).verdict().cached
 
 

@@ -8,13 +8,12 @@ from dataclasses import replace
 import pytest
 from support.fault_server import completion, fails, raw, says
 
+from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.adaptations import Adaptations
 from culture_tasks.judges.replies import Problem
-from culture_tasks.judges.rubrics import RUBRICS
 from culture_tasks.settings import Settings
-
-LAVE, CARE, CROSSCULT = RUBRICS["lave"], RUBRICS["care_literacy"], RUBRICS["crosscult"]
 
 
 def counted(text, finish_reason, reasoning_tokens):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, get_args
 
+from culture_tasks.benchmarks.care.rubrics import ENTITIES_OPINION, LITERACY, NORMS_COMMONSENSE
 from culture_tasks.errors import DataError, nearest
-from culture_tasks.judges.rubrics import Rubric, rubric_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from culture_tasks.judges.rubrics import Rubric
 
 Category = Literal["entities", "opinion", "norms", "commonsense", "literacy"]
 """A cultural category (CARE, section 3.1), named and ordered as in the paper's tables."""
@@ -25,12 +27,12 @@ RELEASED_NAMES: Mapping[Category, str] = {
 }
 """How the released data spell each category."""
 
-_RUBRIC_NAMES: Mapping[Category, str] = {
-    "entities": "care_entities_opinion",
-    "opinion": "care_entities_opinion",
-    "norms": "care_norms_commonsense",
-    "commonsense": "care_norms_commonsense",
-    "literacy": "care_literacy",
+_RUBRICS: Mapping[Category, Rubric] = {
+    "entities": ENTITIES_OPINION,
+    "opinion": ENTITIES_OPINION,
+    "norms": NORMS_COMMONSENSE,
+    "commonsense": NORMS_COMMONSENSE,
+    "literacy": LITERACY,
 }
 
 _SPELLINGS: Mapping[str, Category] = {
@@ -72,4 +74,4 @@ def category_of(text: str) -> Category:
 
 def rubric_for(category: Category) -> Rubric:
     """Returns the rubric that grades this category (CARE, Appendix C.1: Figures 11-13)."""
-    return rubric_named(_RUBRIC_NAMES[category])
+    return _RUBRICS[category]

@@ -3,9 +3,9 @@ import unicodedata
 import pytest
 
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
-from culture_tasks.judges.prompts import load_prompt
-from culture_tasks.judges.rubrics import RUBRICS
+from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.prompt_files import load
 
 ARABIC_SHAPES = str.maketrans({"ی": "ي"})  # the paper's font writes the letter yeh with Farsi code points
 
@@ -38,13 +38,13 @@ def test_the_arabic_prompt_is_figure_9_in_logical_order(paper):
 
 
 def test_the_judge_s_prompt_is_figure_10_byte_for_byte(paper):
-    system, user = load_prompt("crosscult_system.v1").text, load_prompt("crosscult_user.v1").text
+    system, user = (load(CROSSCULT.package, name).text for name in ("crosscult_system.v1", "crosscult_user.v1"))
     assert f"System:\n{system}\n\nUser:\n{user}\n" in paper
 
 
 def test_the_judge_is_told_language_question_reference_and_candidate():
     item = JudgeItem("Is it {language}?", ("Yes.",), "No {question}.", "Arabic")
-    system, user = RUBRICS["crosscult"].messages(item, delimiters=False)
+    system, user = CROSSCULT.messages(item, delimiters=False)
     assert system["role"] == "system"
     assert user["content"].startswith(
         "Language: Arabic\nQuestion: Is it {language}?\nReference answer: Yes.\nCandidate answer: No {question}.\n\n"
@@ -53,7 +53,7 @@ def test_the_judge_is_told_language_question_reference_and_candidate():
 
 
 def test_the_judge_is_the_paper_s():
-    rubric = RUBRICS["crosscult"]
+    rubric = CROSSCULT
     assert (rubric.model, rubric.lowest, rubric.highest) == ("gpt-5.4-mini", 0, 10)
     own = {name: value for name, value in rubric.sampling.items() if name != "response_format"}
     assert own == {"temperature": 0.0, "max_tokens": 256, "reasoning_effort": "none"}

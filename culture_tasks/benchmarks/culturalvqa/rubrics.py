@@ -1,0 +1,36 @@
+"""The rubrics of CulturalVQA: LAVE as its authors grade, and on LAVE's own scale.
+
+Both ask for ``rating=X``.
+"""
+
+from __future__ import annotations
+
+from culture_tasks.judges.rubrics import Rubric
+
+LAVE = Rubric(
+    name="lave",
+    package=__package__,
+    system="lave_system.v1",
+    user="lave_user.v1",
+    reminder="lave_reminder.v1",
+    lowest=1,
+    highest=2,
+    model="gpt-4o",
+    sampling={"temperature": 0.0, "max_tokens": 512},
+    source="CulturalVQA (Nayak et al., 2024), Appendix F",
+)
+
+LAVE3 = Rubric(
+    name="lave3",
+    package=__package__,
+    system="lave3_system.v1",
+    user="lave_user.v1",
+    reminder="lave3_reminder.v1",
+    lowest=1,
+    highest=3,
+    model="gpt-4o",
+    sampling={"temperature": 0.0, "max_tokens": 512},
+    source="LAVE (Mañas et al., 2024), its scale of 1-3; score (rating - 1) / 2",
+)
+
+RUBRICS = (LAVE, LAVE3)
