@@ -32,7 +32,7 @@ def test_a_stale_readme_is_noticed(tmp_path):
 
 
 def test_files_that_it_names_are_there():
-    for name in re.findall(r"(?:benchmarks|tools|judges)/[\w./]+\.(?:py|txt)", README):
+    for name in re.findall(r"(?:culture_tasks|benchmarks|tools|judges)/[\w./]+\.(?:py|txt)", README):
         assert (ROOT / name).is_file(), name
 
 
