@@ -1,10 +1,10 @@
 """The papers' tables: their shapes, their numbers against the papers' texts, and the averages that don't follow."""
 
-import re
 from itertools import pairwise
 
 import pytest
 from pydantic import ValidationError
+from support.papers import table_rows
 
 from culture_tasks.benchmarks.care.categories import CATEGORIES
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
@@ -32,7 +32,6 @@ SHAPES = {
     "crosscult_table_3": (14, 8, 0),
     "crosscult_table_4": (12, 6, 8),
 }
-TEXTS = {"care": "care.txt", "cedar": "cedar.txt", "crosscult": "crosscult_kibench.txt"}
 
 SPOTS = [
     ("care_table_3", "7.90", {"model": "Gemma2-9B", "method": "Aligned", "language": "zh", "category": "norms"}),
@@ -144,12 +143,6 @@ def test_spot(name, printed, keys):
     assert load(name).printed(**keys) == printed
 
 
-def lines_of(text):
-    """Cells of each line of a paper, without marks of bold and italics."""
-    for line in re.sub(r"</?[a-z]+>", "", text).splitlines():
-        yield [cell.strip() for cell in (line.strip().split("\t") if "\t" in line else line.split())]
-
-
 def is_named(label, keys):
     """Whether a line of the paper is named as a row is; icons before names leave letters, as in ``LLM3.3-70B``."""
     names = [name.partition(" (")[0].casefold().removeprefix("llama") for name in keys.values()]
@@ -157,15 +150,12 @@ def is_named(label, keys):
 
 
 @tables()
-def test_rows_are_the_papers_in_the_same_order(name, papers):
+def test_rows_are_the_papers_in_the_same_order(name):
     table = load(name)
-    text = (papers / TEXTS[name.partition("_")[0]]).read_text(encoding="utf-8")
     mark, width = table.missing.mark if table.missing else None, len(table.columns)
-    lines = (line for line in lines_of(text) if width < len(line) <= width + 2)
-    for row in table.rows:
-        cells = [cell if cell is not None else mark for cell in row.cells]
-        named = (is_named(" ".join(line[:-width]), row.keys) for line in lines if line[-width:] == cells)
-        assert next(named, None), row.keys
+    for row, printed in zip(table.rows, table_rows(name.partition("_")[0], table.table), strict=True):
+        assert [mark if cell is None else cell for cell in row.cells] == printed[-width:]
+        assert is_named(" ".join(printed[:-width]), row.keys), row.keys
 
 
 def test_rows_below_a_model_belong_to_it():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.papers import between, wording
+from support.papers import printed, wording
 
 from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, CareDoc
 from culture_tasks.benchmarks.care.prompts import render
@@ -29,17 +29,13 @@ def test_the_plain_prompt_is_the_question_alone():
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_role_play_prompt_is_that_of_figure_8(papers, language):
-    paper = (papers / "care.txt").read_text(encoding="utf-8")
-    printed = between(paper, "### Role-play Prompt Template", "### CoT Prompt Template")
-    printed = printed.replace("[Chinese/Arab/Japanese]", PEOPLE[language]).replace("{Question}", "Q?")
-    assert wording(render("roleplay", doc(language=language))) == wording(printed)
+def test_the_role_play_prompt_is_that_of_figure_8(language):
+    figure = printed("care", "figure_8").replace("[Chinese/Arab/Japanese]", PEOPLE[language])
+    assert wording(render("roleplay", doc(language=language))) == wording(figure.replace("{Question}", "Q?"))
 
 
-def test_the_chain_of_thought_prompt_is_that_of_figure_9(papers):
-    paper = (papers / "care.txt").read_text(encoding="utf-8")
-    printed = between(paper, "### CoT Prompt Template", "Figure 8: ").replace("{Question}", "Q?")
-    assert wording(render("cot", doc())) == wording(printed)
+def test_the_chain_of_thought_prompt_is_that_of_figure_9():
+    assert wording(render("cot", doc())) == wording(printed("care", "figure_9").replace("{Question}", "Q?"))
 
 
 @pytest.mark.parametrize("prompt", ["plain", "roleplay", "cot"])

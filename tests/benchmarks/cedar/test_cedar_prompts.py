@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from support.papers import printed
 
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, OPTION_WORDS
 from culture_tasks.benchmarks.cedar.prompts import prompt_file, render
 
-MARKS = {"multimodal": ("Prompts for Evaluation (Multimodal)", "Figure 9:"), "text": ("(Text-Only)\n\nا", "Figure 10:")}
-BOTH = [(modality, language) for modality in MARKS for language in LANGUAGES]
+FIGURES = {"multimodal": "figure_9", "text": "figure_10"}
+BOTH = [(modality, language) for modality in FIGURES for language in LANGUAGES]
 
 
 def squeezed(text: str) -> str:
@@ -14,9 +15,8 @@ def squeezed(text: str) -> str:
 
 
 @pytest.mark.parametrize(("modality", "language"), BOTH)
-def test_prompt_is_the_papers_white_space_and_two_arabic_words_aside(cedar_paper, modality, language):
-    begin, end = MARKS[modality]
-    figure = cedar_paper[cedar_paper.rindex(begin, 0, cedar_paper.index(end)) : cedar_paper.index(end)]
+def test_prompt_is_the_papers_white_space_and_two_arabic_words_aside(modality, language):
+    figure = printed("cedar", FIGURES[modality])
     figure = figure.replace(r"\n", "\n").replace("اشمزاز", "اشمئزاز").replace("تسليية", "تسلية")
     wording = squeezed(prompt_file(language, modality).text)
     assert squeezed(figure).count(wording) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.papers import table_rows
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANTS
 from culture_tasks.benchmarks.cedar.published import compare_with_table4, count_labels, gold_counts, published_gepp
@@ -63,14 +64,10 @@ def test_published_propensities_lie_near_their_neutral_sum(modality, models):
         assert sum(high for _, high in intervals) > -2.5, model
 
 
-def paper_rows(paper: str, columns: int) -> list[list[str]]:
-    rows = [line.split("\t") for line in paper.splitlines()]
-    return [row for row in rows if len(row) == columns]
-
-
-def test_gold_counts_are_table_4(cedar_paper):
+def test_gold_counts_are_table_4():
     order = ("ar", "zh", "en", "hi", "ja", "es", "sw")
-    rows = {row[0]: row[1:] for row in paper_rows(cedar_paper, 17) if row[0] in EMOTIONS}
+    rows = {row[0]: row[1:] for row in table_rows("cedar", 4)}
+    assert tuple(rows) == EMOTIONS
     for offset, modality in ((0, "multimodal"), (8, "text")):
         for emotion in EMOTIONS:
             cells = [gold_counts(modality)[language][emotion] for language in order]
@@ -78,11 +75,11 @@ def test_gold_counts_are_table_4(cedar_paper):
             assert sum(cells) / 7 == pytest.approx(float(rows[emotion][offset + 7]), abs=0.0501)
 
 
-def test_propensities_are_tables_7_and_8(cedar_paper):
-    rows = [row for row in paper_rows(cedar_paper, 16) if row[2].replace(".", "").isdigit()]
-    assert len(rows) == 32
-    for modality, part in (("multimodal", rows[:15]), ("text", rows[15:])):
-        for row in part:
+def test_propensities_are_tables_7_and_8():
+    for modality, table in (("multimodal", 7), ("text", 8)):
+        rows = table_rows("cedar", table)
+        assert len(rows) == len(published_gepp(modality))
+        for row in rows:
             [values] = [v for name, v in published_gepp(modality).items() if row[0].endswith(name)]
             assert list(values.values()) == [float(cell) for cell in row[2:]]
 

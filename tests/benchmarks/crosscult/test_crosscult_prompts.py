@@ -1,6 +1,7 @@
 import unicodedata
 
 import pytest
+from support.papers import printed
 
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
@@ -10,24 +11,18 @@ from culture_tasks.prompt_files import load
 ARABIC_SHAPES = str.maketrans({"ی": "ي"})  # the paper's font writes the letter yeh with Farsi code points
 
 
-@pytest.fixture(scope="module")
-def paper(papers):
-    return (papers / "crosscult_kibench.txt").read_text(encoding="utf-8")
-
-
 def words(text):
     return "".join(unicodedata.normalize("NFKC", text).split())
 
 
 @pytest.mark.parametrize(("language", "name"), [("en", "English"), ("zh", "Chinese")])
-def test_system_prompts_are_those_of_figure_9(paper, language, name):
-    figure = paper[paper.index("System Prompt\n\nEnglish") : paper.index("Figure 9")]
-    assert f"{name} {system_prompt(language)}" in figure
+def test_system_prompts_are_those_of_figure_9(language, name):
+    assert f"{name} {system_prompt(language)}" in printed("crosscult", "figure_9").splitlines()
 
 
-def test_the_arabic_prompt_is_figure_9_in_logical_order(paper):
-    figure = paper[paper.index("System Prompt\n\nEnglish") : paper.index("Figure 9")]
-    visual = next(line for line in figure.splitlines() if line.startswith("Arabic ")).removeprefix("Arabic ")
+def test_the_arabic_prompt_is_figure_9_in_logical_order():
+    lines = printed("crosscult", "figure_9").splitlines()
+    visual = next(line for line in lines if line.startswith("Arabic ")).removeprefix("Arabic ")
     logical = unicodedata.normalize("NFC", visual[::-1]).translate(ARABIC_SHAPES)
     ours = system_prompt("ar")
     assert sorted(words(ours)) == sorted(words(logical))
@@ -37,9 +32,9 @@ def test_the_arabic_prompt_is_figure_9_in_logical_order(paper):
     assert ours[0] == "ي"
 
 
-def test_the_judge_s_prompt_is_figure_10_byte_for_byte(paper):
+def test_the_judge_s_prompt_is_figure_10_byte_for_byte():
     system, user = (load(CROSSCULT.package, name).text for name in ("crosscult_system.v1", "crosscult_user.v1"))
-    assert f"System:\n{system}\n\nUser:\n{user}\n" in paper
+    assert f"System:\n{system}\n\nUser:\n{user}\n" == printed("crosscult", "figure_10")
 
 
 def test_the_judge_is_told_language_question_reference_and_candidate():

@@ -1,6 +1,5 @@
-import re
-
 import pytest
+from support.papers import table_rows
 
 from culture_tasks.benchmarks.crosscult.published import overall, results
 
@@ -25,13 +24,11 @@ def test_a_printed_overall_beyond_rounding_would_be_flagged():
     assert not result._replace(printed_overall=result.printed_overall + 0.02).agrees
 
 
-def test_the_numbers_are_the_paper_s(papers):
-    text = (papers / "crosscult_kibench.txt").read_text(encoding="utf-8")
-    lines = text[text.index("Table 2: Single") : text.index("5 Experiments")].splitlines()
-    printed = [list(map(float, re.findall(r"\d+\.\d\d", line))) for line in lines]
-    rows = [numbers for numbers in printed if len(numbers) in (8, 10)]
+def test_the_numbers_are_the_paper_s():
+    printed = [(row, 2 * columns) for table, columns in ((2, 5), (3, 4)) for row in table_rows("crosscult", table)]
     ours = results()
     pairs = zip(ours[::2], ours[1::2], strict=True)
-    for row, (overlap, judged) in zip(rows, pairs, strict=True):
+    for (cells, width), (overlap, judged) in zip(printed, pairs, strict=True):
+        row = [float(cell) for cell in cells[-width:]]
         assert row[0::2] == [*overlap.columns.values(), overlap.printed_overall]
         assert row[1::2] == [*judged.columns.values(), judged.printed_overall]

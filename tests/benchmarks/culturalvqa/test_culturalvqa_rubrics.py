@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from support.papers import between, wording
+from support.papers import printed, wording
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
 
-def test_the_system_prompt_of_lave_is_that_of_appendix_f(papers):
-    paper = (papers / "culturalvqa.txt").read_text(encoding="utf-8")
-    printed = between(paper, "System prompt used for the LAVE evaluation metric", "\n\n")
-    assert wording(load(LAVE.package, "lave_system.v1").text) == wording(printed)
+def test_the_system_prompt_of_lave_is_that_of_appendix_f():
+    assert wording(load(LAVE.package, "lave_system.v1").text) == wording(printed("culturalvqa", "appendix_f"))
 
 
 def test_without_delimiters_lave_gets_the_paper_s_system_prompt_and_all_references():
