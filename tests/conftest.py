@@ -65,25 +65,6 @@ def fixture_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """Excerpts of the real data, which are not part of the repository."""
-    return _beside_the_repository("data")
-
-
-@pytest.fixture(scope="session")
-def papers() -> Path:
-    """The texts of the papers, which are not part of the repository."""
-    return _beside_the_repository("papers")
-
-
-def _beside_the_repository(name: str) -> Path:
-    folder = ROOT.parent / "shared" / name
-    if not folder.is_dir():
-        pytest.skip(f"needs {folder}")
-    return folder
-
-
-@pytest.fixture(scope="session")
 def tiny_lm(tmp_path_factory) -> Path:
     """A language model with random weights."""
     import tiny_models

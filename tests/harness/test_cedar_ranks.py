@@ -62,8 +62,8 @@ def test_two_ranks_give_the_numbers_of_one(tmp_path):
 
 
 @pytest.fixture
-def excerpts(shared_data, monkeypatch):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(shared_data))
+def toy_data(fixture_data, monkeypatch):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
 
 
 def _check(results):
@@ -75,7 +75,7 @@ def _check(results):
     assert found == {name: again[name] for name in found}
 
 
-def test_a_tiny_model_of_images_runs_in_lm_eval(tiny_vlm, excerpts):
+def test_a_tiny_model_of_images_runs_in_lm_eval(tiny_vlm, toy_data):
     from lm_eval import simple_evaluate
     from lm_eval.tasks import TaskManager
 
@@ -93,7 +93,7 @@ def test_a_tiny_model_of_images_runs_in_lm_eval(tiny_vlm, excerpts):
     _check(results)
 
 
-def test_a_tiny_model_of_images_runs_in_lmms_eval(tiny_vlm, excerpts):
+def test_a_tiny_model_of_images_runs_in_lmms_eval(tiny_vlm, toy_data):
     import lmms_eval.models  # noqa: F401 - loads the plug-in
     from lmms_eval.evaluator import simple_evaluate
 

@@ -43,11 +43,11 @@ def refused(folder, **options):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_real_excerpts_load_with_eight_items_of_each_category(shared_data, language):
-    docs = load(language, shared_data)
-    assert Counter(doc["category"] for doc in docs) == dict.fromkeys(CATEGORIES, 8)
+def test_the_bundled_items_load_with_two_of_each_category(fixture_data, language):
+    docs = load(language, fixture_data)
+    assert Counter(doc["category"] for doc in docs) == dict.fromkeys(CATEGORIES, 2)
     assert {doc["scope"] for doc in docs} <= set(SCOPES)
-    assert len({doc["id"] for doc in docs}) == 40
+    assert len({doc["id"] for doc in docs}) == 10
     assert all(doc["question"].strip() and doc["answer"].strip() and doc["culture"] for doc in docs)
 
 

@@ -63,11 +63,11 @@ def test_text_files_may_lie_in_any_folder(tmp_path, name):
     assert load("text", "en", tmp_path).documents[0]["gold"] == "awe"
 
 
-def test_real_excerpts_load_with_their_images(cedar_excerpts):
+def test_the_bundled_items_load_with_their_images(fixture_data):
     for language in LANGUAGES:
-        questions = load("multimodal", language, cedar_excerpts.parent)
-        assert len(questions.documents) == 10
-        assert len(image_column(questions.table, questions.image_names, questions.folder)) == 10
+        questions = load("multimodal", language, fixture_data)
+        assert len(questions.documents) == 4
+        assert len(image_column(questions.table, questions.image_names, questions.folder)) == 4
 
 
 def test_minority_labels_in_some_rows_and_either_language(tmp_path):

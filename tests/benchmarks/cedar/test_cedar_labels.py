@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import json
+import re
 import unicodedata
 
 import pytest
+from support.papers import printed
 
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
-    FILE_NAMES,
     LANGUAGES,
     OPTION_WORDS,
     QUADRANTS,
@@ -15,6 +15,8 @@ from culture_tasks.benchmarks.cedar.labels import (
 )
 from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 from culture_tasks.errors import DataError
+
+ORDER = ("ar", "zh", "en", "hi", "ja", "es", "sw")  # of the prompts in Figures 9 and 10
 
 
 def test_quadrants_hold_each_emotion_once():
@@ -45,10 +47,11 @@ def test_unknown_label_names_what_came_what_is_allowed_and_the_nearest():
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_gold_labels_of_the_excerpts_map_to_their_english_version(cedar_excerpts, language):
-    [path] = (cedar_excerpts / "multilingual").glob(f"{FILE_NAMES[language]}_*.json")
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    assert len(rows) == 10
-    for row in rows:
-        assert english_label(row["answer"], language) == row["english_ver_answer"]
-        assert read_reply(row["answer"]) == row["english_ver_answer"]
+@pytest.mark.parametrize("figure", ["figure_9", "figure_10"])
+def test_options_as_printed_map_to_the_english_ones(figure, language):
+    # Below the question stands a line "[options]: anger, disgust, ...", with the commas of the language.
+    lines = re.findall(r"\{question\}\\n\n\n\[.+\]: (.+)\n", printed("cedar", figure))
+    options = dict(zip(ORDER, (re.split("[,、،] ?", line) for line in lines), strict=True))
+    for word, english in zip(options[language], options["en"], strict=True):
+        assert english_label(word, language) == english
+        assert read_reply(word) == english
