@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from support.papers import printed
+from support.papers import printed, wording
 
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, OPTION_WORDS
 from culture_tasks.benchmarks.cedar.prompts import prompt_file, render
@@ -10,16 +10,11 @@ FIGURES = {"multimodal": "figure_9", "text": "figure_10"}
 BOTH = [(modality, language) for modality in FIGURES for language in LANGUAGES]
 
 
-def squeezed(text: str) -> str:
-    return "".join(text.split())
-
-
 @pytest.mark.parametrize(("modality", "language"), BOTH)
 def test_prompt_is_the_papers_white_space_and_two_arabic_words_aside(modality, language):
     figure = printed("cedar", FIGURES[modality])
     figure = figure.replace(r"\n", "\n").replace("اشمزاز", "اشمئزاز").replace("تسليية", "تسلية")
-    wording = squeezed(prompt_file(language, modality).text)
-    assert squeezed(figure).count(wording) == 1
+    assert wording(figure).count(wording(prompt_file(language, modality).text)) == 1
 
 
 @pytest.mark.parametrize(("modality", "language"), BOTH)
