@@ -6,8 +6,7 @@ from which all of them can be worked out.
 Where ``CULTURE_TASKS_LANGUAGES`` names the languages that the model officially supports, the pooled tasks leave the
 documents of all others out of every metric, as the hyphens of Table 1 do: ``acc``, ``unparsed``, ``acc_avg``,
 ``acc_var``, GEPP and GRQB are those of the supported languages, and ``acc_<language>`` of another one is NaN. The
-other documents are asked and logged all the same, so that :mod:`culture_tasks.benchmarks.cedar.records` can give
-their numbers later. The tasks of one language report it either way.
+other documents are asked and logged all the same. The tasks of one language report it either way.
 
 The harnesses' own columns see none of this. lmms-eval's ``acc_stderr_clt`` is taken over the records with a ``score``;
 those that a task leaves out have none.
@@ -19,13 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from culture_tasks.benchmarks.cedar.counts import CountTable
 from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc, check_languages
 from culture_tasks.benchmarks.cedar.labels import Emotion
-from culture_tasks.benchmarks.cedar.metrics import top2_macro_f1
+from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.prompts import prompt_file
 from culture_tasks.benchmarks.cedar.reading.choice import read_reply
-from culture_tasks.benchmarks.cedar.reported import Reported, TableMetric, of_language, pooled, table_of
+from culture_tasks.benchmarks.cedar.reported import Reported, TableMetric, of_language, pooled
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.filters import responses_of
 from culture_tasks.harness.judged import RECORD_VERSION

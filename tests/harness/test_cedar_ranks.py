@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.cedar_data import write_folder
+from support.cedar_data import counted, worked_out, write_folder
 
-from culture_tasks.benchmarks.cedar.records import columns, pooled_metrics
+from culture_tasks.benchmarks.cedar.reported import pooled
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,7 @@ def test_two_ranks_give_the_numbers_of_one(tmp_path):
     assert len(one) > 40
     assert one == pytest.approx(two, nan_ok=True)
     assert len(_records(tmp_path / "two")) == 15
-    again = pooled_metrics(columns(_records(tmp_path / "two")))
+    again = worked_out(counted(_records(tmp_path / "two")), pooled())
     of_samples = {f"{name},none": value for name, value in again.items() if f"{name},none" in two}
     assert len(of_samples) > 35
     assert two == pytest.approx({**two, **of_samples}, nan_ok=True)
@@ -71,7 +71,7 @@ def _check(results):
     assert len(records) == 14
     assert len({record["response"] for record in records}) > 7  # each image and language is answered in its own way
     found = {name: results["results"]["cedar_multimodal"].get(f"{name},none") for name in ("acc", "unparsed")}
-    again = pooled_metrics(columns(records))
+    again = worked_out(records, pooled())
     assert found == {name: again[name] for name in found}
 
 

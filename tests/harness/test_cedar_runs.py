@@ -6,10 +6,10 @@ import math
 import shutil
 
 import pytest
-from support.cedar_data import gold, rows, said, write_folder
+from support.cedar_data import counted, gold, rows, said, worked_out, write_folder
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
-from culture_tasks.benchmarks.cedar.records import columns, language_metrics, pooled_metrics
+from culture_tasks.benchmarks.cedar.reported import of_language, pooled
 
 pytestmark = pytest.mark.slow
 
@@ -157,11 +157,11 @@ def test_every_metric_is_the_one_worked_out_by_hand(kind, data):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_logged_samples_alone_give_every_metric(kind, data):
     _, results = run(kind, said, ["cedar_multimodal", "cedar_multimodal_zh"])
-    again = pooled_metrics(columns(logged(results, "cedar_multimodal")))
+    again = worked_out(logged(results, "cedar_multimodal"), pooled())
     assert {f"gepp_{emotion}" for emotion in EMOTIONS} < set(again)
     agrees(again, POOLED)
     agrees(reported(results, "cedar_multimodal"), again)
-    of_chinese = language_metrics(columns(logged(results, "cedar_multimodal_zh")))
+    of_chinese = worked_out(logged(results, "cedar_multimodal_zh"), of_language())
     agrees(of_chinese, OF_CHINESE)
     agrees(reported(results, "cedar_multimodal_zh"), of_chinese)
 
@@ -175,8 +175,8 @@ def test_languages_that_a_model_does_not_support_stay_out_of_the_pooled_metrics(
     agrees(reported(results, "cedar_text_zh"), OF_CHINESE)
     records = logged(results, "cedar_text")
     assert len(model.seen) == len(records) + 3 == 15 + 3  # all are asked and logged
-    agrees(pooled_metrics(columns(records)), OF_FOUR)
-    everything = language_metrics(columns(records))
+    agrees(worked_out(counted(records), pooled()), OF_FOUR)
+    everything = worked_out(records, of_language())
     assert math.isclose(everything["acc"], POOLED["acc"])
     assert {record["language"] for record in records if "score" not in record} == {"ja", "sw", "zh"}
     if kind != "lm_eval":
@@ -193,7 +193,7 @@ def test_minority_labels_give_the_top_2_score(kind, tmp_path, monkeypatch):
     # contentment is in the first gold set: F1 1. anger for sadness: F1 0 of both. Mean of the three.
     found = reported(results, "cedar_text_en")
     agrees(found, {"acc": 0.0, "top2_macro_f1": 1 / 3})
-    agrees(language_metrics(columns(logged(results, "cedar_text_en"))), {"top2_macro_f1": 1 / 3})
+    agrees(worked_out(logged(results, "cedar_text_en"), of_language()), {"top2_macro_f1": 1 / 3})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -236,7 +236,7 @@ def test_the_group_runs_on_the_toy_data_and_its_multimodal_half_without_the_othe
     _, results = run(kind, gold, [group])
     found = reported(results, "cedar_multimodal")
     agrees(found, {"acc": 1.0, "acc_avg": 1.0, "unparsed": 0.0, "grqb_q1": 0.0, "grqb_q4": 0.0})
-    agrees(found, pooled_metrics(columns(logged(results, "cedar_multimodal"))))
+    agrees(found, worked_out(logged(results, "cedar_multimodal"), pooled()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

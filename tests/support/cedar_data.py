@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from culture_tasks.benchmarks.cedar.labels import FILE_NAMES, LANGUAGES, OPTION_WORDS, Emotion, Language
+from culture_tasks.benchmarks.cedar.metrics import table_of, top2_macro_f1
+from culture_tasks.benchmarks.cedar.reported import Reported
 
 GOLDS: Mapping[Language, Sequence[Emotion]] = {
     **dict.fromkeys(LANGUAGES, ("happiness", "sadness")),
@@ -77,3 +79,23 @@ def said(doc: Mapping[str, Any]) -> str:
 def gold(doc: Mapping[str, Any]) -> str:
     """Returns a reply that is right."""
     return OPTION_WORDS[doc["prompt_language"]][doc["gold"]] + "."
+
+
+def worked_out(records: Sequence[Mapping[str, Any]], wanted: Iterable[Reported]) -> dict[str, float]:
+    """Works metrics out again from logged records alone, with their standard errors."""
+    table = table_of((record["language"], record["gold"], record["prediction"]) for record in records)
+    found = {}
+    for metric in wanted:
+        found[metric.name] = metric.value(table)
+        if metric.stderr is not None:
+            found[f"{metric.name}_stderr"] = metric.stderr(table)
+    if any(record["minority"] for record in records):
+        minorities = [None if record["minority"] == "none" else record["minority"] for record in records]
+        columns = [[record[name] for record in records] for name in ("prediction", "gold")]
+        found["top2_macro_f1"] = top2_macro_f1(*columns, minorities)
+    return found
+
+
+def counted(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Returns the records that a task counts: those with a score."""
+    return [record for record in records if "score" in record]

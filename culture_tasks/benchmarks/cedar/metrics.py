@@ -1,4 +1,8 @@
-"""Metrics of CEDAR, section 3.3 and Appendix B, as functions of one count table.
+"""Metrics of CEDAR, section 3.3 and Appendix B.
+
+All but the top-2 F1 are functions of one table of counts, language × gold label × prediction. Those of them that a
+report gives intervals for rest on functions of arrays (:func:`propensity`, :func:`quadrant_difference`,
+:func:`accuracies`, :func:`variance`), which take counts and single replies alike.
 
 Accuracies, biases, shares and F1 are fractions of 1, as both harnesses have them, propensities are ratios, and the
 variance is that of fractions. The paper prints accuracies and biases in percent: 100 times as much, and the variance
@@ -7,21 +11,41 @@ variance is that of fractions. The paper prints accuracies and biases in percent
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from culture_tasks.benchmarks.cedar.counts import Counts, CountTable, check_lengths, emotion_codes
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, QUADRANT_NAMES, QUADRANTS, Emotion, Language, Quadrant
-from culture_tasks.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+from culture_tasks.benchmarks.cedar.labels import (
+    EMOTIONS,
+    LANGUAGES,
+    QUADRANT_NAMES,
+    QUADRANTS,
+    Emotion,
+    Language,
+    Quadrant,
+)
+from culture_tasks.errors import DataError, SettingsError, nearest
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Triple: TypeAlias = "tuple[Language, Emotion, Emotion | None] | Sequence[str | None]"
+"""Language, gold label and prediction of a document, all that its metrics need; the prediction is None where no label
+could be read. From a file it comes as a list."""
 
+DRAWS = 1000
+SEED = 1234
+
+_UNPARSED = len(EMOTIONS)
 _MEMBERSHIP: Floats = np.array([[float(e in QUADRANTS[q]) for q in QUADRANT_NAMES] for e in EMOTIONS])
+
+
+# Arrays
 
 
 def _ratio(numerator: Floats | Counts, denominator: Floats | Counts) -> Floats:
@@ -37,21 +61,143 @@ def propensity(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
     return _ratio(predicted, gold)
 
 
+def quadrant_difference(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
+    """Predictions minus gold labels in each quadrant, the numerator of equation 2.
+
+    The arrays' last axis is the 14 emotions, the result's the four quadrants. Of single replies, each an array of zeros
+    and at most one 1, the mean of the differences is the bias.
+    """
+    difference: Floats = (np.asarray(predicted, dtype=np.float64) - gold) @ _MEMBERSHIP
+    return difference
+
+
 def quadrant_bias(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
     """Equation 2 on arrays whose last axis is the 14 emotions; the result's last axis is the four quadrants."""
-    total = gold.sum(axis=-1, keepdims=True)
-    difference = (np.asarray(predicted, dtype=np.float64) - gold) @ _MEMBERSHIP
-    return _ratio(difference, total)
+    return _ratio(quadrant_difference(predicted, gold), gold.sum(axis=-1, keepdims=True))
 
 
-def marginals(counts: Counts) -> tuple[Counts, Counts]:
+def accuracies(correct: Floats | Counts, answered: Floats | Counts) -> Floats:
+    """Accuracy of each language that has records, from its right ones and all of them (columns of Table 1)."""
+    return _ratio(correct, answered)[np.asarray(answered) > 0]
+
+
+def variance(of_languages: Floats, *, ddof: int = 1) -> float:
+    """Variance of the accuracies of several languages, which :func:`acc_var` tells about; NaN of too few."""
+    return float(of_languages.var(ddof=ddof)) if of_languages.size > ddof else math.nan
+
+
+# Counts
+
+
+@dataclass(frozen=True, slots=True)
+class CountTable:
+    """How often each prediction met each gold label, by language.
+
+    Attributes:
+        counts: Array of 7 languages × 14 gold labels × 15 predictions, in the order of ``LANGUAGES`` and
+            ``EMOTIONS``; the last prediction is "unparsed".
+    """
+
+    counts: Counts
+
+    def of(self, language: Language) -> Counts:
+        """Returns the 14 × 15 table of one language, or raises DataError for a code that is none of the seven."""
+        return cast("Counts", self.counts[_language_codes([language], "cedar")[0]])
+
+    def limited_to(self, languages: Collection[Language]) -> CountTable:
+        """Returns a table without the records of other languages."""
+        keep = np.zeros(len(LANGUAGES), dtype=np.int64)
+        keep[_language_codes(list(languages), "cedar")] = 1
+        return CountTable(self.counts * keep[:, None, None])
+
+    @property
+    def correct(self) -> Counts:
+        """Right predictions of each language."""
+        return cast("Counts", np.trace(self.counts[..., :_UNPARSED], axis1=1, axis2=2))
+
+    @property
+    def sizes(self) -> Counts:
+        """Records of each language."""
+        return cast("Counts", self.counts.sum(axis=(1, 2)))
+
+
+def _codes(values: Sequence[Hashable], known: dict[Hashable, int], what: str, metric: str) -> NDArray[np.intp]:
+    try:
+        return np.fromiter((known[value] for value in values), dtype=np.intp, count=len(values))
+    except (KeyError, TypeError):
+        row, unknown = next((i, v) for i, v in enumerate(values) if not isinstance(v, Hashable) or v not in known)
+        names = [str(name) for name in known if name is not None]
+        raise DataError(
+            f"{metric}: {what} {unknown!r} (record {row}) is not allowed.{nearest(str(unknown), names)} "
+            f"Allowed are: {', '.join(names)}{' and None' if None in known else ''}."
+        ) from None
+
+
+def _language_codes(languages: Sequence[str], metric: str) -> NDArray[np.intp]:
+    """Returns the index of each language code in ``LANGUAGES``; the metric's name begins the error."""
+    return _codes(languages, {code: i for i, code in enumerate(LANGUAGES)}, "language", metric)
+
+
+def _emotion_codes(labels: Sequence[str | None], metric: str, *, what: str, optional: bool) -> NDArray[np.intp]:
+    """Returns the index of each label in ``EMOTIONS``; None, where it is allowed, gives 14."""
+    known: dict[Hashable, int] = {emotion: i for i, emotion in enumerate(EMOTIONS)}
+    return _codes(labels, known | {None: _UNPARSED} if optional else known, what, metric)
+
+
+def _check_lengths(metric: str, **columns: Sequence[object]) -> None:
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        sizes = ", ".join(f"{name} has {size}" for name, size in lengths.items())
+        raise DataError(f"{metric}: the columns differ in length: {sizes}. Give one value per record in each.")
+
+
+def tabulate(
+    predictions: Sequence[Emotion | None],
+    golds: Sequence[Emotion],
+    languages: Sequence[Language],
+    *,
+    times: Sequence[int] | None = None,
+    metric: str = "cedar",
+) -> CountTable:
+    """Counts the records of three columns.
+
+    Args:
+        predictions: Label read from each reply, or None where none could be read.
+        golds: English gold label of each record.
+        languages: Language of each record's data.
+        times: How often each record occurs; None means once.
+        metric: Name that begins an error message.
+
+    Raises:
+        DataError: If the columns differ in length or hold a value that is not allowed.
+    """
+    _check_lengths(metric, predictions=predictions, golds=golds, languages=languages)
+    shape = (len(LANGUAGES), len(EMOTIONS), len(EMOTIONS) + 1)
+    cells = np.ravel_multi_index(
+        (
+            _language_codes(languages, metric),
+            _emotion_codes(golds, metric, what="gold label", optional=False),
+            _emotion_codes(predictions, metric, what="prediction", optional=True),
+        ),
+        shape,
+    )
+    counts = np.bincount(cells, weights=times, minlength=int(np.prod(shape)))
+    return CountTable(counts.reshape(shape).astype(np.int64))
+
+
+def table_of(triples: Iterable[Triple | None]) -> CountTable:
+    """Counts triples, equal ones together; None stands for a document that a metric leaves out."""
+    counted = Counter(tuple(triple) for triple in triples if triple is not None)
+    languages, golds, predictions = zip(*counted, strict=True) if counted else ((), (), ())
+    return tabulate(predictions, golds, languages, times=list(counted.values()))
+
+
+def _marginals(counts: Counts) -> tuple[Counts, Counts]:
     """Returns predictions per emotion (unparsed ones left out) and gold labels per emotion of a … × 14 × 15 table."""
-    return counts[..., :-1].sum(axis=-2), counts.sum(axis=-1)
+    return counts[..., :_UNPARSED].sum(axis=-2), counts.sum(axis=-1)
 
 
-def _accuracy(counts: Counts) -> float:
-    correct = np.trace(counts[:, :-1])
-    return float(_ratio(np.array([correct]), np.array([counts.sum()]))[0])
+# Accuracy
 
 
 def accuracy(table: CountTable) -> float:
@@ -60,35 +206,45 @@ def accuracy(table: CountTable) -> float:
     Formula: correct / records; an unparsed reply is wrong. Range 0-1 (a fraction), higher is better. Empty input gives
     NaN. Source: section 3.3.
     """
-    return _accuracy(table.counts.sum(axis=0))
+    return float(_ratio(table.correct.sum(), table.sizes.sum()))
 
 
-def accuracy_by_language(table: CountTable) -> dict[Language, float]:
-    """Standard accuracy of each language that has records (columns of Table 1)."""
-    return {language: _accuracy(table.of(language)) for language in table.languages}
+def accuracy_stderr(table: CountTable) -> float:
+    """Standard error of :func:`accuracy`.
+
+    Formula: sqrt(p (1 - p) / (n - 1)), the sample standard deviation over √n. Fewer than two records give NaN.
+    """
+    return _share_stderr(accuracy(table), table)
 
 
-def _averaged(table: CountTable, supported: Collection[Language] | None) -> Floats:
-    limited = table if supported is None else table.limited_to(supported)
-    return np.array(list(accuracy_by_language(limited).values()))
+def _share_stderr(share: float, table: CountTable) -> float:
+    total = int(table.counts.sum())
+    return math.sqrt(share * (1 - share) / (total - 1)) if total > 1 else math.nan
 
 
-def acc_avg(table: CountTable, supported: Collection[Language] | None = None) -> float:
+def acc_avg(table: CountTable) -> float:
     """Macro-average accuracy over languages.
 
-    Formula: mean of :func:`accuracy_by_language`, each language weighing the same. Range 0-1 (a fraction), higher is
-    better. No language left gives NaN. Source: section 4.1, Table 1 (Avg.).
-
-    Args:
-        table: The counts.
-        supported: Languages that the model officially supports; others stay out, as the hyphens of Table 1 do. None
-            takes every language that has records.
+    Formula: mean of the accuracies of the languages that have records, each weighing the same. Range 0-1 (a fraction),
+    higher is better. Empty input gives NaN. Source: section 4.1, Table 1 (Avg.), where languages that the model does
+    not officially support stay out: limit the table to the others first.
     """
-    values = _averaged(table, supported)
-    return float(values.mean()) if values.size else float("nan")
+    values = accuracies(table.correct, table.sizes)
+    return float(values.mean()) if values.size else math.nan
 
 
-def acc_var(table: CountTable, supported: Collection[Language] | None = None, *, ddof: int = 1) -> float:
+def acc_avg_stderr(table: CountTable) -> float:
+    """Standard error of :func:`acc_avg`.
+
+    Formula: sqrt(Σ se_l²) / L, taking the languages as independent. NaN if a language has fewer than two records
+    or there is none.
+    """
+    asked = [language for language, size in zip(LANGUAGES, table.sizes, strict=True) if size]
+    errors = [accuracy_stderr(table.limited_to([language])) for language in asked]
+    return math.hypot(*errors) / len(errors) if errors else math.nan
+
+
+def acc_var(table: CountTable, *, ddof: int = 1) -> float:
     """Cross-lingual variance of accuracy.
 
     Formula: Σ (acc_l - acc_avg)² / (L - ddof) over L languages. Range 0 to L/(4(L - ddof)), the variance of
@@ -100,7 +256,6 @@ def acc_var(table: CountTable, supported: Collection[Language] | None = None, *,
 
     Args:
         table: The counts.
-        supported: As in :func:`acc_avg`.
         ddof: 1 divides by L - 1 (sample variance), 0 by L (population variance).
 
     Raises:
@@ -108,47 +263,7 @@ def acc_var(table: CountTable, supported: Collection[Language] | None = None, *,
     """
     if ddof not in (0, 1):
         raise SettingsError(f"acc_var: ddof is {ddof!r}. Allowed are 0 (divide by L) and 1 (divide by L - 1).")
-    values = _averaged(table, supported)
-    return float(values.var(ddof=ddof)) if values.size > ddof else float("nan")
-
-
-def _by_emotion(values: Floats) -> dict[Emotion, float]:
-    return dict(zip(EMOTIONS, values.tolist(), strict=True))
-
-
-def _by_quadrant(values: Floats) -> dict[Quadrant, float]:
-    return dict(zip(QUADRANT_NAMES, values.tolist(), strict=True))
-
-
-def gepp(table: CountTable) -> dict[Emotion, float]:
-    """Global emotion prediction propensity.
-
-    Formula: N(prediction = e) / N(gold = e) over all languages. Range 0 to infinity (a ratio); 1 is neutral, above 1
-    the emotion is over-predicted, below 1 under-predicted. An unparsed reply predicts no emotion. An emotion without a
-    gold label gives NaN, so empty input gives NaN throughout. Source: equation 1, Tables 7 and 8.
-    """
-    return _by_emotion(propensity(*marginals(table.counts.sum(axis=0))))
-
-
-def lsepp(table: CountTable) -> dict[Language, dict[Emotion, float]]:
-    """Language-specific propensity: :func:`gepp` within each language that has records (equation 1, Figure 4)."""
-    return {language: _by_emotion(propensity(*marginals(table.of(language)))) for language in table.languages}
-
-
-def grqb(table: CountTable) -> dict[Quadrant, float]:
-    """Global Russell quadrant bias.
-
-    Formula: (N(prediction in q) - N(gold in q)) / N(gold) over all languages; the paper prints it in percent. Range -1
-    to 1 (a fraction of all gold labels); 0 is neutral, positive is over-predicted. The four values sum to minus the
-    unparsed share: an unparsed reply lies in no quadrant. Empty input gives NaN. Source: equation 2, Figure 5;
-    quadrants of section 2.5.
-    """
-    return _by_quadrant(quadrant_bias(*marginals(table.counts.sum(axis=0))))
-
-
-def lsrqb(table: CountTable) -> dict[Language, dict[Quadrant, float]]:
-    """Language-specific quadrant bias: :func:`grqb` within each language that has records (equation 2, Figure 6)."""
-    return {language: _by_quadrant(quadrant_bias(*marginals(table.of(language)))) for language in table.languages}
+    return variance(accuracies(table.correct, table.sizes), ddof=ddof)
 
 
 def unparsed_share(table: CountTable) -> float:
@@ -156,13 +271,12 @@ def unparsed_share(table: CountTable) -> float:
 
     Formula: unparsed / records. Range 0-1 (a fraction), 0 is best. Empty input gives NaN. Not in the paper.
     """
-    unparsed, total = table.counts[..., -1].sum(), table.counts.sum()
-    return float(_ratio(np.array([unparsed]), np.array([total]))[0])
+    return float(_ratio(table.counts[..., _UNPARSED].sum(), table.counts.sum()))
 
 
-def unparsed_by_language(table: CountTable) -> dict[Language, float]:
-    """:func:`unparsed_share` of each language that has records."""
-    return {language: unparsed_share(table.limited_to([language])) for language in table.languages}
+def unparsed_stderr(table: CountTable) -> float:
+    """Standard error of :func:`unparsed_share`, as :func:`accuracy_stderr` is of the accuracy."""
+    return _share_stderr(unparsed_share(table), table)
 
 
 def top2_macro_f1(
@@ -185,38 +299,105 @@ def top2_macro_f1(
         DataError: If the columns differ in length or hold a value that is not allowed.
     """
     name = "top2_macro_f1"
-    check_lengths(name, predictions=predictions, golds=golds, minority=minority)
-    predicted = emotion_codes(predictions, name, what="prediction", optional=True)
-    gold = emotion_codes(golds, name, what="gold label", optional=False)
-    second = emotion_codes(minority, name, what="minority label", optional=True)
-    hit = (predicted == gold) | ((predicted == second) & (second < len(EMOTIONS)))
+    _check_lengths(name, predictions=predictions, golds=golds, minority=minority)
+    predicted = _emotion_codes(predictions, name, what="prediction", optional=True)
+    gold = _emotion_codes(golds, name, what="gold label", optional=False)
+    second = _emotion_codes(minority, name, what="minority label", optional=True)
+    hit = (predicted == gold) | ((predicted == second) & (second < _UNPARSED))
     classes = len(EMOTIONS)
     true_positive = np.bincount(predicted[hit], minlength=classes)[:classes]
     false_positive = np.bincount(predicted[~hit], minlength=classes + 1)[:classes]
     false_negative = np.bincount(gold[~hit], minlength=classes)
     f1 = _ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative)
     defined = f1[~np.isnan(f1)]
-    return float(defined.mean()) if defined.size else float("nan")
+    return float(defined.mean()) if defined.size else math.nan
 
 
-def accuracy_stderr(table: CountTable) -> float:
-    """Standard error of :func:`accuracy`.
+# Propensity and bias
 
-    Formula: sqrt(p (1 - p) / (n - 1)), the sample standard deviation over √n. Fewer than two records give NaN.
+
+def gepp(table: CountTable) -> dict[Emotion, float]:
+    """Global emotion prediction propensity; of a table of one language, the language-specific one (LSEPP).
+
+    Formula: N(prediction = e) / N(gold = e). Range 0 to infinity (a ratio); 1 is neutral, above 1 the emotion is
+    over-predicted, below 1 under-predicted. An unparsed reply predicts no emotion. An emotion without a gold label
+    gives NaN, so empty input gives NaN throughout. Source: equation 1, Tables 7 and 8, Figure 4.
     """
-    total = int(table.counts.sum())
-    if total < 2:
-        return float("nan")
-    share = accuracy(table)
-    return float(np.sqrt(share * (1 - share) / (total - 1)))
+    return _by_emotion(propensity(*_marginals(table.counts.sum(axis=0))))
 
 
-def acc_avg_stderr(table: CountTable, supported: Collection[Language] | None = None) -> float:
-    """Standard error of :func:`acc_avg`.
+def grqb(table: CountTable) -> dict[Quadrant, float]:
+    """Global Russell quadrant bias; of a table of one language, the language-specific one (LSRQB).
 
-    Formula: sqrt(Σ se_l²) / L, taking the languages as independent. NaN if a language has fewer than two records
-    or no language is left.
+    Formula: (N(prediction in q) - N(gold in q)) / N(gold); the paper prints it in percent. Range -1 to 1 (a fraction of
+    all gold labels); 0 is neutral, positive is over-predicted. The four values sum to minus the unparsed share: an
+    unparsed reply lies in no quadrant. Empty input gives NaN. Source: equation 2, Figures 5 and 6; quadrants of
+    section 2.5.
     """
-    limited = table if supported is None else table.limited_to(supported)
-    errors = np.array([accuracy_stderr(limited.limited_to([language])) for language in limited.languages])
-    return float(np.sqrt((errors**2).sum()) / errors.size) if errors.size else float("nan")
+    return _by_quadrant(quadrant_bias(*_marginals(table.counts.sum(axis=0))))
+
+
+def _by_emotion(values: Floats) -> dict[Emotion, float]:
+    return dict(zip(EMOTIONS, values.tolist(), strict=True))
+
+
+def _by_quadrant(values: Floats) -> dict[Quadrant, float]:
+    return dict(zip(QUADRANT_NAMES, values.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class StandardErrors:
+    """Bootstrap standard errors of one set of records.
+
+    Attributes:
+        gepp: Of each emotion's propensity (a ratio).
+        grqb: Of each quadrant's bias (a fraction).
+    """
+
+    gepp: dict[Emotion, float]
+    grqb: dict[Quadrant, float]
+
+
+def bootstrapped(table: CountTable, *, draws: int = DRAWS, seed: int = SEED) -> StandardErrors:
+    """Bootstrap standard errors of :func:`gepp` and :func:`grqb`.
+
+    Both are functions of two marginals, predictions and gold labels per emotion, so a resample of the records is a
+    multinomial draw of the table's cells, whose cost doesn't grow with the records. The latest tables are remembered.
+
+    Args:
+        table: The counts; empty ones give NaN throughout.
+        draws: Number of resamples.
+        seed: Seed of the generator: the same table and seed give the same numbers.
+
+    Raises:
+        SettingsError: If there are fewer than two draws.
+    """
+    if draws < 2:
+        raise SettingsError(f"bootstrap: draws is {draws!r}. At least 2 are needed, {DRAWS} is the default.")
+    counts = np.ascontiguousarray(table.counts.sum(axis=0), dtype=np.int64)
+    return _bootstrapped(counts.tobytes(), counts.shape, draws, seed)
+
+
+@lru_cache(maxsize=8)
+def _bootstrapped(content: bytes, shape: tuple[int, ...], draws: int, seed: int) -> StandardErrors:
+    cells = np.frombuffer(content, dtype=np.int64)
+    total = int(cells.sum())
+    if total:
+        sample = np.random.default_rng(seed).multinomial(total, cells / total, size=draws)
+    else:
+        sample = np.zeros((draws, cells.size), dtype=np.int64)
+    predicted, gold = _marginals(sample.reshape(draws, *shape))
+    return StandardErrors(
+        gepp=_by_emotion(_deviation(propensity(predicted, gold))),
+        grqb=_by_quadrant(_deviation(quadrant_bias(predicted, gold))),
+    )
+
+
+def _deviation(values: Floats) -> Floats:
+    """Standard deviation over the draws; a draw in which the metric is undefined stays out, fewer than two give NaN."""
+    known = ~np.isnan(values)
+    number = known.sum(axis=0)
+    filled = np.where(known, values, 0.0)
+    mean = filled.sum(axis=0) / np.maximum(number, 1)
+    squares = (np.where(known, values - mean, 0.0) ** 2).sum(axis=0)
+    return np.where(number > 1, np.sqrt(squares / np.maximum(number - 1, 1)), np.nan)

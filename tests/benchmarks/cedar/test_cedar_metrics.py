@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.benchmarks.cedar import bootstrap, metrics
-from culture_tasks.benchmarks.cedar.counts import tabulate
+from culture_tasks.benchmarks.cedar import metrics
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANTS
+from culture_tasks.benchmarks.cedar.metrics import bootstrapped, table_of, tabulate
+from culture_tasks.benchmarks.cedar.reported import of_language, pooled
 from culture_tasks.errors import DataError, SettingsError
 
 ROWS = [
@@ -39,20 +40,20 @@ def table():
 def test_accuracies(table):
     # 5 of 8 pooled; en 2 of 4, ar 1 of 2, ja 2 of 2
     assert metrics.accuracy(table) == 0.625
-    assert metrics.accuracy_by_language(table) == {"ar": 0.5, "en": 0.5, "ja": 1.0}
+    assert metrics.accuracies(table.correct, table.sizes).tolist() == [0.5, 0.5, 1.0]
     # (1/2 + 1/2 + 1) / 3
     assert metrics.acc_avg(table) == pytest.approx(2 / 3)
-    # ja unsupported: (1/2 + 1/2) / 2
-    assert metrics.acc_avg(table, ["ar", "en", "sw"]) == 0.5
+    # without ja: (1/2 + 1/2) / 2
+    assert metrics.acc_avg(table.limited_to(["ar", "en", "sw"])) == 0.5
 
 
 def test_variance_names_its_divisor(table):
     # deviations -1/6, -1/6, 1/3: squares sum to 1/6
     assert metrics.acc_var(table) == pytest.approx(1 / 6 / 2)
     assert metrics.acc_var(table, ddof=0) == pytest.approx(1 / 6 / 3)
-    assert metrics.acc_var(table, ["ar", "en"]) == 0.0
-    assert math.isnan(metrics.acc_var(table, ["ja"]))
-    assert metrics.acc_var(table, ["ja"], ddof=0) == 0.0
+    assert metrics.acc_var(table.limited_to(["ar", "en"])) == 0.0
+    assert math.isnan(metrics.acc_var(table.limited_to(["ja"])))
+    assert metrics.acc_var(table.limited_to(["ja"]), ddof=0) == 0.0
     with pytest.raises(SettingsError, match=r"^acc_var: ddof is 2"):
         metrics.acc_var(table, ddof=2)
 
@@ -64,21 +65,24 @@ def test_propensities(table):
     assert gepp["sadness"] == 0.0  # its one gold label met an unparsed reply
     assert math.isnan(gepp["surprise"])  # predicted, never gold: not infinity
     assert math.isnan(gepp["pain"])
-    assert metrics.lsepp(table)["ja"]["awe"] == 1.0
-    assert math.isnan(metrics.lsepp(table)["ja"]["anger"])
-    assert list(metrics.lsepp(table)) == ["ar", "en", "ja"]
+    lsepp = metrics.gepp(table.limited_to(["ja"]))
+    assert lsepp["awe"] == 1.0
+    assert math.isnan(lsepp["anger"])
 
 
 def test_quadrant_biases(table):
     # gold: I happiness = 1; II anger, fear = 2; III sadness = 1; IV relief 2, awe 2 = 4; of 8
     # predicted: I happiness, surprise = 2; II anger 2 = 2; III 0; IV relief, awe 2 = 3
     assert metrics.grqb(table) == {"I": 0.125, "II": 0.0, "III": -0.125, "IV": -0.125}
-    assert metrics.lsrqb(table)["ar"] == {"I": 0.5, "II": 0.0, "III": 0.0, "IV": -0.5}
+    assert metrics.grqb(table.limited_to(["ar"])) == {"I": 0.5, "II": 0.0, "III": 0.0, "IV": -0.5}
 
 
 def test_unparsed_share(table):
     assert metrics.unparsed_share(table) == 0.125
-    assert metrics.unparsed_by_language(table) == {"ar": 0.0, "en": 0.25, "ja": 0.0}
+    assert metrics.unparsed_share(table.limited_to(["en"])) == 0.25
+    assert metrics.unparsed_share(table.limited_to(["ar"])) == 0.0
+    # p = 1/8: sqrt(7/64 / 7)
+    assert metrics.unparsed_stderr(table) == pytest.approx(1 / 8)
 
 
 def test_standard_errors_of_accuracy(table):
@@ -134,9 +138,9 @@ def test_empty_input_is_nan_throughout():
     table = tabulate([], [], [])
     numbers = [metrics.accuracy(table), metrics.acc_avg(table), metrics.acc_var(table), metrics.unparsed_share(table)]
     numbers += [metrics.acc_avg_stderr(table), *metrics.gepp(table).values(), *metrics.grqb(table).values()]
-    numbers += [*bootstrap.by_record(table).epp.values(), *bootstrap.by_item([], [], []).rqb.values()]
+    numbers += [*bootstrapped(table).gepp.values(), *bootstrapped(table).grqb.values()]
     assert all(math.isnan(number) for number in numbers)
-    assert metrics.lsepp(table) == metrics.lsrqb(table) == metrics.accuracy_by_language(table) == {}
+    assert metrics.accuracies(table.correct, table.sizes).size == 0
 
 
 @pytest.mark.parametrize(
@@ -178,10 +182,9 @@ def test_identities_hold_for_any_records(rows):
         for quadrant, members in QUADRANTS.items():
             bias = sum((gepp[e] - 1) * golds.count(e) for e in members) / len(golds)
             assert grqb[quadrant] == pytest.approx(bias)
-    by_language = metrics.accuracy_by_language(table)
-    sizes = {language: sum(code == language for _, _, code in rows) for language in by_language}
-    pooled = sum(by_language[language] * sizes[language] for language in sizes) / len(rows)
-    assert metrics.accuracy(table) == pytest.approx(pooled)
+    of_language = metrics.accuracies(table.correct, table.sizes)
+    sizes = [size for language in LANGUAGES if (size := sum(code == language for _, _, code in rows))]
+    assert metrics.accuracy(table) == pytest.approx(np.average(of_language, weights=sizes))
 
 
 def random_rows(number: int):
@@ -195,32 +198,21 @@ def random_rows(number: int):
 def test_bootstrap_is_repeatable_and_near_the_analytic_error():
     predictions, golds, languages = random_rows(4000)
     table = tabulate(predictions, golds, languages)
-    errors = bootstrap.by_record(table)
-    assert errors == bootstrap.by_record(table)
-    assert errors != bootstrap.by_record(table, seed=2)
+    errors = bootstrapped(table)
+    assert errors != bootstrapped(table, seed=2)
+    metrics._bootstrapped.cache_clear()
+    assert errors == bootstrapped(table)
     # each record adds d in {-1, 0, 1} to a quadrant's difference: error = sd(d) / sqrt(n)
     for quadrant, members in QUADRANTS.items():
         d = [(p in members) - (g in members) for p, g in zip(predictions, golds, strict=True)]
-        assert errors.rqb[quadrant] == pytest.approx(np.std(d) / math.sqrt(4000), rel=0.1)
-    clustered = bootstrap.by_item(predictions, golds, list(range(4000)))
-    assert clustered.rqb == pytest.approx(errors.rqb, rel=0.15)
-
-
-def test_clusters_widen_the_error_of_copies():
-    predictions, golds, _ = random_rows(500)
-    single = bootstrap.by_item(predictions, golds, list(range(500)))
-    copied = bootstrap.by_item(predictions * 9, golds * 9, list(range(500)) * 9)
-    assert copied.rqb == pytest.approx(single.rqb)
-    naive = bootstrap.by_record(tabulate(predictions * 9, golds * 9, ["en"] * 4500))
-    # nine copies look three times as sure to a bootstrap that takes them as independent
-    assert naive.rqb["I"] == pytest.approx(single.rqb["I"] / 3, rel=0.15)
+        assert errors.grqb[quadrant] == pytest.approx(np.std(d) / math.sqrt(4000), rel=0.1)
 
 
 def test_bootstrap_of_an_emotion_without_gold_is_nan():
-    errors = bootstrap.by_record(tabulate(["awe", "fear"], ["awe", "awe"], ["en", "en"]))
-    assert math.isnan(errors.epp["fear"])
+    errors = bootstrapped(tabulate(["awe", "fear"], ["awe", "awe"], ["en", "en"]))
+    assert math.isnan(errors.gepp["fear"])
     with pytest.raises(SettingsError, match=r"^bootstrap: draws is 1"):
-        bootstrap.by_record(tabulate(["awe"], ["awe"], ["en"]), draws=1)
+        bootstrapped(tabulate(["awe"], ["awe"], ["en"]), draws=1)
 
 
 def test_the_records_of_seventeen_models_are_counted():
@@ -229,3 +221,26 @@ def test_the_records_of_seventeen_models_are_counted():
     assert table.counts.sum() == 186_000
     assert metrics.accuracy(table) == pytest.approx(1 / 15, abs=0.005)
     assert metrics.acc_avg(table) == pytest.approx(metrics.accuracy(table), abs=0.1)
+
+
+def test_equal_records_are_counted_together_from_tuples_and_lists():
+    table = table_of([("en", "awe", None), ["en", "awe", None], None, ("zh", "fear", "awe")])
+    assert table.counts.sum() == 3
+    assert table.of("en")[EMOTIONS.index("awe"), len(EMOTIONS)] == 2
+    assert table.of("zh")[EMOTIONS.index("fear"), EMOTIONS.index("awe")] == 1
+
+
+def test_differences_of_single_replies_have_the_bias_as_their_mean(table):
+    one = np.eye(len(EMOTIONS) + 1)[:, : len(EMOTIONS)]  # None has no column
+    labels = [*EMOTIONS, None]
+    predicted, gold = (np.array([one[labels.index(row[place])] for row in ROWS]) for place in (0, 1))
+    mean = metrics.quadrant_difference(predicted, gold).mean(axis=0)
+    assert dict(zip(QUADRANTS, mean, strict=True)) == metrics.grqb(table)
+
+
+def test_names_are_all_different():
+    for reported in (pooled(), of_language()):
+        names = [metric.name for metric in reported]
+        assert len(set(names)) == len(names)
+    assert len(pooled()) == 2 + 7 + 2 + 14 + 4
+    assert len(of_language()) == 2 + 14 + 4
