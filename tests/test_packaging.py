@@ -12,6 +12,7 @@ from importlib import metadata, resources
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 LINKS = {"judges": "culture_tasks/judges", "task_yamls": "culture_tasks/task_yamls"}
@@ -153,7 +154,9 @@ def test_the_installation_under_test_finds_every_file(folder, package):
             assert there.joinpath(path.relative_to(ROOT / folder).as_posix()).is_file(), path
 
 
-def test_the_version_is_said_once():
+def test_the_version_is_the_same_everywhere():
     import culture_tasks
 
     assert metadata.version("culture-tasks") == culture_tasks.__version__
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == culture_tasks.__version__
