@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import jsonlines
+
 _LMMS_EVAL = """
 import sys
 import culture_tasks.harness.lmms_eval.plugin as plugin
@@ -142,7 +144,8 @@ def _write(folder: Path, documents: int) -> None:
     ]
     data = folder / "culturalvqa" / "test.jsonl"
     data.parent.mkdir()
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with jsonlines.open(data, "w") as file:
+        file.write_all(rows)
     for harness, hooks in (("lmms_eval", _LMMS_EVAL_HOOKS), ("lm_eval", _LM_EVAL_HOOKS)):
         task, tasks = f"judged_in_{harness}", folder / harness
         tasks.mkdir()

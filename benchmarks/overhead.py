@@ -23,6 +23,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import jsonlines
+
 TASKS = ("trivial", "culturalvqa_blind")
 KINDS = ("evaluation", "processor", "whole")
 
@@ -118,7 +120,8 @@ def _write_data(folder: Path, documents: int) -> None:
     ]
     data = folder / "culturalvqa" / "test.jsonl"
     data.parent.mkdir(parents=True)
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with jsonlines.open(data, "w") as file:
+        file.write_all(rows)
     for harness, yaml in _YAMLS.items():
         tasks = folder / harness
         tasks.mkdir()

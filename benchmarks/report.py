@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonlines
+
 from culture_tasks.benchmarks.care.categories import CATEGORIES
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
@@ -88,8 +90,8 @@ def _write_model(folder: Path, number: int) -> int:
     target.mkdir()
     rng = random.Random(number)
     for task in _SIZES:
-        with (target / f"{_STAMP}_samples_{task}.jsonl").open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(sample, ensure_ascii=False) + "\n" for sample in _samples(task, rng))
+        with jsonlines.open(target / f"{_STAMP}_samples_{task}.jsonl", "w") as file:
+            file.write_all(_samples(task, rng))
     (target / f"{_STAMP}_results.json").write_text(json.dumps(_results(number)), encoding="utf-8")
     return sum(path.stat().st_size for path in target.iterdir())
 

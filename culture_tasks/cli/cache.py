@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +68,9 @@ def _agreed(question: str) -> bool:
 
 
 def _export(options: argparse.Namespace) -> int:
-    lines = (json.dumps(record, ensure_ascii=False) for record in cache_files.export(_file(options)))
-    if options.output is None:
-        for line in lines:
-            print(line)
-        return 0
-    with options.output.open("w", encoding="utf-8") as output:
-        output.writelines(f"{line}\n" for line in lines)
+    import jsonlines
+
+    completions = cache_files.export(_file(options))
+    with nullcontext(sys.stdout) if options.output is None else options.output.open("w", encoding="utf-8") as output:
+        jsonlines.Writer(output).write_all(completions)
     return 0

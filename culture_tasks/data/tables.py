@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
+import jsonlines
 from pydantic import AfterValidator, BaseModel, BeforeValidator, StringConstraints, ValidationError
 
 from culture_tasks.errors import DataError, nearest
@@ -169,19 +170,34 @@ def _table(path: Path, content: Any) -> Table:
 
 
 def _read_jsonl(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
-    lines = enumerate(_text(path).split("\n"), start=1)  # no other line break: JSON may hold U+2028 and its like
-    content = [_parsed(path, line, number) for number, line in lines if line.strip()]
+    lines = _text(path).split("\n")  # no other line break: JSON may hold U+2028 and its like
+    try:
+        # Without a parser of its own, jsonlines takes whichever is installed, and they don't allow the same.
+        content = list(jsonlines.Reader(lines, loads=_loads).iter(allow_none=True, skip_empty=True))
+    except jsonlines.InvalidLineError as error:
+        raise _not_json(path, error.__cause__ or error, error.lineno) from None
     return Table(str(path), _objects(path, content))
 
 
-def _parsed(path: Path, text: str, line: int | None = None) -> Any:
+def _parsed(path: Path, text: str) -> Any:
+    try:
+        return _loads(text)
+    except ValueError as error:
+        raise _not_json(path, error) from None
+
+
+def _not_json(path: Path, error: BaseException, line: int | None = None) -> DataError:
+    if isinstance(error, json.JSONDecodeError):
+        place = f"line {line or error.lineno}, column {error.colno}"
+        return DataError(f"{path}, {place}: not JSON ({error.msg}). Correct it there.")
+    return DataError(f"{path}, line {line or 1}: JSON that can't be read ({error}). Correct it.")
+
+
+def _loads(text: str | bytes) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)
-    except json.JSONDecodeError as error:
-        place = f"line {line or error.lineno}, column {error.colno}"
-        raise DataError(f"{path}, {place}: not JSON ({error.msg}). Correct it there.") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}, line {line or 1}: JSON that can't be read ({error}). Correct it.") from None
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
