@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, get_args
 
-from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, CrossLanguage, DrawOptions, LocalityPool
-from culture_tasks.benchmarks.crosscult.splitting import SplitBy
+from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, CrossLanguage, DrawOptions, LocalityPool, SplitBy
 from culture_tasks.data.tables import extra_columns
 from culture_tasks.data_checks import CHECKS
 from culture_tasks.settings import Settings
@@ -66,7 +65,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _draw(options: argparse.Namespace) -> int:
-    from culture_tasks.benchmarks.crosscult.drawing import make_draw
+    from culture_tasks.benchmarks.crosscult.draw import make_draw
     from culture_tasks.benchmarks.crosscult.raw_cases import load
 
     chosen = DrawOptions(

@@ -10,11 +10,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from culture_tasks.benchmarks.crosscult.construction import Release
-from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
-from culture_tasks.benchmarks.crosscult.pictures import Pictures
-from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE
-from culture_tasks.benchmarks.crosscult.release import draw_file, load_release
+from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release, draw_file, load_release
+from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures
 from culture_tasks.benchmarks.crosscult.tasks import TASKS
 from culture_tasks.data.sources import local_file
 from culture_tasks.harness import crosscult

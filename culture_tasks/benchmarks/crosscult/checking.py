@@ -7,9 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, load, read_table
-from culture_tasks.benchmarks.crosscult.raw_rows import ALIASES, ANSWER_FIELDS, QUESTION_FIELDS
-from culture_tasks.benchmarks.crosscult.release import load_release
+from culture_tasks.benchmarks.crosscult.documents import load_release
+from culture_tasks.benchmarks.crosscult.raw_cases import (
+    ALIASES,
+    ANSWER_FIELDS,
+    QUESTION_FIELDS,
+    SOURCE,
+    load,
+    read_table,
+)
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS, TOPIC_NAMES, TOPICS, Topic, topic_of
 from culture_tasks.data.images import broken_images
 from culture_tasks.data.report import Line, Report

@@ -1,28 +1,45 @@
 """The draw: which scenarios are tested, and which other cases a case is paired with; as data that can be kept.
 
 The paper says how many scenarios each part has and which scenario each paired item comes from, not which item it is. So
-the items are drawn by a fixed seed. A draw written to ``crosscult_draw.json`` in the user's data folder is used in
-place of the default one, so that two laboratories can run the very same cases.
+the items are drawn by a fixed seed, but for what the release says itself. A draw written to ``crosscult_draw.json`` in
+the user's data folder is used in place of the default one, so that two laboratories can run the very same cases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases
-from culture_tasks.benchmarks.crosscult.splitting import SplitBy
-from culture_tasks.benchmarks.crosscult.vocabulary import TARGETS, Part, Partition
+from culture_tasks.benchmarks.crosscult.vocabulary import (
+    ORIGINAL_ORDER,
+    PARTITIONS,
+    TARGETS,
+    TOPICS,
+    Part,
+    Partition,
+    Topic,
+)
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.errors import DataError
 
 FILE_NAME = "crosscult_draw.json"
+_SCENARIOS, _TEST_SCENARIOS = 49, 10  # of the release, and of each test (Table 1)
+_FEWEST = 2
+_TESTS: tuple[Part, ...] = ("single", "sequential")
+_ONLY_OTHER: Mapping[Partition, Partition] = {"zh": "ar", "ar": "zh"}
+
+SplitBy = Literal["topic", "scenario"]
+"""Whether each part gets its share of every topic, or scenarios are drawn whatever their topic."""
 
 CrossLanguage = Literal["drawn", "english", "other"]
-"""Partition of the cross-language locality item: one of the two others by lot, English, or the other target."""
+"""Partition of the cross-language locality item: one of the two others at random, English, or the other target."""
 
 LocalityPool = Literal["part", "all"]
 """Where items of other scenarios come from: the scenarios of the same part of the data, or all of them."""
@@ -109,6 +126,178 @@ class Draw(_Frozen):
         path.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
+def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
+    """Splits the scenarios and pairs the cases.
+
+    Each case is drawn for with a seed of its own, made of the seed and its id, so that a draw doesn't depend on the
+    order of the rows.
+
+    Args:
+        raw: The raw cases.
+        options: What the paper leaves open; None means the defaults.
+
+    Raises:
+        DataError: If there are too few scenarios or cases, or the release's own pairing doesn't fit its cases.
+    """
+    chosen = options or DrawOptions()
+    split = _split_scenarios(raw.cases, chosen.seed, chosen.split_by)
+    drawing = _Drawing(raw.cases, chosen, split)
+    return Draw(
+        data=raw.fingerprint,
+        options=chosen,
+        split=split,
+        single=tuple(drawing.single()),
+        sequential=tuple(drawing.sequential()),
+    )
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    cases: Sequence[RawCase]
+    options: DrawOptions
+    split: Mapping[str, Part]
+
+    def single(self) -> Iterator[SinglePairing]:
+        for case in self.cases:
+            if self.split[case.scenario] == "sequential":
+                continue
+            for target in TARGETS:
+                rng = self._rng(case, target)
+                pair = SinglePairing(
+                    case=case.id,
+                    target=target,
+                    generality=case.generality or self._generality(case, rng),
+                    cross_language=self._cross_language(case, target, rng),
+                    cross_scenario=case.cross_scenario or self._elsewhere(case, rng, 1)[0],
+                )
+                self._check(case, pair.generality, (pair.cross_scenario,))
+                yield pair
+
+    def sequential(self) -> Iterator[ChainPairing]:
+        for case in self.cases:
+            if self.split[case.scenario] != "sequential":
+                continue
+            rng = self._rng(case, "chain")
+            generality = case.generality or self._generality(case, rng)
+            locality = case.locality or tuple(self._elsewhere(case, rng, len(ORIGINAL_ORDER)))
+            if len(locality) != len(ORIGINAL_ORDER):
+                raise DataError(
+                    f"crosscult: case {case.id!r}, field 'locality': found {len(locality)} cases. Needed is one for "
+                    f"each of the {len(ORIGINAL_ORDER)} steps, in the order {', '.join(ORIGINAL_ORDER)}."
+                )
+            self._check(case, generality, locality)
+            yield ChainPairing(case=case.id, generality=generality, locality=locality)  # type: ignore[arg-type]
+
+    def _rng(self, case: RawCase, purpose: str) -> random.Random:
+        return random.Random(f"{self.options.seed}-{purpose}-{case.id}")  # noqa: S311
+
+    def _generality(self, case: RawCase, rng: random.Random) -> str:
+        members = self._by_scenario[case.scenario]
+        if len(members) < 2:
+            raise DataError(
+                f"crosscult: scenario {case.scenario!r} has one case. Generality needs another one of the same "
+                "scenario: add cases, or take the scenario out."
+            )
+        drawn = rng.randrange(len(members) - 1)
+        return members[drawn + (drawn >= members.index(case.id))]
+
+    def _cross_language(self, case: RawCase, target: Partition, rng: random.Random) -> Partition:
+        drawn: Partition = rng.choice([partition for partition in PARTITIONS if partition != target])
+        if case.cross_language is not None and case.cross_language != target:
+            return case.cross_language
+        return {"drawn": drawn, "english": PARTITIONS[0], "other": _ONLY_OTHER[target]}[self.options.cross_language]
+
+    def _elsewhere(self, case: RawCase, rng: random.Random, count: int) -> list[str]:
+        """Draws different cases of other scenarios; the same one again only where there are too few."""
+        ids = self._ids_elsewhere[case.scenario]
+        if not ids:
+            raise DataError(
+                f"crosscult: no scenario beside {case.scenario!r} in the part {self.split[case.scenario]!r}. Locality "
+                "needs one: draw with locality_pool=all, or put more scenarios into the part."
+            )
+        return rng.sample(ids, count) if len(ids) >= count else rng.choices(ids, k=count)
+
+    def _check(self, case: RawCase, generality: str, locality: tuple[str, ...]) -> None:
+        problem = _pairing_problem(self._by_id, case.id, generality, locality)
+        if problem is not None:
+            raise DataError(f"crosscult: the release's own pairing can't be used: {problem}")
+
+    @cached_property
+    def _by_id(self) -> dict[str, RawCase]:
+        return {case.id: case for case in self.cases}
+
+    @cached_property
+    def _by_scenario(self) -> dict[str, list[str]]:
+        members: dict[str, list[str]] = {}
+        for case in self.cases:
+            members.setdefault(case.scenario, []).append(case.id)
+        return {scenario: sorted(ids) for scenario, ids in sorted(members.items())}
+
+    @cached_property
+    def _ids_elsewhere(self) -> dict[str, list[str]]:
+        """Returns for each scenario the cases of the other scenarios that its locality items come from."""
+        within_part = self.options.locality_pool == "part"
+        return {
+            scenario: [
+                identifier
+                for other, ids in self._by_scenario.items()
+                if other != scenario and (not within_part or self.split[other] == self.split[scenario])
+                for identifier in ids
+            ]
+            for scenario in self._by_scenario
+        }
+
+
+def _split_scenarios(cases: Sequence[RawCase], seed: int, by: SplitBy) -> dict[str, Part]:
+    """Returns the part of each scenario: the release's own where every case names one, else a draw by a fixed seed.
+
+    Of 49 scenarios, 10 go to each test. Of another number, the same share does, and 2 at least: locality on other
+    scenarios needs another one in the same test.
+
+    Raises:
+        DataError: If only some cases name a part, or there are too few scenarios to draw two tests.
+    """
+    released = {case.scenario: case.part for case in cases}
+    given = {scenario: part for scenario, part in released.items() if part is not None}
+    if len(given) == len(released):
+        return given
+    if given:
+        lacking = next(scenario for scenario, part in released.items() if part is None)
+        raise DataError(
+            f"crosscult: {len(given)} of {len(released)} scenarios have a value in the column 'split', and {lacking!r} "
+            "has none. Needed is one for each scenario, or none at all."
+        )
+    return _drawn_split({case.scenario: case.topic for case in cases}, seed, by)
+
+
+def _drawn_split(topics: Mapping[str, Topic], seed: int, by: SplitBy) -> dict[str, Part]:
+    quota = max(_FEWEST, round(len(topics) * _TEST_SCENARIOS / _SCENARIOS))
+    if len(topics) < len(_TESTS) * quota:
+        raise DataError(
+            f"crosscult: {len(topics)} scenarios can't be split. Needed are {len(_TESTS) * _FEWEST}, {_FEWEST} for "
+            "each test; or a column 'split' that names the part of each scenario."
+        )
+    rng = random.Random(f"{seed}-split")  # noqa: S311
+    left = sorted(topics)
+    parts: dict[str, Part] = {}
+    for part in _TESTS:
+        drawn = _shares(left, topics, quota, rng) if by == "topic" else rng.sample(left, quota)
+        parts |= dict.fromkeys(drawn, part)
+        left = [scenario for scenario in left if scenario not in parts]
+    return parts | dict.fromkeys(left, "train")
+
+
+def _shares(left: Sequence[str], topics: Mapping[str, Topic], quota: int, rng: random.Random) -> list[str]:
+    """Draws from each topic its share of the scenarios that are left, by largest remainder."""
+    by_topic = {topic: [scenario for scenario in left if topics[scenario] == topic] for topic in TOPICS}
+    exact = {topic: quota * len(members) / len(left) for topic, members in by_topic.items()}
+    seats = {topic: int(share) for topic, share in exact.items()}
+    by_remainder = sorted(TOPICS, key=lambda topic: (seats[topic] - exact[topic], TOPICS.index(topic)))
+    for topic in by_remainder[: quota - sum(seats.values())]:
+        seats[topic] += 1
+    return [scenario for topic in TOPICS for scenario in rng.sample(by_topic[topic], seats[topic])]
+
+
 def read_draw(path: Path, raw: RawCases) -> Draw:
     """Reads a draw and makes sure that it fits the data.
 
@@ -141,10 +330,10 @@ def _problems(draw: Draw, cases: Mapping[str, RawCase]) -> list[str | None]:
     if any(found):
         return found
     for pair in draw.single:
-        found.append(pairing_problem(cases, pair.case, pair.generality, (pair.cross_scenario,)))
+        found.append(_pairing_problem(cases, pair.case, pair.generality, (pair.cross_scenario,)))
         if pair.cross_language == pair.target:
             found.append(f"case {pair.case!r} has its target {pair.target!r} for cross-language locality.")
-    found += [pairing_problem(cases, chain.case, chain.generality, chain.locality) for chain in draw.sequential]
+    found += [_pairing_problem(cases, chain.case, chain.generality, chain.locality) for chain in draw.sequential]
     return found
 
 
@@ -166,7 +355,7 @@ def _coverage_problem(draw: Draw, cases: Mapping[str, RawCase]) -> str | None:
     return None
 
 
-def pairing_problem(cases: Mapping[str, RawCase], case: str, generality: str, locality: tuple[str, ...]) -> str | None:
+def _pairing_problem(cases: Mapping[str, RawCase], case: str, generality: str, locality: tuple[str, ...]) -> str | None:
     """Says what is wrong with the items that a case is paired with, or None."""
     unknown = [identifier for identifier in (generality, *locality) if identifier not in cases]
     if unknown:

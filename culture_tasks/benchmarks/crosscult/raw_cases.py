@@ -1,17 +1,37 @@
-"""Reading raw multilingual cases: one image, and for each partition a question with its own answer (section 3.1)."""
+"""Raw multilingual cases: one image, and for each partition a question with its own answer (section 3.1).
+
+What a row must be stands first (the fields of Figure 8, their other names, and what a release may add), then how a
+release is read, then its images as checked files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from culture_tasks.benchmarks.crosscult.raw_rows import ALIASES, ANSWER_FIELDS, QUESTION_FIELDS, RawCaseRow
-from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS, Part, Partition, Topic
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+
+from culture_tasks.benchmarks.crosscult.vocabulary import (
+    PARTITIONS,
+    PARTS,
+    TOPIC_NAMES,
+    Part,
+    Partition,
+    Topic,
+    part_of,
+    partition_of,
+    topic_of,
+)
 from culture_tasks.data.fingerprint import fingerprint
+from culture_tasks.data.images import image_column
 from culture_tasks.data.sources import Source, local_file, read_source
-from culture_tasks.data.tables import Table, unique, validated
+from culture_tasks.data.tables import Label, Table, Text, unique, validated
 from culture_tasks.errors import DataError
 
 SOURCE = Source(
@@ -21,6 +41,103 @@ SOURCE = Source(
     split="all",
     image_column="image",
 )
+
+_IMAGES_FOLDER = "culture-tasks-images"
+
+ALIASES = {
+    "case_id": "id",
+    "raw_id": "id",
+    "scenario_name": "scenario",
+    "topic_group": "topic",
+    "image_file": "image",
+    "image_file_name": "image",
+    "image_path": "image",
+    "answer_en": "answer_us_en",
+    "answer_zh": "answer_china_zh",
+    "answer_ar": "answer_arab_ar",
+    "answer_zh_en": "answer_china_zh_en",
+    "answer_ar_en": "answer_arab_ar_en",
+    "part": "split",
+    "generality_id": "generality",
+    "cross_language_locality": "cross_language",
+    "cross_scenario_locality": "cross_scenario",
+    "cross_scenario_id": "cross_scenario",
+    "locality_ids": "locality",
+}
+
+QUESTION_FIELDS: Mapping[Partition, str] = {"en": "question_en", "zh": "question_zh", "ar": "question_ar"}
+ANSWER_FIELDS: Mapping[Partition, str] = {"en": "answer_us_en", "zh": "answer_china_zh", "ar": "answer_arab_ar"}
+
+
+def _a_topic(text: str) -> Topic:
+    topic = topic_of(text)
+    if topic is None:
+        raise ValueError(f"Allowed are {', '.join(TOPIC_NAMES.values())}, or {', '.join(TOPIC_NAMES)}")
+    return topic
+
+
+def _a_part(text: str | None) -> Part | None:
+    if text is None or not text.strip():
+        return None
+    part = part_of(text)
+    if part is None:
+        raise ValueError(f"Allowed are {', '.join(PARTS)}, for example 'single-insert test'")
+    return part
+
+
+def _a_partition(text: str | None) -> Partition | None:
+    if text is None or not text.strip():
+        return None
+    partition = partition_of(text)
+    if partition is None:
+        raise ValueError(f"Allowed are {', '.join(PARTITIONS)}")
+    return partition
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else (value or None)
+
+
+def _as_list(value: Any) -> Any:
+    """Turns what CSV files write for a list (its JSON form, or nothing) into one; numbers become texts."""
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            value = json.loads(text) if text.startswith("[") else ([text] if text else [])
+        except json.JSONDecodeError:
+            raise ValueError('Needed is a list of case ids, such as ["12", "40", "7"]') from None
+    return [_as_text(each) for each in value] if isinstance(value, (list, tuple)) else (value or [])
+
+
+CaseId = Annotated[str | None, BeforeValidator(_as_text)]
+
+
+class RawCaseRow(BaseModel):
+    """One row: the fields of Figure 8 with scenario, topic and image, and what a release may add."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scenario: Label
+    topic: Annotated[str, AfterValidator(_a_topic)]
+    question_en: Text
+    question_zh: Text
+    question_ar: Text
+    answer_us_en: Text
+    answer_china_zh: Text
+    answer_arab_ar: Text
+    answer_china_zh_en: str | None = None
+    answer_arab_ar_en: str | None = None
+    id: CaseId = None
+    image: str | None = None
+    split: Annotated[str | None, AfterValidator(_a_part)] = None
+    generality: CaseId = None
+    cross_language: Annotated[str | None, AfterValidator(_a_partition)] = None
+    cross_scenario: CaseId = None
+    locality: Annotated[list[str], BeforeValidator(_as_list)] = []
+    description: str | None = None
+    is_match: bool | None = None
+    has_obvious_error: bool | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +258,55 @@ def _check_scenarios(table: Table, cases: Sequence[RawCase]) -> None:
                     f"{table.where(index)}, field {field!r}: found {ours!r}, while {table.where(first[case.scenario])} "
                     f"of the same scenario {case.scenario!r} has {theirs!r}. Needed is one for the whole scenario."
                 )
+
+
+class Pictures:
+    """Finds and checks the images of raw cases, each once, when a task needs it.
+
+    A raw case's image is shown by dozens of documents. Images embedded in a table are therefore written out once, under
+    the hash of their content, instead of being copied into each document.
+    """
+
+    def __init__(self, raw: RawCases) -> None:
+        """Checks nothing yet.
+
+        Args:
+            raw: The raw cases.
+        """
+        self._raw = raw
+        self._files: dict[int, str] = {}
+
+    def files(self, rows: Iterable[int]) -> list[str]:
+        """Returns the image files of these raw cases, in the same order.
+
+        Raises:
+            DataError: For the first one that is missing or broken.
+        """
+        asked = list(rows)
+        new = sorted(set(asked) - self._files.keys())
+        if new:
+            self._files |= dict(zip(new, self._checked(new), strict=True))
+        return [self._files[row] for row in asked]
+
+    def _checked(self, rows: list[int]) -> list[str]:
+        import datasets
+
+        names = [self._raw.image_names[row] for row in rows]
+        images = image_column(self._raw.table.part(rows), names, self._raw.folder)
+        cells = images.cast_column("image", datasets.Image(decode=False))
+        return [_file(cell["image"]["bytes"], cell["image"]["path"]) for cell in cells]
+
+
+def _file(content: bytes | None, path: str) -> str:
+    if content is None:
+        return path
+    import datasets
+
+    folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / _IMAGES_FOLDER
+    file = folder / hashlib.sha256(content).hexdigest()
+    if not file.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = folder / f"{file.name}.{uuid.uuid4().hex}"
+        unfinished.write_bytes(content)
+        unfinished.replace(file)
+    return str(file)

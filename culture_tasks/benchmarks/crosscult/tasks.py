@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.crosscult.construction import Release
-from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
+from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     ORDERS,
     ORIGINAL_ORDER,

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from culture_tasks.benchmarks.crosscult.construction import Release
-from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
-from culture_tasks.benchmarks.crosscult.pictures import Pictures
+from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release, load_release
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
-from culture_tasks.benchmarks.crosscult.release import load_release
+from culture_tasks.benchmarks.crosscult.raw_cases import Pictures
 from culture_tasks.benchmarks.crosscult.vocabulary import SINGLE_ROLES
 from culture_tasks.benchmarks.training import AnsweredQuestion, InsertionCase, Locality, TrainingCases
 from culture_tasks.data.fingerprint import fingerprint

@@ -86,6 +86,7 @@ _PART_SPELLINGS: Mapping[str, Part] = {
 
 
 def _letters(text: str) -> str:
+    """Returns the Latin letters of a text alone: ``Single-insert / Test`` is ``singleinserttest``."""
     return re.sub(r"[^a-z]", "", text.casefold())
 
 

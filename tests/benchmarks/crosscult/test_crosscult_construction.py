@@ -1,9 +1,8 @@
 import pytest
 from support.crosscult_cases import paper_sized, raw_cases
 
-from culture_tasks.benchmarks.crosscult.construction import Release
-from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
-from culture_tasks.benchmarks.crosscult.drawing import make_draw
+from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
+from culture_tasks.benchmarks.crosscult.draw import make_draw
 from culture_tasks.benchmarks.crosscult.tasks import GROUPS, TASKS, tasks_of
 from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES, ORDERS, SINGLE_ROLES
 

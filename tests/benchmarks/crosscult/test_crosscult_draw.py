@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.crosscult_cases import paper_sized, raw_cases, rows, write_folder
 
-from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, Draw, DrawOptions, read_draw
-from culture_tasks.benchmarks.crosscult.drawing import make_draw
+from culture_tasks.benchmarks.crosscult.documents import load_release
+from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, Draw, DrawOptions, make_draw, read_draw
 from culture_tasks.benchmarks.crosscult.raw_cases import load
-from culture_tasks.benchmarks.crosscult.release import load_release
 from culture_tasks.errors import DataError
 
 SIX = {f"s{number}": topic for number, topic in enumerate(("social", "religious", "ethical") * 2)}

@@ -7,8 +7,7 @@ import pytest
 from PIL import Image
 from support.crosscult_cases import rows, write_folder
 
-from culture_tasks.benchmarks.crosscult.pictures import Pictures
-from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Sample, load
+from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures, Sample, load
 from culture_tasks.data.sources import read_source
 from culture_tasks.errors import DataError
 
