@@ -126,7 +126,7 @@ def test_a_broken_file_is_named_with_the_row_and_what_to_do(tmp_path, content, p
     (tmp_path / "b.png").write_bytes(content)
     said = refused(load, tmp_path, "a.png", "b.png", "a.png")
     assert said.startswith("data/test.json, row 2, field 'image': ")
-    assert "broken image (" in said or "found an empty image" in said
+    assert ("broken image (" if content else "found an empty image") in said
     assert said.endswith("Replace the image, or remove the row.")
     assert pillow == ImageFile.LOAD_TRUNCATED_IMAGES  # other tasks of the harness go on as they did
 

@@ -437,4 +437,4 @@ def test_reasoning_is_kept_in_the_log_and_not_shown_to_the_judge(harness, monkey
     judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 5.0)))
     results = run(harness, model_for(harness, lambda prompt: "<think>naan?</think>roti"), ["care_zh"], limit=1)
     assert judge.asked[0][1].response == "roti"
-    assert "<think>" in records(results, "care_zh", "care_rating")[0]["runs"][0]["prediction"] or harness == "lmms_eval"
+    assert records(results, "care_zh", "care_rating")[0]["runs"][0]["prediction"] == "<think>naan?</think>roti"

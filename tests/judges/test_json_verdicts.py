@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.steps import steps
 
 from culture_tasks.judges.parsers import Reading, read_rating
 from culture_tasks.judges.statements import Scale
@@ -55,9 +56,10 @@ def test_any_reply_is_read_or_not_without_an_error(reply):
         "}",
     ],
 )
-def test_much_of_the_same_is_no_verdict(unit):
-    # Quadratic time would be minutes here.
-    assert read(unit * (200_000 // len(unit))) is None
+def test_much_of_the_same_is_no_verdict_and_twice_as_much_no_more_than_twice_the_work(unit):
+    once, twice = (unit * (size // len(unit)) for size in (20_000, 40_000))
+    assert read(twice) is None
+    assert steps(read, twice) <= 2.1 * steps(read, once)
 
 
 def test_a_verdict_among_up_to_a_hundred_objects_is_read():

@@ -11,6 +11,7 @@ import json
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.steps import steps
 
 from culture_tasks.benchmarks.rubrics import RUBRICS
 from culture_tasks.judges.parsers import Reading
@@ -546,9 +547,10 @@ def test_any_pieces_of_verdicts_are_read_without_an_error(name, reply):
     ],
 )
 @pytest.mark.parametrize("name", sorted(GRADED_BY))
-def test_much_of_the_same_is_no_verdict(name, unit):
-    # Quadratic time would be minutes here.
-    assert GRADED_BY[name].read(unit * (200_000 // len(unit))) is None
+def test_much_of_the_same_is_no_verdict_and_twice_as_much_no_more_than_twice_the_work(name, unit):
+    once, twice = (unit * (size // len(unit)) for size in (20_000, 40_000))
+    assert GRADED_BY[name].read(twice) is None
+    assert steps(GRADED_BY[name].read, twice) <= 2.1 * steps(GRADED_BY[name].read, once)
 
 
 @pytest.mark.parametrize("statement", ["rating=2\n", "I rate it 2.\n", "Rating: [[2]]. "])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.steps import steps
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, MISSPELLINGS, OPTION_WORDS
 from culture_tasks.benchmarks.cedar.prompts import render
@@ -349,9 +350,11 @@ LONG = 250_000
         ),
     ],
 )
-def test_long_text_of_anything_is_read(unit):
-    reply = unit * (LONG // len(unit.encode("utf-8", "surrogatepass")))
-    assert read_reply(reply) in {*EMOTIONS, None}
+def test_long_text_of_anything_is_read_and_twice_as_much_in_no_more_than_twice_the_work(unit):
+    size = len(unit.encode("utf-8", "surrogatepass"))
+    once, twice = (unit * (length // size) for length in (4_000, 8_000))
+    assert read_reply(twice) in {*EMOTIONS, None}
+    assert steps(read_reply, twice) <= 2.1 * steps(read_reply, once)
 
 
 def test_label_at_either_end_of_a_long_text_is_found():
