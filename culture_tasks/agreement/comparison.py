@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from culture_tasks.benchmarks.care.categories import CATEGORIES
-from culture_tasks.metrics.agreement_intervals import Agreement, agreement
+from culture_tasks.metrics.rater_agreement import Agreement, agreement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

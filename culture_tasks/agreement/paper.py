@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from culture_tasks.metrics.agreement import Statistic
+    from culture_tasks.metrics.rater_agreement import Statistic
 
 GPT_4O: Mapping[Statistic, str] = {"pearson": "0.933", "spearman": "0.901", "kendall_tau_b": "0.733"}
 """GPT-4o against native annotators (Appendix C.2). The paper names neither the rows nor the variant of tau."""

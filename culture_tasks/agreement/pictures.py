@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from culture_tasks.agreement.tables import estimate_text
-from culture_tasks.metrics.agreement import complete_pairs
+from culture_tasks.metrics.rater_agreement import complete_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from culture_tasks.agreement.comparison import Comparison
-    from culture_tasks.metrics.agreement import Statistic
+    from culture_tasks.metrics.rater_agreement import Statistic
 
 # Okabe and Ito's colours, each with a marker of its own, so that groups differ without colour too.
 _STYLES = (("#0072B2", "o"), ("#D55E00", "^"), ("#009E73", "s"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#000000", "x"))

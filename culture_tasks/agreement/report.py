@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from culture_tasks import __version__
 from culture_tasks.agreement.paper import SOURCE, figures_json, published
 from culture_tasks.agreement.tables import estimate_text
-from culture_tasks.metrics.agreement import STATISTICS, Statistic
+from culture_tasks.metrics.rater_agreement import STATISTICS, Statistic
 from culture_tasks.tables import as_markdown, as_text, markdown_cell, plain, write_csv
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from culture_tasks.agreement.comparison import Bootstrap, Comparison, Group
     from culture_tasks.agreement.grading import Rater
     from culture_tasks.agreement.responses import RatedResponses
-    from culture_tasks.metrics.agreement_intervals import Estimate
+    from culture_tasks.metrics.rater_agreement import Estimate
 
 TITLES: Mapping[Statistic, str] = {
     "pearson": "Pearson r",

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from culture_tasks.metrics.agreement_intervals import Estimate
+    from culture_tasks.metrics.rater_agreement import Estimate
 
 
 def estimate_text(found: Estimate) -> str:

@@ -8,27 +8,37 @@ alike: the ends are NaN, and :attr:`Interval.reason` says why.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from culture_tasks.metrics.bootstrap_intervals import bootstrap_interval, bootstrap_of_sums
-from culture_tasks.metrics.means import Interval, check_confidence, mean_and_error
+from culture_tasks.metrics.means import check_confidence, mean_and_error
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from culture_tasks.metrics.means import Clusters, Mean
 
-__all__ = [
-    "Interval",
-    "bootstrap_interval",
-    "bootstrap_of_sums",
-    "mean_interval",
-    "proportion_interval",
-    "share_interval",
-]
+
+class Interval(NamedTuple):
+    """A score with its confidence interval, in the unit of the values.
+
+    Attributes:
+        value: The score, or NaN.
+        low: Lower end, or NaN.
+        high: Upper end, or NaN.
+        n: Number of items with a score.
+        clusters: Number of clusters that these belong to; ``n`` where each stands alone.
+        reason: Why the value or an end is NaN; None where none is.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    clusters: int
+    reason: str | None = None
 
 
 def mean_interval(values: ArrayLike, clusters: Clusters | None = None, confidence: float = 0.95) -> Interval:

@@ -1,4 +1,4 @@
-"""Scores with their uncertainty, and the mean's standard error, which knows of clusters.
+"""The mean with its standard error, which knows of clusters, and scores that are other than a plain mean.
 
 Scores are numbers; NaN stands for an item without a score, which is left out.
 """
@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from culture_tasks.metrics.resampling import cluster_numbers, cluster_sums
-
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from culture_tasks.metrics.resampling import Floats, Numbers
+    Floats = NDArray[np.float64]
+    Numbers = NDArray[np.intp]
 
 Clusters: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
 """What each item belongs to, such as its image, its scenario or its source question."""
@@ -27,26 +26,6 @@ _TINY = 1e-12
 
 _HUGE = 1e300
 """A sum of squares above this is on the way to infinity."""
-
-
-class Interval(NamedTuple):
-    """A score with its confidence interval, in the unit of the values.
-
-    Attributes:
-        value: The score, or NaN.
-        low: Lower end, or NaN.
-        high: Upper end, or NaN.
-        n: Number of items with a score.
-        clusters: Number of clusters that these belong to; ``n`` where each stands alone.
-        reason: Why the value or an end is NaN; None where none is.
-    """
-
-    value: float
-    low: float
-    high: float
-    n: int
-    clusters: int
-    reason: str | None = None
 
 
 class Mean(NamedTuple):
@@ -123,6 +102,45 @@ def check_confidence(confidence: float) -> None:
     """Raises a ValueError unless the confidence is between 0 and 1."""
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"interval: confidence={confidence}; needed is a number between 0 and 1.")
+
+
+def cluster_numbers(clusters: Sequence[Hashable] | NDArray[np.generic] | None, kept: NDArray[np.bool_]) -> Numbers:
+    """Numbers the clusters of the kept items from 0 on without gaps.
+
+    Args:
+        clusters: What each item belongs to, such as its image; None means that each stands alone.
+        kept: Which items count.
+
+    Returns:
+        The cluster's number of each kept item.
+
+    Raises:
+        ValueError: If there is not one cluster for each item.
+    """
+    if clusters is None:
+        return np.arange(np.count_nonzero(kept), dtype=np.intp)
+    if len(clusters) != kept.size:
+        raise ValueError(f"clusters: {len(clusters)} for {kept.size} items; one for each is needed.")
+    if isinstance(clusters, np.ndarray) and clusters.dtype != np.object_:
+        return np.asarray(np.unique(clusters[kept], return_inverse=True)[1], dtype=np.intp)
+    numbers: dict[Hashable, int] = {}
+    of_kept = (cluster for cluster, wanted in zip(clusters, kept, strict=True) if wanted)
+    return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in of_kept], dtype=np.intp)
+
+
+def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:
+    """Sums the columns within clusters.
+
+    Args:
+        columns: One row an item, one column a quantity.
+        numbers: The cluster's number of each item, from :func:`cluster_numbers`.
+
+    Returns:
+        One row a cluster, one column a quantity.
+    """
+    many = int(numbers.max()) + 1 if numbers.size else 0
+    sums = [np.bincount(numbers, weights=column, minlength=many) for column in columns.T]
+    return np.stack(sums, axis=1) if sums else np.empty((many, 0))
 
 
 def contributions(scores: Floats, strata: NDArray[np.generic] | None) -> Floats:

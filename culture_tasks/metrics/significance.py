@@ -11,7 +11,7 @@ from scipy import stats
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from culture_tasks.metrics.resampling import Floats
+    from culture_tasks.metrics.means import Floats
 
 Verdict = Literal["higher", "lower", "not distinguishable", "not tested"]
 """What a test says of the first model's score beside the second's."""

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from culture_tasks.metrics.agreement import (
+from culture_tasks.metrics.rater_agreement import (
     MOST_VALUES,
     STATISTICS,
+    agreement,
     kendall_tau_b,
     krippendorff_alpha,
     mean_absolute_error,
@@ -17,7 +18,6 @@ from culture_tasks.metrics.agreement import (
     spearman,
     statistic,
 )
-from culture_tasks.metrics.agreement_intervals import agreement
 
 NAN = math.nan
 PAIRS = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=1, max_size=40)

@@ -15,7 +15,6 @@ from culture_tasks.metrics.comparison import (
     EXACT_BELOW,
     Difference,
     mcnemar,
-    paired_bootstrap,
     paired_difference,
     paired_permutation,
 )
@@ -23,7 +22,7 @@ from culture_tasks.metrics.comparison import (
 score = st.integers(0, 10).map(float) | st.just(math.nan)
 pairs = st.lists(st.tuples(score, score, st.integers(0, 5)), max_size=14)
 outcome = st.sampled_from([0.0, 1.0, math.nan])
-TESTS = (paired_difference, paired_permutation, paired_bootstrap)
+TESTS = (paired_difference, paired_permutation)
 
 
 def columns(items):
@@ -113,23 +112,6 @@ def test_many_clusters_are_no_trouble():
     assert 0.0 < result.p <= 1.0
 
 
-def test_bootstrap_interval_near_t():
-    a, b, owners = two_models(np.random.default_rng(5), 200, 2, 0.2)
-    by_t, drawn = paired_difference(a, b, owners), paired_bootstrap(a, b, owners)
-    assert (drawn.low, drawn.high) == pytest.approx((by_t.low, by_t.high), abs=0.02)
-    assert drawn.p == pytest.approx(by_t.p, abs=0.02)
-    assert (drawn.method, drawn.difference) == ("bootstrap", by_t.difference)
-
-
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_bootstrap_interval_and_p_agree(confidence):
-    rng = np.random.default_rng(6)
-    for apart in (0.0, 0.2, 0.3, 0.4):
-        result = paired_bootstrap(*two_models(rng, 40, 2, apart), resamples=2000, confidence=confidence)
-        if abs(result.p - (1 - confidence)) > 0.005:
-            assert (result.low <= 0 <= result.high) == (result.p > 1 - confidence)
-
-
 def test_mcnemar_by_hand():
     # Discordant: 1 for the first, 6 for the second. Exact: 2 * (1 + 7) / 2^7 = 0.125
     # Agresti and Min: n* = 22, (1.5 - 6.5) / 22 = -0.227273; se = sqrt(8 - 25 / 22) / 22 = 0.119084
@@ -174,8 +156,7 @@ def test_exchanged_models_exchange_the_sign(items):
     for test in TESTS:
         there, back = test(a, b, owners), test(b, a, owners)
         assert there.difference == pytest.approx(-back.difference, nan_ok=True)
-        if test is not paired_bootstrap:  # which draws others
-            assert there[1:4] == pytest.approx((-back.high, -back.low, back.p), nan_ok=True)
+        assert there[1:4] == pytest.approx((-back.high, -back.low, back.p), nan_ok=True)
 
 
 @given(st.lists(st.tuples(outcome, outcome), max_size=12), st.randoms(use_true_random=False))
@@ -235,7 +216,7 @@ def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="infinite"):
         paired_permutation([math.inf], [1.0])
     with pytest.raises(ValueError, match="resamples=0"):
-        paired_bootstrap([1.0], [1.0], resamples=0)
+        paired_permutation([1.0], [1.0], resamples=0)
     with pytest.raises(ValueError, match="another number"):
         mcnemar([0.5], [1.0])
     with pytest.raises(ValueError, match="another number"):
@@ -254,8 +235,6 @@ def test_tests_reject_a_true_null_at_their_rate():
     assert rejections(lambda: paired_difference(*two_models(rng, 30, 4))) == pytest.approx(0.05, abs=0.035)
     permuted = rejections(lambda: paired_permutation(*two_models(rng, 30, 4), resamples=500))
     assert permuted == pytest.approx(0.05, abs=0.035)
-    drawn = rejections(lambda: paired_bootstrap(*two_models(rng, 60, 4), resamples=500))
-    assert drawn == pytest.approx(0.05, abs=0.035)
 
 
 def test_clusters_left_out_reject_a_true_null_too_often():

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
@@ -12,14 +12,11 @@ from statsmodels.stats.proportion import proportion_confint
 
 from culture_tasks.metrics.intervals import (
     Interval,
-    bootstrap_interval,
-    bootstrap_of_sums,
     mean_interval,
     proportion_interval,
     share_interval,
 )
-from culture_tasks.metrics.means import mean_and_error
-from culture_tasks.metrics.resampling import cluster_numbers, resampled_rows, rows_without_blocks
+from culture_tasks.metrics.means import cluster_numbers, mean_and_error
 
 scores = st.floats(-100, 100) | st.just(math.nan)
 
@@ -110,10 +107,6 @@ def test_bad_arguments_are_refused():
         proportion_interval(3, 2)
     with pytest.raises(ValueError, match="another number"):
         share_interval([0.5])
-    with pytest.raises(ValueError, match=r"came \(2,\), \(1,\)"):
-        bootstrap_interval(np.sum, [[1, 2], [1]])
-    with pytest.raises(ValueError, match="resamples=0"):
-        bootstrap_of_sums(np.sum, [[1, 2]], resamples=0)
 
 
 @given(st.lists(st.tuples(scores, st.integers(0, 4)), max_size=12), st.randoms(use_true_random=False))
@@ -198,99 +191,6 @@ def test_share_intervals_cover():
     assert coverage(shared, 0.8) == pytest.approx(0.95, abs=0.035)
 
 
-def ratio(sums):
-    return sums[:, 1] / sums[:, 0]
-
-
-def test_bootstrap_covers_a_ratio():
-    rng = np.random.default_rng(13)
-
-    def drawn():
-        below = rng.exponential(size=(40, 1)) + rng.exponential(size=(40, 2))
-        above = 2 * below + rng.normal(size=(40, 1))
-        return bootstrap_of_sums(ratio, [below.ravel(), above.ravel()], np.repeat(np.arange(40), 2), resamples=400)
-
-    assert coverage(drawn, 2.0) == pytest.approx(0.95, abs=0.04)
-
-
-def test_both_bootstraps_agree_on_any_statistic_of_sums():
-    rng = np.random.default_rng(14)
-    below, noise = rng.exponential(size=150), rng.normal(size=150)
-    owners = rng.integers(40, size=150)
-    above = below + noise
-    by_sums = bootstrap_of_sums(ratio, [below, above], owners, resamples=4000)
-    by_items = bootstrap_interval(lambda x, y: y.sum() / x.sum(), [below, above], owners, resamples=4000, seed=5)
-    assert by_sums.value == pytest.approx(by_items.value)
-    assert ends(by_sums) == pytest.approx(ends(by_items), abs=0.03 * (by_sums.high - by_sums.low) * 2)
-
-
-def test_both_bootstraps_agree_where_clusters_are_drawn_by_their_kind():
-    ratings = np.random.default_rng(18).integers(1, 4, size=200).astype(float)
-    by_sums = bootstrap_of_sums(ratio, [np.ones(200), ratings], resamples=4000)
-    by_items = bootstrap_interval(lambda _, y: float(y.mean()), [np.ones(200), ratings], resamples=4000, seed=5)
-    assert ends(by_sums) == pytest.approx(ends(by_items), abs=0.02)
-    assert ends(by_sums) == pytest.approx(ends(mean_interval(ratings)), abs=0.02)
-
-
-def test_bca_against_scipy():
-    values = np.random.default_rng(15).exponential(size=60)
-    reference = stats.bootstrap(
-        (values,), np.var, n_resamples=20_000, method="BCa", rng=np.random.default_rng(1)
-    ).confidence_interval
-    ours = bootstrap_interval(lambda x: float(np.var(x)), [values], resamples=20_000)
-    assert ends(ours) == pytest.approx(tuple(reference), rel=0.03)
-
-
-def test_bootstrap_is_reproducible_and_leaves_out_incomplete_items():
-    values, other = [1.0, 5.0, math.nan, 2.0, 8.0], [1.0, 2.0, 3.0, 4.0, math.nan]
-    first = bootstrap_of_sums(ratio, [values, other], list("abcde"), seed=3)
-    assert first == bootstrap_of_sums(ratio, [[1.0, 5.0, 2.0], [1.0, 2.0, 4.0]], list("abd"), seed=3)
-    assert first.n == 3
-
-
-def test_bootstrap_does_not_mind_the_order_of_items():
-    rng = np.random.default_rng(16)
-    values, order = rng.integers(1, 100, size=30).astype(float), rng.permutation(30)
-    owners = np.arange(30) // 2
-    straight = bootstrap_of_sums(ratio, [values, values**2], owners)
-    assert straight == pytest.approx(bootstrap_of_sums(ratio, [values[order], values[order] ** 2], owners[order]))
-
-
-@pytest.mark.parametrize(
-    ("columns", "clusters", "reason"),
-    [
-        ([[], []], None, "no item is complete"),
-        ([[math.nan, 1.0], [1.0, math.nan]], None, "no item is complete"),
-        ([[1.0, 2.0], [3.0, 4.0]], ["a", "a"], "one cluster: its spread can't be known"),
-        ([[2.0, 2.0], [3.0, 3.0]], None, "the same in every resample"),
-        ([[0.0, 0.0], [3.0, 3.0]], None, "undefined"),
-    ],
-)
-def test_bootstrap_without_anything_to_go_by_has_a_reason(columns, clusters, reason):
-    def careful(sums):
-        with np.errstate(all="ignore"):
-            return ratio(sums)
-
-    interval = bootstrap_of_sums(careful, columns, clusters, resamples=50)
-    assert interval.reason == reason
-    assert math.isnan(interval.low)
-    by_items = bootstrap_interval(
-        lambda x, y: float(careful(np.array([[x.sum(), y.sum()]]))[0]), columns, clusters, resamples=50
-    )
-    assert by_items.reason == reason
-
-
-def test_bootstrap_of_what_is_rarely_defined():
-    def careful(sums):
-        with np.errstate(all="ignore"):
-            return np.where(sums[:, 0] > 0, ratio(sums), np.nan)
-
-    interval = bootstrap_of_sums(careful, [[1.0, 0.0, 0.0], [1.0, 2.0, 3.0]], resamples=200)
-    assert interval.value == 6.0
-    assert interval.reason.startswith("defined in 1")
-    assert "of 200 resamples only" in interval.reason
-
-
 def test_an_interval_can_be_written_short():
     assert Interval(1.0, 0.5, 1.5, 10, 10).reason is None
 
@@ -301,24 +201,6 @@ def test_cluster_names_of_any_kind():
         numbers = cluster_numbers(clusters, kept)
         assert numbers[0] == numbers[2] != numbers[1]
         assert set(numbers) == {0, 1}
-
-
-@settings(max_examples=30)
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=20))
-def test_resampled_rows_are_whole_clusters(owners):
-    numbers = cluster_numbers(owners, np.ones(len(owners), dtype=bool))
-    sizes = np.bincount(numbers)
-    for rows in resampled_rows(numbers, 3, np.random.default_rng(0)):
-        times = np.bincount(numbers[rows], minlength=sizes.size) / sizes
-        assert times.sum() == sizes.size
-        assert (times == times.astype(int)).all()
-    left = list(rows_without_blocks(numbers, np.random.default_rng(0)))
-    assert sum(len(owners) - rows.size for rows in left) == len(owners)
-
-
-def test_a_large_jackknife_goes_in_blocks():
-    left = list(rows_without_blocks(np.arange(1000), np.random.default_rng(0)))
-    assert [rows.size for rows in left] == [995] * 200
 
 
 def test_no_warning_comes_from_extremes():

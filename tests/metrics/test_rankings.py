@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.metrics.comparison import mean_rank, spread
+from culture_tasks.metrics.rankings import mean_rank, spread
 
 NAN = math.nan
 

@@ -10,7 +10,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
-from culture_tasks.metrics.comparison import holm, items_needed, paired_difference, verdict
+from culture_tasks.metrics.comparison import paired_difference
+from culture_tasks.metrics.significance import holm, items_needed, verdict
 
 p_values = st.lists(st.floats(0, 1), max_size=12)
 
