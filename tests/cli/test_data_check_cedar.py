@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from support.cedar_data import row, rows, write_folder
 
-from culture_tasks.benchmarks.cedar.checking import check
+from culture_tasks.benchmarks.cedar.checking import check, gold_counts
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
-from culture_tasks.benchmarks.cedar.published import gold_counts
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataUnavailableError
 

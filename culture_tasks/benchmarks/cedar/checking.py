@@ -2,20 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from culture_tasks.benchmarks.cedar.documents import FOLDER, SOURCES, image_name
-from culture_tasks.benchmarks.cedar.labels import FILE_NAMES, LANGUAGES, MODALITIES, Emotion, Language, Modality
-from culture_tasks.benchmarks.cedar.published import Table4Comparison, compare_with_table4, count_labels, gold_counts
-from culture_tasks.benchmarks.cedar.rows import ALIASES, CedarRow, contradicts, gold_label, minority_label, translated
+from culture_tasks.benchmarks.cedar.documents import (
+    ALIASES,
+    FOLDER,
+    SOURCES,
+    CedarRow,
+    contradicts,
+    gold_label,
+    image_name,
+    minority_label,
+    translated,
+)
+from culture_tasks.benchmarks.cedar.labels import (
+    EMOTIONS,
+    FILE_NAMES,
+    LANGUAGES,
+    MODALITIES,
+    Emotion,
+    Language,
+    Modality,
+)
 from culture_tasks.data.images import image_column
 from culture_tasks.data.report import Line, Report
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import Table, unique, validated
 from culture_tasks.errors import DataError, DataUnavailableError
+
+
+@cache
+def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
+    """Returns Table 4: the number of gold labels by language and emotion (400 items a language, or 1,166 for text)."""
+    file = resources.files(__package__) / "published" / "gold_counts.json"
+    return cast(
+        "dict[Modality, Mapping[Language, Mapping[Emotion, int]]]",
+        json.loads(file.read_text(encoding="utf-8"))["counts"],
+    )[modality]
+
+
+class Difference(NamedTuple):
+    """One cell in which the data differ from Table 4.
+
+    Attributes:
+        emotion: The gold label.
+        found: How many items of the data carry it.
+        published: How many Table 4 counts.
+    """
+
+    emotion: Emotion
+    found: int
+    published: int
+
+
+def differences(golds: Iterable[Emotion], modality: Modality, language: Language) -> list[Difference]:
+    """Compares the gold labels of a language's items with Table 4."""
+    found, published = Counter(golds), gold_counts(modality)[language]
+    return [
+        Difference(emotion, found[emotion], published[emotion])
+        for emotion in EMOTIONS
+        if found[emotion] != published[emotion]
+    ]
 
 
 @dataclass
@@ -111,11 +165,8 @@ def _read(table: Table, language: Language) -> _Language:
 
 
 def _lines(modality: Modality, found: _Found) -> Iterator[Line]:
-    golds = [(gold, language) for language, one in found.items() for gold in one.golds.values()]
-    counts = count_labels((gold for gold, _ in golds), (language for _, language in golds))
-    comparison = compare_with_table4(counts, modality)
-    for language in found:
-        yield from _table4_lines(comparison, language)
+    for language, one in found.items():
+        yield from _table4_lines(list(one.golds.values()), modality, language)
     different = [_where(one, language, contradicting=True) for language, one in found.items()]
     unknown = [_where(one, language, contradicting=False) for language, one in found.items()]
     yield _counted(f"{modality}: answers that are another label than english_ver_answer", different)
@@ -126,15 +177,13 @@ def _lines(modality: Modality, found: _Found) -> Iterator[Line]:
     yield _counted(f"{modality}: ids that not every language has", uneven)
 
 
-def _table4_lines(comparison: Table4Comparison, language: Language) -> Iterator[Line]:
+def _table4_lines(golds: Sequence[Emotion], modality: Modality, language: Language) -> Iterator[Line]:
     """Compares a language with Table 4: all labels of complete data, else those that the paper has fewer of."""
-    modality = comparison.modality
-    items, published = comparison.items.get(language, 0), sum(gold_counts(modality)[language].values())
-    yield Line(f"{modality}: {FILE_NAMES[language]} items", str(items), str(published))
-    for cell in comparison.differences:
-        if cell.language == language and (items >= published or cell.found > cell.published):
-            name = f"{modality}: {FILE_NAMES[language]} {cell.emotion}"
-            yield Line(name, str(cell.found), str(cell.published))
+    published = sum(gold_counts(modality)[language].values())
+    yield Line(f"{modality}: {FILE_NAMES[language]} items", str(len(golds)), str(published))
+    for cell in differences(golds, modality, language):
+        if len(golds) >= published or cell.found > cell.published:
+            yield Line(f"{modality}: {FILE_NAMES[language]} {cell.emotion}", str(cell.found), str(cell.published))
 
 
 def _where(one: _Language, language: Language, *, contradicting: bool) -> list[str]:

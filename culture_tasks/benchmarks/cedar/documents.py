@@ -1,33 +1,31 @@
-"""CEDAR's questions as documents of a harness."""
+"""CEDAR's questions as documents of a harness, and the English labels that their rows stand for."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TypedDict
+from typing import Final, TypedDict
+
+from pydantic import BaseModel, ConfigDict
 
 from culture_tasks.benchmarks.cedar.labels import (
     FILE_NAMES,
     LANGUAGES,
+    MISSPELLINGS,
     MODALITIES,
+    OPTION_WORDS,
     Emotion,
     Language,
     Modality,
 )
-from culture_tasks.benchmarks.cedar.rows import (
-    ALIASES,
-    CedarRow,
-    contradicts,
-    gold_label,
-    minority_label,
-    translated,
-)
+from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Table, unique, validated
-from culture_tasks.errors import SettingsError
+from culture_tasks.data.tables import Identifier, Label, OptionalLabel, Table, Text, unique, validated
+from culture_tasks.errors import DataError, SettingsError, nearest
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +48,29 @@ def _source(modality: Modality, language: Language) -> Source:
 SOURCES: Mapping[tuple[Modality, Language], Source] = {
     (modality, language): _source(modality, language) for modality in MODALITIES for language in LANGUAGES
 }
+
+
+ALIASES: Final[Mapping[str, str]] = {
+    "minority_label": "minority",
+    "minority_answer": "minority",
+    "second_label": "minority",
+    "second_answer": "minority",
+}
+"""Other names of the minority label's column: the release with these labels is not published."""
+
+
+class CedarRow(BaseModel):
+    """One row as released."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: Identifier
+    narrative: str
+    question: Text
+    answer: Label
+    english_ver_answer: OptionalLabel = None
+    minority: OptionalLabel = None
+    image: OptionalLabel = None
 
 
 class CedarDoc(TypedDict):
@@ -125,6 +146,80 @@ def load(
     folder = (data_folder or Path()) / FOLDER  # there is one: CEDAR is not on the Hub
     names = [image_name(folder, row) for row in rows] if modality == "multimodal" else []
     return LanguageQuestions(table, documents, names, folder)
+
+
+@cache
+def _accepted(language: Language) -> Mapping[str, Emotion]:
+    """Returns the labels of a language by their folded words."""
+    words = {_folded(word): emotion for emotion, word in OPTION_WORDS[language].items()}
+    return words | {_folded(word): emotion for word, emotion in MISSPELLINGS.get(language, {}).items()}
+
+
+def _folded(word: str) -> str:
+    return fold(word).strip()
+
+
+def english_label(word: str, language: Language) -> Emotion:
+    """Returns the English label of a localized gold label.
+
+    Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
+    form of the word is a label, because a gold label is data and not a reply.
+
+    Args:
+        word: The ``answer`` of a released row.
+        language: Code of the row's language.
+
+    Raises:
+        DataError: If the language has no such label.
+    """
+    emotion = translated(word, language)
+    if emotion is None:
+        options = ", ".join(OPTION_WORDS[language].values())
+        raise DataError(
+            f"cedar: {word!r} is no gold label of {FILE_NAMES[language]} data."
+            f"{nearest(_folded(word), _accepted(language))} Allowed are: {options}. Correct the row's 'answer'."
+        )
+    return emotion
+
+
+def translated(word: str, language: Language) -> Emotion | None:
+    """Returns the English label of a localized one; None for an unknown word."""
+    return _accepted(language).get(_folded(word))
+
+
+def gold_label(table: Table, index: int, row: CedarRow, language: Language) -> Emotion:
+    """Returns the English gold label: ``english_ver_answer`` where it is there, else what ``answer`` stands for.
+
+    Raises:
+        DataError: If it is none of the 14.
+    """
+    if row.english_ver_answer:
+        return _label(table, index, "english_ver_answer", row.english_ver_answer, "en")
+    return _label(table, index, "answer", row.answer, language)
+
+
+def minority_label(table: Table, index: int, row: CedarRow, language: Language) -> Emotion | None:
+    """Returns the English minority label, in whichever language it is written; None where the row has none.
+
+    Raises:
+        DataError: If it is none of the 14.
+    """
+    return _label(table, index, "minority", row.minority, language) if row.minority else None
+
+
+def contradicts(row: CedarRow, gold: Emotion, language: Language) -> bool:
+    """Returns whether ``answer`` is a known word for another label than the gold one."""
+    return translated(row.answer, language) not in (gold, None)
+
+
+def _label(table: Table, index: int, field: str, word: str, language: Language) -> Emotion:
+    label = translated(word, language) or translated(word, "en")
+    if label is not None:
+        return label
+    try:
+        return english_label(word, language)
+    except DataError as error:
+        raise DataError(f"{table.where(index)}, field {field!r}: {error}") from None
 
 
 def image_name(folder: Path, row: CedarRow) -> str:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from culture_tasks.benchmarks.cedar.reading.folding import fold
-from culture_tasks.errors import DataError, nearest
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -101,36 +98,3 @@ MISSPELLINGS: Final[Mapping[Language, Mapping[str, Emotion]]] = MappingProxyType
     {"ar": MappingProxyType({"اشمزاز": "disgust", "تسليية": "amusement"})}
 )
 """Words of the paper's text that are accepted and never printed."""
-
-
-def _key(word: str) -> str:
-    return fold(word).strip()
-
-
-def _accepted(language: Language) -> dict[str, Emotion]:
-    words = {_key(word): emotion for emotion, word in OPTION_WORDS[language].items()}
-    return words | {_key(word): emotion for word, emotion in MISSPELLINGS.get(language, {}).items()}
-
-
-def english_label(word: str, language: Language) -> Emotion:
-    """Returns the English label of a localized gold label.
-
-    Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
-    form of the word is a label, because a gold label is data and not a reply.
-
-    Args:
-        word: The ``answer`` of a released row.
-        language: Code of the row's language.
-
-    Raises:
-        DataError: If the language has no such label.
-    """
-    accepted = _accepted(language)
-    emotion = accepted.get(_key(word))
-    if emotion is None:
-        options = ", ".join(OPTION_WORDS[language].values())
-        raise DataError(
-            f"cedar: {word!r} is no gold label of {FILE_NAMES[language]} data.{nearest(_key(word), accepted)} "
-            f"Allowed are: {options}. Correct the row's 'answer'."
-        )
-    return emotion

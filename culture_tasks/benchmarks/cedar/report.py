@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, FILE_NAMES, LANGUAGES, MODALITIES, QUADRANT_NAMES, QUADRANTS
+from culture_tasks.benchmarks.cedar import metrics
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, FILE_NAMES, LANGUAGES, MODALITIES, QUADRANT_NAMES
 from culture_tasks.benchmarks.reporting import (
     Answers,
     At,
@@ -74,10 +75,9 @@ def _average(answers: Answers) -> Mapping[str, Floats | float]:
 def _variance(answers: Answers) -> Mapping[str, Floats | float]:
     """Sample variance of accuracy over languages (Table 1, Var.); nothing with fewer than two languages."""
     numbers = _language_numbers(answers)
-    present = np.unique(numbers)
-    if present.size < 2:
-        return {}
-    return {"": float(np.array([answers.scores[numbers == each].mean() for each in present]).var(ddof=1))}
+    sums = np.bincount(numbers, weights=answers.scores, minlength=len(LANGUAGES))
+    of_languages = metrics.accuracies(sums, np.bincount(numbers, minlength=len(LANGUAGES)))
+    return {"": metrics.variance(of_languages)} if of_languages.size > 1 else {}
 
 
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
@@ -88,9 +88,8 @@ def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
     """How much more often a quadrant is predicted than gold, in percent of all gold labels (equation 2)."""
-    apart = answers.labels.indicators(EMOTIONS) - answers.references.indicators(EMOTIONS)
-    inside = {name: np.array([float(each in QUADRANTS[name]) for each in EMOTIONS]) for name in QUADRANT_NAMES}
-    return {name: 100.0 * (apart @ inside[name]) for name in QUADRANT_NAMES}
+    apart = metrics.quadrant_difference(answers.labels.indicators(EMOTIONS), answers.references.indicators(EMOTIONS))
+    return {name: 100.0 * apart[:, at] for at, name in enumerate(QUADRANT_NAMES)}
 
 
 def _global_propensity(answers: Answers) -> Mapping[str, Floats | float]:

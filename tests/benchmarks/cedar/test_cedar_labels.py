@@ -6,12 +6,12 @@ import unicodedata
 import pytest
 from support.papers import printed
 
+from culture_tasks.benchmarks.cedar.documents import english_label
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
     LANGUAGES,
     OPTION_WORDS,
     QUADRANTS,
-    english_label,
 )
 from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 from culture_tasks.errors import DataError

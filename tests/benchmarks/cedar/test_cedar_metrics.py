@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from culture_tasks.benchmarks.cedar import metrics
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANTS
 from culture_tasks.benchmarks.cedar.metrics import bootstrapped, table_of, tabulate
+from culture_tasks.benchmarks.cedar.report import REPORT
 from culture_tasks.benchmarks.cedar.reported import of_language, pooled
+from culture_tasks.benchmarks.reporting import Answers, Texts
 from culture_tasks.errors import DataError, SettingsError
 
 ROWS = [
@@ -236,6 +238,31 @@ def test_differences_of_single_replies_have_the_bias_as_their_mean(table):
     predicted, gold = (np.array([one[labels.index(row[place])] for row in ROWS]) for place in (0, 1))
     mean = metrics.quadrant_difference(predicted, gold).mean(axis=0)
     assert dict(zip(QUADRANTS, mean, strict=True)) == metrics.grqb(table)
+
+
+def test_a_report_gives_the_numbers_of_the_harness(table):
+    predictions, golds, languages = columns(ROWS)
+    texts = {
+        name: _texts(values) for name, values in (("language", languages), ("label", predictions), ("gold", golds))
+    }
+    scores = np.array([100.0 * (prediction == gold) for prediction, gold, _ in ROWS])
+    answers = Answers(scores, {"language": texts["language"]}, texts["label"], texts["gold"])
+    found = {
+        (each.name, group): np.mean(values)
+        for each in REPORT.derived
+        for group, values in each.compute(answers).items()
+    }
+    assert found["acc_avg", ""] == pytest.approx(100 * metrics.acc_avg(table))
+    assert found["acc_var", ""] == pytest.approx(10_000 * metrics.acc_var(table))
+    for emotion, value in metrics.gepp(table).items():
+        assert found["gepp", emotion] == pytest.approx(value, nan_ok=True)
+    for quadrant, value in metrics.grqb(table).items():
+        assert found["grqb", quadrant] == pytest.approx(100 * value)
+
+
+def _texts(values):
+    names = list(dict.fromkeys(value or "" for value in values))
+    return Texts(np.array([names.index(value or "") for value in values]), names)
 
 
 def test_names_are_all_different():
