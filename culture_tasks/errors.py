@@ -1,15 +1,15 @@
 """Every error that culture-tasks raises on purpose.
 
-A message says who complains, what came, what is allowed and what to do. All of them derive from
+A message says who complains, what was found, what is allowed and what to do. All errors derive from
 :class:`CultureTasksError`, so that a command line can print the message without a traceback.
 
 * CultureTasksError
     * DataError: a file, row, field or image that a benchmark can't use
-        * DataUnavailableError: no data at all where they were looked for
+        * DataUnavailableError: no data where they were expected
     * SettingsError: an environment variable or option with a value that is not allowed
     * JudgeError: a judge that can't be used
-        * JudgeNotConfiguredError: nobody was named to grade, and nobody can be assumed
-        * JudgeUnreachableError: the endpoint refused the key, the model or the connection
+        * JudgeNotConfiguredError: no judge was named, and none can be assumed
+        * JudgeUnreachableError: an endpoint that refused the key, the model or the connection
     * ImagesNotShownError: a model that isn't shown all images of a document
     * MissingExtraError: an optional dependency that is not installed
 """
@@ -25,7 +25,7 @@ WAYS_OUT = (
     "set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`. "
     "(CULTURE_JUDGE=lexical grades offline by text overlap: good for a trial run, not for a result.)"
 )
-"""What a user can do who has named no judge that works."""
+"""What to do when no judge is configured, or the judge doesn't work."""
 
 
 class CultureTasksError(Exception):
@@ -33,11 +33,11 @@ class CultureTasksError(Exception):
 
 
 class DataError(CultureTasksError):
-    """Benchmark data that can't be used: names the file, the row, the field, what came and what is needed."""
+    """Benchmark data that can't be used: names the file, the row, the field, what was found and what is needed."""
 
 
 class DataUnavailableError(DataError):
-    """No data where they were looked for."""
+    """No data where they were expected."""
 
 
 class SettingsError(CultureTasksError):

@@ -1,4 +1,4 @@
-"""Versioned prompt files: a changed text is a new version, and its hash stands in caches and results."""
+"""Versioned prompt files: a changed text is a new version, and its hash is part of cache keys and results."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+# A slot of a template, such as {question}.
 _SLOT = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -40,7 +41,7 @@ class Prompt:
 
 @cache
 def load(package: str, name: str) -> Prompt:
-    """Loads ``prompts/<name>.txt`` of a package; the file's last line break is not part of the wording.
+    """Loads ``prompts/<name>.txt`` of a package; the final line break of the file is not part of the wording.
 
     Raises:
         FileNotFoundError: If there is no such prompt.

@@ -1,7 +1,7 @@
 """The one place where the environment is read.
 
 Nothing here runs at import: :meth:`Settings.from_environment` reads the variables when asked, and the
-object is passed on. A misspelt ``CULTURE_…`` variable is an error, since it would otherwise be ignored in silence.
+object is passed on. A misspelt ``CULTURE_…`` variable is an error, since it would otherwise be silently ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST_EXCERPT = 200
 
 _NOT_IN_EXTRA_BODY = {
     "model": "CULTURE_JUDGE names the model",
-    "messages": "the rubric makes them",
+    "messages": "the rubric writes them",
     "stream": "replies are read whole",
     "stream_options": "replies are read whole",
     "n": "one reply is asked for at a time",
@@ -65,24 +65,24 @@ class Settings(BaseModel):
 
     Attributes:
         judge: Who grades: ``openai:<model>``, ``lm_eval:<backend>,<model args>``, ``lexical`` or ``none``;
-            None means the judge of the benchmark's paper, where a key or a base URL is there.
-        judge_concurrency: Most requests in flight to a judge's endpoint.
+            None means the judge of the benchmark's paper, if a key or a base URL is set.
+        judge_concurrency: Maximum number of requests in flight to a judge's endpoint.
         judge_cache: File of the verdict cache, or ``off``; None means the user's cache folder.
-        judge_min_coverage: Share of scored verdicts under which a judged score is reported as NaN.
-        judge_ask_again: How often an unparsable reply is asked again with a reminder of the format.
-        judge_timeout: Seconds that one judge request may take.
-        judge_patience: Seconds for which a judge's endpoint that gives no answer is waited for.
-        judge_delimiters: Whether texts to grade stand between tags with a code of the run that no text can hold.
-        judge_max_tokens: Most tokens of a judge's reply, thinking included; None means the rubric's limit, which grows
-            where thinking used it up.
+        judge_min_coverage: A judged score is reported as NaN if a smaller share of its verdicts was scored.
+        judge_ask_again: How many times an unparsable reply is asked for again, with a reminder of the format.
+        judge_timeout: Seconds until a request to a judge times out.
+        judge_patience: Seconds to wait for a judge's endpoint that doesn't answer.
+        judge_delimiters: Whether the texts to grade are enclosed in tags with a secret code that no text can contain.
+        judge_max_tokens: Maximum number of tokens of a judge's reply, reasoning included; None means the rubric's
+            limit, which is raised if reasoning uses it up.
         judge_temperature: The judge's temperature; None means the rubric's.
-        judge_reasoning_effort: How long a reasoning judge thinks, in its endpoint's words (``low``, ``high``, …).
-        judge_extra_body: A JSON object of more parameters for the judge's requests, shown in the results; ``null``
-            leaves one of the rubric's out.
-        data: Folder of local data, which goes before the Hub.
+        judge_reasoning_effort: How long a reasoning judge thinks, in its endpoint's terms (``low``, ``high``, …).
+        judge_extra_body: A JSON object with further parameters for the judge's requests, shown in the results; ``null``
+            drops one of the rubric's parameters.
+        data: Folder of local data, which is used before the Hub.
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
-            the folder that lmms-eval writes to, or in the current one.
-        extra_columns: Columns of local files that a benchmark doesn't know: ``refuse``, or ``allow`` to leave them out.
+            lmms-eval's output folder, or in the current one.
+        extra_columns: Whether to ``refuse`` local files with unknown columns, or to ``allow`` and ignore the columns.
         languages: Languages that the evaluated model supports officially; None means all.
         openai_api_key: Key for the judge's endpoint.
         openai_base_url: The judge's endpoint, if it isn't OpenAI's own.
@@ -129,7 +129,7 @@ class Settings(BaseModel):
         except (ValueError, RecursionError):
             parameters = None
         if not isinstance(parameters, dict):
-            raise ValueError('it is no JSON object, such as {"top_p": 0.9}')
+            raise ValueError('it is not a JSON object, such as {"top_p": 0.9}')
         for name, why in _NOT_IN_EXTRA_BODY.items():
             if name in parameters:
                 raise ValueError(f"it may not set {name!r}: {why}")
@@ -159,7 +159,7 @@ class Settings(BaseModel):
 
     @property
     def judge_parameters(self) -> Mapping[str, Any]:
-        """What the user sets of a judge's sampling parameters; None leaves one of the rubric's out."""
+        """Sampling parameters of the judge that the user sets; None drops one of the rubric's."""
         own = {
             "max_tokens": self.judge_max_tokens,
             "temperature": self.judge_temperature,
@@ -193,7 +193,7 @@ class Settings(BaseModel):
 
     @property
     def has_endpoint(self) -> bool:
-        """Whether a key or a base URL says that a judge's endpoint can be asked."""
+        """Whether a key or an address of a judge's endpoint is set."""
         return any((self.openai_api_key, self.openai_base_url, self.azure_endpoint, self.azure_api_key))
 
 
@@ -203,7 +203,7 @@ def variables() -> Mapping[str, str]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _refuse_unknown_names(variables: Mapping[str, str]) -> None:
@@ -217,7 +217,7 @@ def _refuse_unknown_names(variables: Mapping[str, str]) -> None:
 
 
 def _is_meant_for_us(name: str, known: Sequence[str]) -> bool:
-    """Whether a variable begins like ours, or is one letter or two away; another program's ``CULTURE_…`` is not."""
+    """Whether a variable begins like ours or is a near miss; another program's ``CULTURE_…`` is left alone."""
     if name.startswith(("CULTURE_JUDGE", "CULTURE_TASKS")):
         return True
     return name.startswith("CULTURE") and bool(difflib.get_close_matches(name, known, n=1, cutoff=0.85))

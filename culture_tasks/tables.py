@@ -1,4 +1,4 @@
-"""Tables as aligned text, Markdown and CSV, with cells that can't act on who opens them."""
+"""Tables as aligned text, Markdown and CSV, in which untrusted text can't act as markup or as a formula."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from culture_tasks.text import storable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+# Characters that Markdown, or the HTML and mathematics in it, would take for markup.
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~&$])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def plain(text: str) -> str:
-    """Returns the text on one line, without control characters and marks that turn the direction of writing."""
+    """Returns the text on one line, without control characters and marks that change the direction of writing."""
     kept = (" " if mark in "\t\n\r" else mark for mark in storable(text) if mark in "\t\n\r" or not _acts(mark))
     return " ".join("".join(kept).split())
 
@@ -27,7 +28,7 @@ def _acts(mark: str) -> bool:
 
 
 def markdown_cell(text: str) -> str:
-    """Returns the text so that Markdown shows it as it is: no link, markup or HTML, and no end of the cell."""
+    """Returns the text so that Markdown shows it as it is: no link, markup or HTML, and no way out of the cell."""
     return _MARKDOWN.sub(r"\\\1", plain(text))
 
 
@@ -40,7 +41,7 @@ def csv_cell(value: str | float | None) -> str | float | None:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> None:
-    """Writes a CSV file in UTF-8 with a byte order mark, so that spreadsheets read its letters rightly."""
+    """Writes a CSV file in UTF-8 with a byte order mark, so that spreadsheets decode it correctly."""
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([csv_cell(name) for name in header])
@@ -48,7 +49,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str | f
 
 
 def as_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns an aligned table; East Asian letters count as two columns."""
+    """Returns an aligned table; East Asian characters are two columns wide."""
     lines = [[plain(cell) for cell in row] for row in [header, *rows]]
     widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])

@@ -7,14 +7,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
+# Opening and closing tags of the reasoning blocks that models are trained to write.
 _REASONING_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+# Arabic diacritics, Quranic marks and tatweel (U+0640), which lengthen or vocalise a word and don't change it.
 _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]")
 # Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Burmese. One token a character.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     "\u3005-\u3007\u3031-\u3035\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
+# Marks that belong to the letter before them, which ``\\w`` leaves out: Latin accents, Devanagari vowel signs, joiners.
 _COMBINING = "\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u200c\u200d"
+# One letter of an unspaced script, or a run of letters, digits and their marks in any other script.
 _TOKEN = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}_])[\w{_COMBINING}])+")
 
 
@@ -23,7 +27,7 @@ def without_reasoning(text: str) -> str:
 
     A block that never closes runs to the end, if it begins the reply; after other text its tag is a quotation and
     nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. Blocks don't nest: an opening
-    tag inside of one is a quotation too. A closing tag with no opening one before it ends a block that the chat
+    tag inside one is a quotation too. A closing tag with no opening one before it ends a block that the chat
     template had opened, so what stands before it is cut too.
     """
     if "<" not in text:
@@ -48,7 +52,7 @@ def without_reasoning(text: str) -> str:
 def answer_in(response: str) -> str:
     """Returns a response without its reasoning blocks; one that has none is returned as it is.
 
-    The white space that sets a block apart from the answer goes with the block.
+    The white space between a block and the answer goes with the block.
     """
     answer = without_reasoning(response)
     return answer if answer == response else answer.strip()
@@ -77,9 +81,9 @@ def tokens(text: str) -> list[str]:
 
 
 def token_f1(candidate: str, reference: str) -> float:
-    """Token-level F1 of two texts, order aside.
+    """Token-level F1 of two texts, regardless of order.
 
-    Formula: 2PR/(P+R) over the multiset overlap of :func:`tokens`. Range 0-1, higher is nearer; two texts without
+    Formula: 2PR/(P+R) over the multiset overlap of :func:`tokens`. Range 0-1, higher is better; two texts without
     any token give 0.
     """
     ours, theirs = Counter(tokens(candidate)), Counter(tokens(reference))

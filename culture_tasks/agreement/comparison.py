@@ -1,4 +1,4 @@
-"""Comparing raters two by two: overall, by language and by category."""
+"""Comparing pairs of raters: overall, by language and by category."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Bootstrap:
 
     Attributes:
         resamples: Number of resamples of questions.
-        confidence: Share of intervals meant to hold the true value.
-        seed: Seed; each group starts from it, so a group's interval doesn't depend on the others.
+        confidence: Share of intervals that should contain the true value.
+        seed: Each group starts from it, so its interval doesn't depend on the other groups.
     """
 
     resamples: int = 1_000
@@ -45,7 +45,7 @@ class Group:
         dimension: What the responses were grouped by.
         label: The group: ``all``, a language code, or a category.
         responses: Number of responses.
-        outcomes: For each judge, how often its verdicts ended how.
+        outcomes: For each judge, the number of verdicts by outcome.
         agreement: Statistics over the responses that both rated.
     """
 
@@ -57,7 +57,7 @@ class Group:
 
     @property
     def coverage(self) -> float:
-        """Share of the responses, from 0 to 1, that both raters rated: the others don't enter the statistics."""
+        """Share of the responses, from 0 to 1, that both raters rated: the others are left out of the statistics."""
         return self.agreement.pairs / self.responses
 
 

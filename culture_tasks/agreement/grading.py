@@ -1,4 +1,4 @@
-"""Asking judges for verdicts on rated responses: everything is submitted, then everything is waited for."""
+"""Asks judges for verdicts on rated responses: all are submitted before the first is awaited."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Rater:
 
     Attributes:
         name: ``human``, or the judge as the user names it.
-        ratings: A rating for each response; NaN where there is none.
-        outcomes: How each verdict ended; None for people.
+        ratings: A rating for each response; NaN if there is none.
+        outcomes: The outcome of each verdict; None for people.
         errors: Why there is no rating, for each response; None for people.
         identities: The judge with each rubric that was used; empty for people.
-        endpoints: Where it was asked, without secrets.
+        endpoints: The endpoints asked, without secrets.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Rater:
 
     @property
     def description(self) -> str:
-        """Who this is in one line: model, endpoint, and prompts with the beginning of their hashes."""
+        """The rater in one line: model, endpoint, and prompts with the first digits of their hashes."""
         if not self.identities:
             return self.name
         one = self.identities[0]
@@ -63,7 +63,7 @@ def _prompt(identity: JudgeIdentity) -> str:
 
 
 def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
-    """Returns people's ratings as a rater, or None where the data hold none."""
+    """Returns people's ratings as a rater, or None if the data have none."""
     if all(response.human is None for response in responses):
         return None
     return Rater(HUMAN, tuple(math.nan if response.human is None else response.human for response in responses))
@@ -77,7 +77,7 @@ def grade(
     Args:
         judges: Judges by name.
         responses: What to grade.
-        progress: Called with the numbers of verdicts there and of all, as they come.
+        progress: Called with the number of verdicts so far and of all, as they arrive.
 
     Returns:
         A rater for each judge, in the order given.

@@ -1,6 +1,6 @@
-"""Two pictures of two raters: a scatter and a confusion table, readable in grey and by the colour-blind.
+"""Two figures of two raters: a scatter plot and a confusion table, readable in greyscale and by the colour-blind.
 
-matplotlib is imported when a picture is drawn, and used without its global state.
+matplotlib is imported when a figure is drawn, and used without its global state.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from culture_tasks.agreement.tables import estimate_text
 from culture_tasks.metrics.rater_agreement import complete_pairs
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from culture_tasks.agreement.comparison import Comparison
     from culture_tasks.metrics.rater_agreement import Statistic
 
-# Okabe and Ito's colours, each with a marker of its own, so that groups differ without colour too.
+# Okabe and Ito's colours, each with a marker of its own, so that languages differ without colour too.
 _STYLES = (("#0072B2", "o"), ("#D55E00", "^"), ("#009E73", "s"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#000000", "x"))
 _IN_TITLE: tuple[tuple[Statistic, str], ...] = (
     ("pearson", "Pearson r"),
@@ -44,11 +43,11 @@ class Scale(NamedTuple):
 
 
 def scatter(comparison: Comparison, languages: Sequence[str], scale: Scale) -> Figure:
-    """Draws one point a response, jittered so that equal ratings don't hide each other; colours are languages.
+    """Draws one point per response, jittered so that equal ratings don't hide each other; colours are languages.
 
     Args:
         comparison: Two raters.
-        languages: Language code of each response; the rarest beyond six share one colour.
+        languages: Language code of each response; beyond six, the rarest share one colour.
         scale: The rubric's scale.
     """
     first, second, rated = complete_pairs(comparison.first.ratings, comparison.second.ratings)
@@ -69,7 +68,7 @@ def scatter(comparison: Comparison, languages: Sequence[str], scale: Scale) -> F
 
 
 def confusion(comparison: Comparison, scale: Scale) -> Figure:
-    """Draws how often each pair of ratings occurs; ratings between two values count at the nearest, halves up."""
+    """Draws how often each pair of ratings occurs; ratings between two values are rounded, halves up."""
     from matplotlib.colors import LogNorm
 
     first, second, _ = complete_pairs(comparison.first.ratings, comparison.second.ratings)
@@ -94,7 +93,7 @@ def confusion(comparison: Comparison, scale: Scale) -> Figure:
 
 
 def confusion_counts(first: NDArray[np.float64], second: NDArray[np.float64], scale: Scale) -> NDArray[np.intp]:
-    """Counts pairs of ratings: one row a value of the first rater, one column a value of the second."""
+    """Counts pairs of ratings: a row for each value of the first rater, a column for each value of the second."""
     width = scale.highest - scale.lowest + 1
     rows, columns = (np.floor(ratings + 0.5).astype(np.intp) - scale.lowest for ratings in (first, second))
     return np.bincount(rows * width + columns, minlength=width * width).reshape(width, width)
@@ -105,7 +104,7 @@ def write_pictures(
 ) -> list[Path]:
     """Writes ``scatter`` and ``confusion`` of each comparison as PNG and SVG, and returns the paths.
 
-    Of several comparisons, the second and later ones have their number in the file name, such as ``scatter_2.png``.
+    From the second comparison on, the file name has its number, such as ``scatter_2.png``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
@@ -149,7 +148,7 @@ def _figure(comparison: Comparison, scale: Scale) -> tuple[Figure, Axes]:
 
 def _summary(comparison: Comparison) -> str:
     overall = comparison.groups[0].agreement
-    parts = [f"{title} {estimate_text(overall.estimates[name])}" for name, title in _IN_TITLE]
+    parts = [f"{title} {overall.estimates[name].text}" for name, title in _IN_TITLE]
     return f"{overall.pairs} responses\n{',  '.join(parts)}"
 
 
@@ -166,5 +165,5 @@ def _merged(languages: Sequence[str]) -> list[str]:
 
 
 def _ascii(text: str) -> str:
-    """Returns the text in letters that every font has."""
+    """Returns the text in characters that every font has."""
     return text.encode("ascii", "backslashreplace").decode("ascii")

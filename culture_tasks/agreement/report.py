@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks import __version__
-from culture_tasks.agreement.paper import SOURCE, figures_json, published
-from culture_tasks.agreement.tables import estimate_text
 from culture_tasks.metrics.rater_agreement import STATISTICS, Statistic
 from culture_tasks.tables import as_markdown, as_text, markdown_cell, plain, write_csv
 
@@ -31,9 +29,22 @@ TITLES: Mapping[Statistic, str] = {
     "mean_error": "mean error",
     "mean_absolute_error": "mean absolute error",
 }
-"""What the statistics are called in tables."""
+"""Names of the statistics in tables."""
 
 _SHORT = {**TITLES, "krippendorff_alpha": "alpha (ordinal)", "mean_absolute_error": "MAE"}
+
+
+GPT_4O: Mapping[Statistic, str] = {"pearson": "0.933", "spearman": "0.901", "kendall_tau_b": "0.733"}
+"""GPT-4o against native annotators (Appendix C.2). The paper gives neither the rows nor the variant of tau."""
+
+SECOND_ANNOTATOR: Mapping[str, Mapping[Statistic, str]] = {
+    "ar": {"pearson": "0.90", "spearman": "0.88", "kendall_tau_b": "0.71", "krippendorff_alpha": "0.86"},
+    "zh": {"pearson": "0.89", "spearman": "0.89", "kendall_tau_b": "0.75", "krippendorff_alpha": "0.84"},
+    "ja": {"pearson": "0.93", "spearman": "0.92", "kendall_tau_b": "0.77", "krippendorff_alpha": "0.92"},
+}
+"""People against people, by language (Table 2). The paper doesn't say at which level of measurement alpha is."""
+
+SOURCE = "CARE (Guo et al., 2025), Appendix C.2 and Table 2: the paper's figures, not measured here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +54,10 @@ class Report:
     Attributes:
         data: What was graded.
         raters: Who rated it, people first.
-        comparisons: Raters two by two.
+        comparisons: Each pair of raters.
         bootstrap: How intervals were drawn.
-        least_coverage: Coverage under which a group is marked.
-        options: The user's other choices, for the record.
+        least_coverage: Groups with less coverage are marked.
+        options: The user's other choices, recorded in the report.
     """
 
     data: RatedResponses
@@ -57,7 +68,7 @@ class Report:
     options: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Returns everything but the single ratings as plain JSON data; NaN is null, with its reason beside it."""
+        """Returns everything but the single ratings as JSON data; NaN becomes null, with the reason beside it."""
         data = self.data
         return {
             "culture_tasks": __version__,
@@ -105,7 +116,7 @@ class Report:
 
     def _row(self, group: Group) -> list[str]:
         mark = " (low)" if group.coverage < self.least_coverage else ""
-        cells = [estimate_text(group.agreement.estimates[name]) for name in STATISTICS]
+        cells = [group.agreement.estimates[name].text for name in STATISTICS]
         counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
         return [group.dimension, group.label, *counts, *cells]
 
@@ -113,15 +124,15 @@ class Report:
         data, level = self.data, self.bootstrap.confidence
         yield f"data: {data.origin}, fingerprint {data.fingerprint}, {len(data.responses)} responses"
         if data.skipped:
-            yield f"rows left out because they can't be used: {data.skipped}"
+            yield f"rows skipped because they can't be used: {data.skipped}"
         if data.verbatim:
-            yield f"responses equal to a reference, which any judge rates high: {data.verbatim}"
+            yield f"responses identical to a reference, which any judge rates high: {data.verbatim}"
         for rater in self.raters:
             if rater.outcomes is not None:
                 yield f"judge: {rater.description}; verdicts: {_counts(Counter(rater.outcomes))}"
         how = f"{self.bootstrap.resamples} resamples of questions, seed {self.bootstrap.seed}"
         yield f"in parentheses: {level:.0%} bootstrap percentile intervals, {how}"
-        yield "coverage: share of the responses that both raters rated; the others enter no statistic"
+        yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
         if data.is_care:
             yield f"rows that begin with 'paper': {SOURCE}"
 
@@ -217,7 +228,7 @@ def _heading(comparison: Comparison) -> str:
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    """Says once for each group and reason why something is missing."""
+    """Explains each missing statistic, once per group and reason."""
     notes = {
         f"{group.dimension} {group.label}, {_undefined(group, found.reason)}: {found.reason}": None
         for group in comparison.groups
@@ -241,3 +252,22 @@ def _counts(counted: Mapping[Any, int]) -> str:
 
 def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+def published(dimension: str, label: str) -> tuple[str, Mapping[Statistic, str]] | None:
+    """Returns what the paper compares and its figures, as printed, for a group of CARE's responses; or None."""
+    if dimension == "overall":
+        return "paper: GPT-4o", GPT_4O
+    if dimension == "language" and label in SECOND_ANNOTATOR:
+        return "paper: second annotator", SECOND_ANNOTATOR[label]
+    return None
+
+
+def figures_json() -> dict[str, Any]:
+    """Returns the paper's figures as plain JSON data."""
+    annotators = {language: _numbers(figures) for language, figures in SECOND_ANNOTATOR.items()}
+    return {"source": SOURCE, "gpt_4o": _numbers(GPT_4O), "second_annotator": annotators}
+
+
+def _numbers(figures: Mapping[Statistic, str]) -> dict[str, float]:
+    return {name: float(value) for name, value in figures.items()}

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from culture_tasks.agreement.languages import language_of
-from culture_tasks.agreement.rows import ALIASES, CARE_COLUMNS, RatedRow, ResponseRow
 from culture_tasks.benchmarks.care.categories import CATEGORIES, RELEASED_NAMES, category_of, rubric_for
 from culture_tasks.benchmarks.rubrics import RUBRICS, rubric_named
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Table, read_file, validated
+from culture_tasks.data.tables import OptionalLabel, Table, Text, read_file, validated
 from culture_tasks.errors import DataError, JudgeError, nearest
 from culture_tasks.judges.verdicts import JudgeItem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from culture_tasks.judges.rubrics import Rubric
 
@@ -37,6 +37,57 @@ CARE = Source(
 NO_CATEGORY = "none"
 
 
+ALIASES = {
+    "answer": "reference",
+    "references": "reference",
+    "cul_type": "category",
+    "culture_type": "category",
+    "translated_question (optional)": "translated_question",
+}
+"""Other names of columns: the CARE releases', and plurals."""
+
+CARE_COLUMNS = frozenset({"answer", "human_rating", "cul_type", "associated_culture"})
+"""Columns that identify CARE's own layout."""
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("Needed is a number")
+    return value
+
+
+def _none_if_blank(value: object) -> object:
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+_Rating = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
+
+
+class ResponseRow(BaseModel):
+    """One row; ``reference`` may be named ``references`` or ``answer``, ``category`` ``cul_type``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Text
+    reference: Text | Annotated[list[Text], Field(min_length=1)]
+    response: str
+    human_rating: Annotated[_Rating | None, BeforeValidator(_none_if_blank)] = None
+    rubric: OptionalLabel = None
+    category: OptionalLabel = None
+    language: OptionalLabel = None
+    associated_culture: OptionalLabel = None
+    source: str | None = None
+    translated_question: str | None = None
+    id: str | int | None = None
+    model: str | None = None
+
+
+class RatedRow(ResponseRow):
+    """One row that needs a human rating."""
+
+    human_rating: _Rating
+
+
 @dataclass(frozen=True, slots=True)
 class RatedResponse:
     """A response with its human rating.
@@ -44,9 +95,9 @@ class RatedResponse:
     Attributes:
         row: Row in the source, as messages count it.
         item: What a judge is asked to grade.
-        human: The human rating on the rubric's scale; None where two judges are compared without people.
+        human: The human rating on the rubric's scale; None if judges are compared without people.
         rubric: Name of the rubric that grades it.
-        category: CARE's category, the data's own word for it, or ``none``.
+        category: CARE's category, another category of the data, or ``none``.
         language: Language code of the question, or ``und``.
     """
 
@@ -64,8 +115,8 @@ class RatedResponses:
 
     Attributes:
         origin: File, or name of the Hub data set.
-        fingerprint: Hash of the responses that were kept.
-        is_care: Whether these are CARE's rated responses, which the paper's figures are about.
+        fingerprint: Hash of the responses used.
+        is_care: Whether these are CARE's rated responses, for which the paper has figures.
         skipped: Rows that were left out because they can't be used.
         responses: The responses, in the order of the source.
     """
@@ -78,7 +129,7 @@ class RatedResponses:
 
     @property
     def verbatim(self) -> int:
-        """Number of responses that are a reference word for word, which any judge rates high."""
+        """Number of responses identical to a reference, which any judge rates high."""
         return sum(response.item.response.strip() in response.item.references for response in self.responses)
 
     @property
@@ -93,8 +144,8 @@ class Selection:
     """Which rows to use.
 
     Attributes:
-        limit: The first so many; None means all.
-        sample: So many drawn at random without replacement, in the order of the source; None means all.
+        limit: Use the first so many; None means all.
+        sample: Draw so many at random without replacement, kept in the order of the source; None means all.
         seed: Seed of the draw.
         rubric: Name of the rubric for all rows; None means the row's own, or that of its CARE category.
         skip_invalid: Leave out rows that can't be used, instead of refusing the file.
@@ -119,7 +170,7 @@ def load(data: str, data_folder: Path | None, selection: Selection) -> RatedResp
 
     Raises:
         DataError: If the file, a row, or the choice of rubrics can't be used.
-        DataUnavailableError: If CARE is neither in the data folder nor to be had from the Hub.
+        DataUnavailableError: If CARE is neither in the data folder nor available from the Hub.
     """
     table = read_source(CARE, data_folder) if data == "care" else read_file(Path(data).expanduser())
     is_care = data == "care" or {name for row in table.rows[:1] for name in row} >= CARE_COLUMNS
@@ -186,16 +237,14 @@ def _response(table: Table, index: int, row: ResponseRow, selection: Selection) 
 
 
 def _category(where: str, text: str | None) -> str:
-    """Returns CARE's category, or the data's own word, unless that is one of CARE's misspelt."""
+    """Returns CARE's category, or the data's own one, unless it looks like a misspelling of CARE's."""
     if text is None:
         return NO_CATEGORY
     try:
         return category_of(text)
     except DataError as error:
         if nearest(text, (*RELEASED_NAMES.values(), *CATEGORIES)):
-            raise DataError(
-                f"{where}, field 'category': {error} Correct it, or choose a word that is less alike."
-            ) from None
+            raise DataError(f"{where}, field 'category': {error} Correct it, or choose a less similar name.") from None
         return text
 
 
@@ -220,6 +269,74 @@ def _check_scales(table: Table, responses: Sequence[RatedResponse]) -> None:
     if len(scales) > 1:
         found = ", ".join(f"{rubric.name} ({rubric.lowest} to {rubric.highest})" for rubric in rubrics)
         raise DataError(
-            f"{table.origin}: rubrics with different scales: {found}. Ratings compare on one scale only. Choose one "
-            "rubric with --rubric, or split the file."
+            f"{table.origin}: rubrics with different scales: {found}. Ratings compare on one "
+            "scale only. Choose one rubric with --rubric, or split the file."
         )
+
+
+UNKNOWN = "und"
+"""ISO 639's code for an undetermined language."""
+
+_CODES: Mapping[str, str] = {
+    "chinese": "zh",
+    "china": "zh",
+    "mandarin": "zh",
+    "arabic": "ar",
+    "arab": "ar",
+    "japanese": "ja",
+    "japan": "ja",
+    "english": "en",
+    "hindi": "hi",
+    "spanish": "es",
+    "swahili": "sw",
+}
+# The people in CARE's label of a native culture: "Native (Chinese)", "native: Arab".
+_NATIVE = re.compile(r"^\s*native\b[\s:(\[-]*([a-z]+)", re.IGNORECASE)
+# Letters of one script each, without its punctuation and digits.
+_KANA = re.compile("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff\uff66-\uff9d]")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3\u0750-\u077f\ufb50-\ufdff\ufe70-\ufefc]")
+_LEAST_KANA = 0.2
+
+
+def language_of(question: str, *, language: str | None = None, culture: str | None = None) -> str:
+    """Returns a question's language.
+
+    The first of these that says something: the ``language`` column; a native culture, such as ``Native (Chinese)``;
+    the script of the question. A foreign culture says nothing, since CARE asks about those in its own three languages.
+
+    Args:
+        question: The question.
+        language: What the data say, as a code or an English name.
+        culture: CARE's ``associated_culture``.
+
+    Returns:
+        A code such as ``zh``, or ``und``.
+    """
+    if language is not None:
+        return _code(language)
+    native = _NATIVE.match(culture or "")
+    if native and native.group(1).casefold() in _CODES:
+        return _CODES[native.group(1).casefold()]
+    return language_of_script(question)
+
+
+def language_of_script(text: str) -> str:
+    """Guesses Arabic, Chinese or Japanese from the script that most letters are in.
+
+    Han with at least a fifth of kana is Japanese, since a Chinese text may quote a Japanese word; Japanese without kana
+    passes for Chinese. Persian and Urdu pass for Arabic. Anything else is ``und``.
+    """
+    kana, han, arabic = (len(script.findall(text)) for script in (_KANA, _HAN, _ARABIC))
+    others = sum(mark.isalpha() for mark in text) - kana - han - arabic
+    east_asian = kana + han
+    if max(arabic, east_asian) <= others or arabic == east_asian:
+        return UNKNOWN
+    if arabic > east_asian:
+        return "ar"
+    return "ja" if kana >= _LEAST_KANA * east_asian else "zh"
+
+
+def _code(language: str) -> str:
+    name = language.strip().casefold().replace("_", "-")
+    return _CODES.get(name, name.split("-")[0])

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Runs a judge over responses that people have rated, and reports how well the two agree: Pearson, Spearman, Kendall's
 tau-b, Krippendorff's alpha (ordinal), mean error and mean absolute error with bootstrap intervals, overall, by language
-and by category. With several judges, each is compared with people and with each other. Only scored verdicts enter;
-coverage and the counts of the others stand beside. Verdicts come from the cache (CULTURE_JUDGE_CACHE) where they are
-there.
+and by category. With several judges, each is compared with people and with each other. Only scored verdicts count;
+coverage and the numbers of other outcomes are reported. Verdicts are taken from the cache (CULTURE_JUDGE_CACHE) if they
+are there.
 """
 
 _EPILOG = """\
@@ -33,7 +33,7 @@ data:
   care        CARE's 28,091 rated responses: from the Hub (geyang627/CARE, split train), or from
               care_ratings/train.parquet (or .jsonl, .json, .csv) in the folder CULTURE_TASKS_DATA
   FILE        JSON, JSONL, CSV or Parquet with the columns question, reference (also references, answer), response and
-              human_rating (which may be missing where several judges are compared); and, if you like, rubric,
+              human_rating (which may be missing if several judges are compared); and optionally rubric,
               category (also cul_type), language, associated_culture, id, model, source, translated_question
 
 examples:
@@ -56,28 +56,30 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--judge",
         action="append",
         metavar="SPEC",
-        help="judge, such as openai:gpt-4o or lexical; give it again to compare judges (default: CULTURE_JUDGE)",
+        help="judge, such as openai:gpt-4o or lexical; repeat the option to compare judges (default: CULTURE_JUDGE)",
     )
     parser.add_argument("--data", default="care", metavar="care|FILE", help="rated responses (default: %(default)s)")
     parser.add_argument(
-        "--rubric", choices=sorted(RUBRICS), help="rubric for all rows (default: the row's, or its CARE category's)"
+        "--rubric",
+        choices=sorted(RUBRICS),
+        help="rubric for all rows (default: that of the row or of its CARE category)",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="also write JSON, Markdown, CSV and pictures there"
+        "-o", "--output", type=Path, metavar="DIR", help="also write JSON, Markdown, CSV and figures to this folder"
     )
     _add_numbers(parser)
     parser.add_argument(
-        "--skip-invalid", action="store_true", help="leave out rows that can't be used, instead of refusing the data"
+        "--skip-invalid", action="store_true", help="skip rows that can't be used, instead of refusing the data"
     )
     parser.set_defaults(handler=run)
 
 
 def _add_numbers(parser: argparse.ArgumentParser) -> None:
     part = parser.add_mutually_exclusive_group()
-    part.add_argument("--limit", type=_at_least_one, metavar="N", help="use the first N responses only")
+    part.add_argument("--limit", type=_at_least_one, metavar="N", help="use only the first N responses")
     part.add_argument("--sample", type=_at_least_one, metavar="N", help="use N responses drawn at random")
     parser.add_argument(
-        "--seed", type=_seed, default=0, help="seed of the draw and of the bootstrap (default: %(default)s)"
+        "--seed", type=_seed, default=0, help="seed of the sample and of the bootstrap (default: %(default)s)"
     )
     parser.add_argument(
         "--resamples", type=_at_least_one, default=1_000, metavar="N", help="bootstrap resamples (default: %(default)s)"
@@ -113,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _prepare(folder: Path | None) -> None:
-    """Finds out before any verdict is paid for whether the report can be written."""
+    """Makes sure that the report can be written, before any verdict is paid for."""
     if folder is None:
         return
     try:
@@ -132,11 +134,11 @@ def _specs(names: list[str] | None, rubric: str | None, settings: Settings) -> l
     specs = [parse_spec(name) for name in names] if names else [spec_for(settings, paper_model)]
     if any(spec.backend == "none" for spec in specs):
         raise SettingsError(
-            "agreement: the judge 'none' grades nothing. Name one that does, such as --judge openai:gpt-4o."
+            "agreement: the judge 'none' gives no ratings. Name one that does, such as --judge openai:gpt-4o."
         )
     if len(set(map(str, specs))) < len(specs):
         raise SettingsError(
-            "agreement: the same judge is named twice. Name different ones, or one to compare with people."
+            "agreement: the same judge is named twice. Name two different ones, or just one to compare it with people."
         )
     return specs
 
@@ -196,14 +198,14 @@ def _show_progress(done: int, total: int) -> None:
 def _at_least_one(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 1")
     return number
 
 
 def _seed(text: str) -> int:
     number = int(text)
     if number < 0:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 0")
     return number
 
 

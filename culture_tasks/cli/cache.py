@@ -1,4 +1,4 @@
-"""``culture-tasks cache``: what the verdict cache holds, emptying it, and copying it out."""
+"""``culture-tasks cache``: show what the verdict cache holds, clear it, or export it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from culture_tasks.settings import Settings
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser("cache", help="look into the verdict cache, empty it, or copy it out")
+    parser = subparsers.add_parser("cache", help="show what the verdict cache holds, clear it, or export it")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, handler, text in (
         ("stats", _stats, "count the completions by judge and rubric"),
@@ -29,7 +29,7 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
         action.set_defaults(handler=handler)
     clear, export = actions.choices["clear"], actions.choices["export"]
     clear.add_argument("--model", help="only completions of this judge model")
-    clear.add_argument("--yes", action="store_true", help="don't ask")
+    clear.add_argument("--yes", action="store_true", help="don't ask for confirmation")
     export.add_argument("output", nargs="?", type=Path, help="file to write (default: standard output)")
 
 
@@ -57,7 +57,7 @@ def _clear(options: argparse.Namespace) -> int:
     file = _file(options)
     found = sum(each.completions for each in cache_files.stats(file) if options.model in (None, each.model))
     if found and not options.yes and not _agreed(f"Delete {found:,} completions from {file}? [y/N] "):
-        print("Nothing was deleted; say --yes, or answer y.")
+        print("Nothing was deleted: confirm with y, or use --yes.")
         return 1
     print(f"{file}: {cache_files.clear(file, options.model):,} completions deleted")
     return 0

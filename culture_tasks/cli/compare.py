@@ -1,4 +1,4 @@
-"""``culture-tasks compare``: two runs against each other, in the terminal."""
+"""``culture-tasks compare``: compare two models in the terminal."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Compares B with A on the items that both answered: difference with a 95 % interval, p value (Holm-adjusted over the
-benchmarks), and how many items would be needed where the two can't be told apart. A and B are result files, folders or
-patterns with one model each. Benchmarks that can't be compared are named with the reason, and not tested.
+benchmarks), and how many items would be needed to tell the two apart. A and B are result files, folders or
+patterns with one model each. Benchmarks that can't be compared are listed with the reason, and not tested.
 """
 
 _EPILOG = """\
@@ -28,7 +28,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Adds the command ``compare``."""
     parser = subparsers.add_parser(
         "compare",
-        help="compare two models' runs, as a check in CI if you like",
+        help="compare the runs of two models, also as a check in CI",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -38,7 +38,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--fail-on-regression",
         action="store_true",
-        help="exit status 1 where B is significantly worse on a benchmark, or nothing could be compared",
+        help="exit with status 1 if B is significantly worse on a benchmark, or nothing could be compared",
     )
     add_choices(parser, all_runs=False)
     parser.set_defaults(handler=run)

@@ -1,4 +1,4 @@
-"""``culture-tasks include-path``: where a harness finds our task files."""
+"""``culture-tasks include-path``: the folder of our task files."""
 
 from __future__ import annotations
 

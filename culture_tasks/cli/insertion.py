@@ -1,4 +1,4 @@
-"""``culture-tasks insertion``: fits a knowledge-insertion method, and says what a fitted one is."""
+"""``culture-tasks insertion``: fit a knowledge-insertion method, or describe a fitted one."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FEATURES = "features.sqlite3"
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser("insertion", help="fit a knowledge-insertion method (CrossCult-KIBench)")
+    parser = subparsers.add_parser("insertion", help="fit a knowledge-insertion method")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_fit(actions)
-    show = actions.add_parser("show", help="print what a fitted state is")
+    show = actions.add_parser("show", help="describe a fitted state")
     show.add_argument("state", type=Path, help="folder that fit wrote")
     show.set_defaults(handler=_show)
 
@@ -33,20 +33,20 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
     fit = actions.add_parser(
         "fit",
         help="fit a method on the training scenarios",
-        description="Fits a method on CrossCult-KIBench's training scenarios and writes its state. A run that was "
-        "killed goes on where it was: give the same command again.",
+        description="Fits a method on CrossCult-KIBench's training scenarios and writes its state. After a "
+        "crash, the same command continues where it stopped.",
     )
     fit.add_argument("--method", required=True, help="the insertion method, such as mcki or ike")
     fit.add_argument("--pretrained", required=True, help="multimodal model, on the Hub or in a folder")
     fit.add_argument("--data", type=Path, help="folder of local data (default: CULTURE_TASKS_DATA, else the Hub)")
     fit.add_argument("--out", type=Path, required=True, help="folder for the state")
-    fit.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="an option of the method")
-    fit.add_argument("--limit", type=int, help="take this many training cases, evenly spaced over all")
-    fit.add_argument("--features", type=Path, help=f"file of kept features (default: {_FEATURES} in --out)")
+    fit.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="set an option of the method")
+    fit.add_argument("--limit", type=int, help="use this many training cases, evenly spaced over all")
+    fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --out)")
     fit.add_argument("--overwrite", action="store_true", help="replace another state in --out")
     fit.add_argument("--revision", help="branch, tag or commit on the Hub")
     fit.add_argument("--dtype", default="auto", help="data type of the model (default: the checkpoint's)")
-    fit.add_argument("--device", help="where the model runs (default: a GPU where there is one)")
+    fit.add_argument("--device", help="where the model runs (default: a GPU if there is one)")
     fit.add_argument("--device-map", help="spread the model over devices, such as auto")
     fit.add_argument("--attn-implementation", help="attention kernels")
     fit.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
@@ -67,7 +67,7 @@ def _fit(options: argparse.Namespace) -> int:
     data = _data(options)
     method = method_class(options.method)(_model(options), config)
     if _is_done(options, method, data):
-        print(f"{options.out}: is fitted already")
+        print(f"{options.out}: is already fitted")
         return 0
     with Store(options.features or options.out / _FEATURES) as kept:
         method.fit(data, kept, progress_bar)
@@ -112,10 +112,10 @@ def _model(options: argparse.Namespace) -> MultimodalModel:
 
 
 def _is_done(options: argparse.Namespace, method: InsertionMethod, data: TrainingData) -> bool:
-    """Whether the folder holds just this state.
+    """Whether the folder holds exactly this state.
 
     Raises:
-        StateError: If it holds another one, and it may not be replaced.
+        StateError: If it holds another one that may not be replaced.
     """
     from culture_tasks.insertion import state
 

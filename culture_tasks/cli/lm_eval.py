@@ -1,7 +1,7 @@
 """``culture-tasks lm-eval …``: lm-eval's own command, with our tasks added and checked first.
 
-lm-eval has no entry points for tasks and takes one ``--include_path``, which may be the user's. So this command hands
-our folder to lm-eval's task manager beside whatever folder it is given, and passes the arguments on as they are.
+lm-eval has no entry points for tasks and takes one ``--include_path``, which the user may need. So this command adds
+our folder to whatever folders lm-eval's task manager is given, and passes the arguments on unchanged.
 
 lm-eval loads the model before the data. As soon as it knows what ``--tasks`` (or ``--config``) selects, this command
 loads and checks the data sets of our tasks, and makes sure that the model takes images where they have some.
@@ -22,13 +22,13 @@ from culture_tasks.errors import ImagesNotShownError
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Adds the subcommand, which passes everything on."""
+    """Adds the subcommand, which passes all arguments on."""
     parser = subparsers.add_parser(
         "lm-eval",
         help="run lm_eval with our tasks added",
         description="Passes everything on to lm_eval: culture-tasks lm-eval run --model hf …",
         add_help=False,
-        prefix_chars="\0",  # nothing looks like an option, so all of it is passed on
+        prefix_chars="\0",  # nothing counts as an option, so everything is passed on
     )
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     parser.set_defaults(handler=_run)
@@ -72,7 +72,7 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_model(model: Any, with_images: list[str]) -> None:
-    """Refuses tasks with images where lm-eval's model type takes none, which lm-eval does once the model is loaded."""
+    """Refuses image tasks for a text-only model type, which lm-eval itself does only once the model is loaded."""
     from lm_eval.api.registry import get_model
 
     if with_images and isinstance(model, str) and not getattr(get_model(model), "MULTIMODAL", False):
@@ -83,7 +83,7 @@ def _check_model(model: Any, with_images: list[str]) -> None:
 
 
 def _ours(index: Mapping[str, Any], selected: Iterable[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields name and content of those tasks of a selection that load our data: our own, and variants of them.
+    """Yields name and content of the selected tasks that load our data: our own, and variants of them.
 
     Args:
         index: lm-eval's tasks, groups and tags by name.

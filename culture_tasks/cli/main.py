@@ -32,7 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Returns the parser of the whole command."""
     parser = argparse.ArgumentParser(prog="culture-tasks", description="Cultural benchmarks for lm-eval and lmms-eval.")
     parser.add_argument("--version", action="version", version=f"culture-tasks {__version__}")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say more about what is done")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in _COMMANDS:
         importlib.import_module(f"culture_tasks.cli.{name}").register(commands)

@@ -1,4 +1,4 @@
-"""``culture-tasks rejudge``: grade logged samples again, without any model inference."""
+"""``culture-tasks rejudge``: grade logged samples again, without model inference."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
             "For example: culture-tasks rejudge results/ --judge openai:gpt-4o"
         ),
     )
-    parser.add_argument("results", nargs="+", type=Path, help="result files, or folders that hold some")
-    parser.add_argument("--judge", help="who grades, as in CULTURE_JUDGE (default: that variable)")
+    parser.add_argument("results", nargs="+", type=Path, help="result files, or folders with result files")
+    parser.add_argument("--judge", help="the judge, as in CULTURE_JUDGE (default: that variable)")
     parser.add_argument(
-        "--failed-only", action="store_true", help="keep the verdicts that were scored, and ask only for the others"
+        "--failed-only", action="store_true", help="keep the scored verdicts, and ask only for the others"
     )
     parser.set_defaults(handler=_run)
 

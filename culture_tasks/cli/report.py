@@ -1,4 +1,4 @@
-"""``culture-tasks report``: one table over everything."""
+"""``culture-tasks report``: tables over all models and benchmarks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DESCRIPTION = """\
 Reads result and sample files of lm-eval and lmms-eval, as files, folders (at any depth) or patterns, and writes tables
 over all models and benchmarks: with intervals, tests on common items, the spread over cultures, and the layouts of the
 papers. Runs that can't be compared (another judge, prompt, version, data, decoding or limit, or low coverage) are
-marked, and neither ranked nor tested against each other. Of each model, task and settings the newest run counts.
+marked, and neither ranked nor tested against each other. For each model, task and settings, the newest run counts.
 """
 
 _EPILOG = """\
@@ -49,16 +49,18 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="LIST",
         help="markdown, latex, csv, json, html, png, svg, or all (default: %(default)s)",
     )
-    parser.add_argument("--published", action="store_true", help="put the papers' own results beside yours, marked")
     parser.add_argument(
-        "--images", type=Path, metavar="DIR", help="images of the samples, for small copies in the HTML"
+        "--published", action="store_true", help="show the papers' own results beside yours, marked as such"
+    )
+    parser.add_argument(
+        "--images", type=Path, metavar="DIR", help="folder of the samples' images, for thumbnails in the HTML"
     )
     parser.add_argument(
         "--samples-per-cell",
         type=_count,
         default=SAMPLES_PER_CELL,
         metavar="N",
-        help="most samples of each run that a cell of the HTML opens; 0 for none (default: %(default)s)",
+        help="maximum number of samples of each run behind a cell of the HTML; 0 for none (default: %(default)s)",
     )
     add_choices(parser)
     parser.set_defaults(handler=run)
@@ -71,19 +73,19 @@ def add_choices(parser: argparse.ArgumentParser, *, all_runs: bool = True) -> No
         action="append",
         default=[],
         metavar="PATTERN=NAME",
-        help="name for the models, or result files, that a pattern fits; may be given again",
+        help="name for the models or result files that match a pattern; may be repeated",
     )
     parser.add_argument(
-        "--compare-anyway", action="store_true", help="rank and test also what can't be compared; the marks stay"
+        "--compare-anyway", action="store_true", help="also rank and test runs that can't be compared; they stay marked"
     )
     parser.add_argument(
         "--min-coverage",
         type=_share,
         metavar="SHARE",
-        help="share of scored verdicts under which a number is marked (default: CULTURE_JUDGE_MIN_COVERAGE)",
+        help="mark numbers with a smaller share of scored verdicts (default: CULTURE_JUDGE_MIN_COVERAGE)",
     )
     if all_runs:
-        parser.add_argument("--all-runs", action="store_true", help="show older runs too, each in a row of its own")
+        parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -130,7 +132,7 @@ def _say(report: Report, paths: list[Path], folder: Path) -> None:
 
 
 def say_problems(problems: Sequence[Problem]) -> None:
-    """Prints what was not used, most of it counted."""
+    """Prints which files were not used: the first ten, and the number of all."""
     kinds = Counter(problem.kind for problem in problems)
     for problem in problems[:10]:
         print(f"not used: {problem.path}: {problem.kind}, {problem.detail}", file=sys.stderr)
@@ -141,7 +143,7 @@ def say_problems(problems: Sequence[Problem]) -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number, 0 or more")
+        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 0")
     return int(text)
 
 

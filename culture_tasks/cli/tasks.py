@@ -1,4 +1,4 @@
-"""``culture-tasks tasks``: the task table, and whether each task's data can be had now."""
+"""``culture-tasks tasks``: the task table, and whether the data of each task are available now."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import json
 from importlib.metadata import entry_points
 from typing import Any
 
-from culture_tasks.availability import availability
 from culture_tasks.catalog import TaskEntry, entries, is_available
+from culture_tasks.data.sources import availability
 from culture_tasks.settings import Settings
 from culture_tasks.task_table import HEADER, markdown, rows
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser("tasks", help="list the tasks, and whether their data can be had now")
+    parser = subparsers.add_parser("tasks", help="list the tasks, and whether their data are available now")
     parser.add_argument("--json", action="store_true", help="print every task and group as JSON")
     parser.set_defaults(handler=_run)
 
@@ -53,7 +53,7 @@ def _as_json(entry: TaskEntry, data_now: str) -> dict[str, Any]:
 
 
 def _explain_missing_plugin() -> None:
-    """Says so where lmms-eval won't find the tasks by itself, and which plug-in may be in the way."""
+    """Warns if lmms-eval won't find the tasks by itself, and names the plug-in that may be in the way."""
     installed = list(entry_points(group="lmms_eval.models"))
     if not any(point.value.startswith("culture_tasks.") for point in installed):
         print("\nlmms-eval doesn't see this package: reinstall it with `pip install culture-tasks`.")
@@ -61,7 +61,7 @@ def _explain_missing_plugin() -> None:
         if not point.value.startswith("culture_tasks.") and (problem := _failure(point)):
             print(
                 f"\nThe lmms-eval plug-in {point.name!r} ({point.value}) fails to load: {problem}. "
-                "lmms-eval stops loading plug-ins there, so it may not know our tasks. Mend or remove it."
+                "lmms-eval stops loading plug-ins there, so it may not know our tasks. Repair or remove it."
             )
 
 

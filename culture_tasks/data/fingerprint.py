@@ -1,4 +1,4 @@
-"""Fingerprints of data: two runs compare only where they saw the same rows."""
+"""Fingerprints of data: two runs can be compared only if they saw the same rows."""
 
 from __future__ import annotations
 

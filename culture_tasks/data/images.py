@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import datasets
 
 KEY_LENGTH = 16
-"""Hexadecimal digits of an image's SHA-256 that stand for it; among a million, two are alike once in 10^7 times."""
+"""Hexadecimal digits of an image's SHA-256 that identify it; two of a million images collide once in 10^7 data sets."""
 
 _SMALL = (64, 64)
 _BATCH = 64
@@ -32,10 +32,10 @@ def image_column(
     """Returns the checked images of a table as a one-column data set named ``image``, not decoded yet.
 
     Args:
-        table: The rows; embedded images go before file names.
+        table: The rows; embedded images take precedence over file names.
         names: For each row its image file, absolute or relative to ``folder`` or to ``folder/images``.
         folder: Folder of the table's file.
-        checked: Files that were checked already, where several tables share images; this table's are added.
+        checked: Files that were checked before, where several tables share images; this table's are added.
 
     Raises:
         DataError: For the first row whose image is missing, outside the folder, or broken.
@@ -54,7 +54,7 @@ def image_column(
 
 
 def broken_images(table: Table, names: Sequence[str | None], folder: Path) -> Iterator[str]:
-    """Checks images many at a time, and one at a time where some of them is broken, and says what is wrong with each.
+    """Checks images in batches, looks for the broken ones in a bad batch, and says what is wrong with each.
 
     Args:
         table: The rows.
@@ -83,11 +83,11 @@ def image_keys(table: Table, names: Sequence[str | None], folder: Path, *, neede
         table: The rows.
         names: As for ``image_column``.
         folder: As for ``image_column``.
-        needed: Whether each row must have its image. Where it need not, the name alone stands for a file that can't
-            be read, and None for no image.
+        needed: Whether each row must have its image. If not, a file that can't be read is identified by its name, and
+            a row without image gets None.
 
     Raises:
-        DataError: For the first row whose image is missing or outside the folder, where it is needed.
+        DataError: For the first row whose image is missing or outside the folder, if it is needed.
     """
     if table.images is not None:
         contents = (_embedded(row["image"], table.local)() for row in _undecoded(table.images))
@@ -105,7 +105,7 @@ def _file_key(table: Table, index: int, name: str | None, folder: Path, needed: 
 
 
 def image_key(content: bytes) -> str:
-    """Returns what stands for an image with these bytes: the first digits of their SHA-256."""
+    """Returns what identifies an image with these bytes: the first digits of their SHA-256."""
     return hashlib.sha256(content).hexdigest()[:KEY_LENGTH]
 
 
@@ -116,7 +116,7 @@ def _undecoded(images: datasets.Dataset) -> datasets.Dataset:
 
 
 def _embedded(cell: dict[str, Any] | None, local: bool) -> Callable[[], bytes]:
-    """Returns what reads an embedded image. The user's own file may not name a file by its path alone: any would do."""
+    """Returns a reader of an embedded image; the user's own file may not point to an arbitrary file by its path."""
     content, path = (None, None) if cell is None else (cell["bytes"], cell["path"])
     if content is None and path and not local:
         return Path(path).read_bytes
@@ -132,7 +132,7 @@ def _file(table: Table, index: int, name: str | None, folder: Path) -> Path:
             continue
         path = candidate.resolve()
         if not path.is_relative_to(folder.resolve()):
-            raise DataError(f"{where}: {name!r:.200} lies outside {folder}. Needed is a file inside it.")
+            raise DataError(f"{where}: {name!r:.200} is outside {folder}. Needed is a file inside it.")
         return path
     raise DataError(
         f"{where}: no file {name!r:.200} in {folder} or {folder / 'images'}. Add the file, or correct the name."
@@ -150,7 +150,7 @@ Reader = Callable[[], bytes]
 
 
 def _check(table: Table, readers: Iterable[Reader | None]) -> None:
-    """Checks the images of a table's rows; None stands for one that was checked before."""
+    """Checks the images of a table's rows; None is one that was checked before."""
     with _strict_pillow(), ThreadPoolExecutor() as pool:
         for index, problem in enumerate(_problems(pool, iter(readers))):
             if problem is not None:
@@ -162,7 +162,7 @@ def _check(table: Table, readers: Iterable[Reader | None]) -> None:
 
 @contextlib.contextmanager
 def _strict_pillow() -> Iterator[None]:
-    """Makes Pillow refuse damaged images: lmms-eval has it fill the missing part with grey, for the whole process."""
+    """Makes Pillow refuse damaged images, whose missing part lmms-eval makes it fill with grey in the whole process."""
     from PIL import ImageFile
 
     with _PILLOW_LOCK:
@@ -175,13 +175,13 @@ def _strict_pillow() -> Iterator[None]:
 
 
 def _problems(pool: ThreadPoolExecutor, readers: Iterator[Reader | None]) -> Iterator[str | None]:
-    """Checks images in small batches, so that only a batch of them is in memory at a time."""
+    """Checks images in small batches, so that only one batch is in memory at a time."""
     while batch := list(itertools.islice(readers, _BATCH)):
         yield from pool.map(_problem, batch)
 
 
 def _problem(read: Reader | None) -> str | None:
-    """Decodes an image at the smallest size that its format offers, which still reads all of its data."""
+    """Decodes an image at the smallest size that its format offers, which still reads all data of the file."""
     from PIL import Image
 
     if read is None:

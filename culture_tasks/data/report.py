@@ -1,4 +1,4 @@
-"""What a check of a benchmark's data found, for people to read."""
+"""What a check of a benchmark's data found."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Line:
 
 @dataclass
 class Report:
-    """Counts beside the paper's, and what is wrong with single rows.
+    """Counts beside the paper's, and the problems of single rows.
 
     Attributes:
         title: What was checked.
@@ -41,7 +41,7 @@ class Report:
 
     @property
     def usable(self) -> bool:
-        """Whether the tasks can run on the data. Counts that differ from the paper's don't hinder them."""
+        """Whether the tasks can run on the data. Counts that differ from the paper's are no obstacle."""
         return not self.problems
 
     def text(self, most_problems: int = 20) -> str:

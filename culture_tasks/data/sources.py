@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import fnmatch
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from culture_tasks.data.tables import SUFFIXES, Table, from_dataset, read_file
-from culture_tasks.errors import DataError, DataUnavailableError
+from culture_tasks.errors import CultureTasksError, DataError, DataUnavailableError
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where one table of a benchmark is to be had.
+    """Where one table of a benchmark comes from.
 
     Attributes:
         folder: Folder below the user's data folder, such as ``care``.
-        stems: Names of the local file without ending, best first, such as ``Arabic-test``; ``*`` stands for anything.
-        hub: Name of the Hub data set; None where the data come by request alone.
+        stems: Names of the local file without suffix, preferred first, such as ``Arabic-test``; ``*`` is a wildcard.
+        hub: Name of the Hub data set; None if the data are available on request only.
         config: Its configuration.
         split: Its split.
         image_column: Column that holds images.
-        additions: Names without ending of files that add to the Hub's data: a folder that holds nothing but these (and
-            images) doesn't stand in for the Hub.
+        additions: Names without suffix of files that complement the Hub's data: a folder that holds only these (and
+            images) doesn't replace the Hub.
     """
 
     folder: str
@@ -46,11 +47,11 @@ class Source:
 
 
 def local_file(source: Source, data_folder: Path | None) -> Path | None:
-    """Returns the user's file for a source, or None where the user keeps no data of this benchmark.
+    """Returns the user's file for a source, or None if the user has no local data of this benchmark.
 
     Raises:
-        DataError: If the data folder itself is missing, or two files fit.
-        DataUnavailableError: If the data folder has a folder for this benchmark without the file.
+        DataError: If the data folder itself is missing, or two files match.
+        DataUnavailableError: If the folder of this benchmark lacks the file.
     """
     if data_folder is None:
         return None
@@ -60,7 +61,7 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
     if not folder.is_dir():
         if data_folder.name == source.folder:
             raise DataError(
-                f"CULTURE_TASKS_DATA={data_folder}: names the folder of one benchmark. Name the folder that holds it, "
+                f"CULTURE_TASKS_DATA={data_folder}: is the folder of one benchmark. Name the folder that holds it, "
                 f"{data_folder.parent}."
             )
         return None
@@ -69,7 +70,7 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
         return found
     if _first(files, source.additions):
         return None
-    instead = f", or take the folder away to use the Hub's {source.name}" if source.hub else ""
+    instead = f", or remove the folder to use {source.name} from the Hub" if source.hub else ""
     raise DataUnavailableError(
         f"{folder}: holds no {source.stems[0]}{SUFFIXES[0]} (or {', '.join(SUFFIXES[1:])}). "
         f"Put the file there{instead}."
@@ -77,7 +78,7 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
 
 
 def addition(source: Source, data_folder: Path | None) -> Path | None:
-    """Returns the user's file that adds to a source, or None."""
+    """Returns the user's file that complements a source, or None."""
     if data_folder is None:
         return None
     folder = data_folder / source.folder
@@ -92,13 +93,13 @@ def _first(files: Mapping[str, Path], stems: Sequence[str]) -> Path | None:
     names = next((names for names in found if names), [])
     if len(names) > 1:
         raise DataError(
-            f"{files[names[0]].parent}: {files[names[0]].name} and {files[names[1]].name} both fit. Keep one of them."
+            f"{files[names[0]].parent}: {files[names[0]].name} and {files[names[1]].name} both match. Keep one of them."
         )
     return files[names[0]] if names else None
 
 
 def read_source(source: Source, data_folder: Path | None) -> Table:
-    """Reads a source from the user's folder where it is there, else from the Hub.
+    """Reads a source from the user's folder if it is there, otherwise from the Hub.
 
     Raises:
         DataError: If a local file can't be used.
@@ -125,12 +126,47 @@ def _load_dataset(source: Source, where: str) -> Any:
     import datasets
     from huggingface_hub.errors import HfHubHTTPError
 
-    of_its_client = HfHubHTTPError.__bases__  # the errors of whichever HTTP client this version uses
+    http_errors = HfHubHTTPError.__bases__  # huggingface_hub's HTTP client differs between versions
     try:
         return datasets.load_dataset(source.hub, source.config, split=source.split)
-    except (OSError, ValueError, *of_its_client, datasets.exceptions.DatasetsError) as error:
+    except (OSError, ValueError, *http_errors, datasets.exceptions.DatasetsError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise DataUnavailableError(
-            f"{source.name}: can't be had from the Hub ({reason[0]:.200}). "
+            f"{source.name}: can't be loaded from the Hub ({reason[0]:.200}). "
             f"Check the connection and your access. {where}"
         ) from None
+
+
+def availability(sources: tuple[Source, ...], data_folder: Path | None) -> str:
+    """Says in a few words where the data of a task would come from now, without downloading them.
+
+    Args:
+        sources: What the task needs.
+        data_folder: The user's data folder, or None.
+
+    Returns:
+        ``local``, ``downloaded``, ``on the Hub``, ``not here`` or several of these; or why local data can't be used.
+    """
+    try:
+        found = [_availability_of(source, data_folder) for source in sources]
+    except CultureTasksError as error:
+        return f"error: {error}"
+    return " and ".join(dict.fromkeys(found))
+
+
+def _availability_of(source: Source, data_folder: Path | None) -> str:
+    if local_file(source, data_folder) is not None:
+        return "local"
+    if source.hub is None:
+        return f"not here: put it into {source.folder}/ of CULTURE_TASKS_DATA"
+    return "downloaded" if _is_downloaded(source.hub, source.config) else "on the Hub"
+
+
+def _is_downloaded(hub: str, config: str | None) -> bool:
+    """Looks for prepared data where ``datasets`` puts them: ``<owner>___<name_in_snake_case>/<config>/…``."""
+    import datasets
+    from datasets.naming import camelcase_to_snakecase
+
+    owner, _, name = hub.partition("/")
+    folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / f"{owner}___{camelcase_to_snakecase(name)}"
+    return any(folder.glob(f"{config or 'default'}*/**/*.arrow")) if folder.is_dir() else False

@@ -1,4 +1,4 @@
-"""Rows of a local file or a Hub data set, each knowing where it came from."""
+"""Rows of a local file or a Hub data set, each with its origin for messages."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ def _not_blank(text: str) -> str:
 
 
 Text = Annotated[str, StringConstraints(min_length=1), AfterValidator(_not_blank)]
-"""A text that must be there, and is shown as it is: white space around it stays."""
+"""A required text, shown as it is: white space around it is kept."""
 
 OptionalText = Annotated[Text | None, BeforeValidator(_none_if_blank)]
-"""A text that may be missing, and is shown as it is; a CSV file's empty field is missing."""
+"""An optional text, shown as it is; an empty field of a CSV file counts as missing."""
 
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-"""A name that must be there, such as a category or a file's: white space around it is no part of it."""
+"""A required name, such as a category or a file name: white space around it is stripped."""
 
 OptionalLabel = Annotated[Label | None, BeforeValidator(_none_if_blank)]
-"""A name that may be missing."""
+"""An optional name."""
 
 Identifier = Annotated[Label, BeforeValidator(_text_if_number)]
-"""A row's id: a text or a whole number, which are the same in a CSV file."""
+"""A row's id: a text or an integer, which a CSV file can't tell apart."""
 
 OptionalIdentifier = Annotated[OptionalLabel, BeforeValidator(_text_if_number)]
-"""A row's id, which may be missing."""
+"""An optional id of a row."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class Table:
         origin: File path, or name of the Hub data set.
         rows: The rows without their image column.
         images: The image column as a one-column data set aligned with the rows; None where there is none.
-        local: Whether the user's own file was read: then unknown columns are an error, not a remark.
-        first_row: Number that messages give the first row; 2 in CSV, where the header is line 1.
-        places: Place of each row in the origin, from 0, where only some of its rows are here.
+        local: Whether the rows are from the user's own file, where unknown columns are an error.
+        first_row: Number of the first row in messages; 2 in CSV, where the header is line 1.
+        places: Index of each row in the origin, where the table holds only some of its rows.
     """
 
     origin: str
@@ -91,7 +91,7 @@ class Table:
         return f"{self.origin}, row {place + self.first_row}"
 
     def part(self, indices: Sequence[int]) -> Table:
-        """Returns some of the rows, in the order asked for; messages still give them their numbers in the origin."""
+        """Returns some of the rows, in the given order; messages still number them as in the origin."""
         places = indices if self.places is None else [self.places[index] for index in indices]
         images = None if self.images is None else self.images.select(indices)
         return replace(self, rows=[self.rows[index] for index in indices], images=images, places=places)
@@ -103,10 +103,10 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
     Args:
         path: The file; JSON must hold one list of objects.
         image_column: Column that holds embedded images (Parquet only), kept apart and not decoded.
-        pairs: Two columns of which JSON may also hold one object: each entry is a row of both.
+        pairs: Two columns; then JSON may also hold one object, whose keys and values fill them.
 
     Raises:
-        DataError: If the file is missing, empty, broken, or of another kind.
+        DataError: If the file is missing, empty, broken, or of another type.
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file. Needed is a data file with one of the endings {', '.join(SUFFIXES)}.")
@@ -120,10 +120,10 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
 
 
 def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> Table:
-    """Makes a table of a ``datasets.Dataset``; embedded images are kept apart and not decoded.
+    """Converts a ``datasets.Dataset`` to a table; embedded images are kept apart and not decoded.
 
     Raises:
-        DataError: If the image column holds neither images nor names of files.
+        DataError: If the image column holds neither images nor file names.
     """
     if image_column is None or not _embeds_images(data, origin, image_column):
         return Table(origin, data.to_list(), local=local)
@@ -148,7 +148,7 @@ def _embeds_images(data: datasets.Dataset, origin: str, column: str) -> bool:
     if pyarrow.types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}:
         return True
     raise DataError(
-        f"{origin}, column {column!r}: holds {stored}. Needed are images (bytes, or bytes and path) or names of files."
+        f"{origin}, column {column!r}: holds {stored}. Needed are images (bytes, or bytes and path) or file names."
     )
 
 
@@ -170,9 +170,9 @@ def _table(path: Path, content: Any) -> Table:
 
 
 def _read_jsonl(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
-    lines = _text(path).split("\n")  # no other line break: JSON may hold U+2028 and its like
+    lines = _text(path).split("\n")  # at no other line break: a JSON text may contain U+2028
     try:
-        # Without a parser of its own, jsonlines takes whichever is installed, and they don't allow the same.
+        # Named, since jsonlines otherwise picks any JSON parser that is installed, and these differ in what they accept.
         content = list(jsonlines.Reader(lines, loads=_loads).iter(allow_none=True, skip_empty=True))
     except jsonlines.InvalidLineError as error:
         raise _not_json(path, error.__cause__ or error, error.lineno) from None
@@ -201,11 +201,11 @@ def _loads(text: str | bytes) -> Any:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Makes an object of its pairs; JSON's own reader takes the last of several under one name."""
+    """Makes an object from its pairs; by default, json silently keeps the last of several with one name."""
     made = dict(pairs)
     if len(made) < len(pairs):
         name, times = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise ValueError(f"{name!r} stands in one object {times} times")
+        raise ValueError(f"{name!r} occurs {times} times in one object")
     return made
 
 
@@ -281,8 +281,8 @@ def validated(table: Table, model: type[Row], aliases: Mapping[str, str] | None 
         aliases: Other column names, each with the field that it stands for.
 
     Raises:
-        DataError: For a missing or (in the user's own files) unknown column, a column that is there under two names, or
-            the first field that doesn't fit.
+        DataError: For a missing or (in the user's own files) unknown column, two columns that mean the same, or the
+            first invalid field.
     """
     renamed = [_renamed(table, index, row, aliases or {}) for index, row in enumerate(table.rows)]
     _check_columns(table, model, {name for row in renamed for name in row})
@@ -290,13 +290,13 @@ def validated(table: Table, model: type[Row], aliases: Mapping[str, str] | None 
 
 
 def usable_rows(table: Table, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
-    """Checks every row by itself, as a check of the data does, which doesn't stop at the first problem.
+    """Checks every row by itself, without stopping at the first problem.
 
     Returns:
-        The rows that fit by their places, and what is wrong with the others, each once.
+        The valid rows by their index, and the problems of the others, each once.
     """
     rows: dict[int, Row] = {}
-    problems: dict[str, None] = {}  # a column that is wrong is so in every row
+    problems: dict[str, None] = {}  # a wrong column is reported once, not for every row
     for index in range(len(table.rows)):
         try:
             (rows[index],) = validated(table.part([index]), model, aliases)
@@ -332,7 +332,7 @@ def _check_columns(table: Table, model: type[BaseModel], found: set[str]) -> Non
         return
     raise DataError(
         f"{table.origin}: unknown column {unknown[0]!r}.{nearest(unknown[0], model.model_fields)} "
-        f"Allowed are {', '.join(model.model_fields)}. Rename or remove the column, or leave out all unknown ones with "
+        f"Allowed are {', '.join(model.model_fields)}. Rename or remove the column, or ignore all unknown ones with "
         "CULTURE_TASKS_EXTRA_COLUMNS=allow."
     )
 
@@ -343,7 +343,7 @@ _extra_columns: ContextVar[ExtraColumns] = ContextVar("extra_columns", default="
 
 @contextmanager
 def extra_columns(choice: ExtraColumns) -> Iterator[None]:
-    """Says, for as long as it lasts, what becomes of unknown columns of the user's own files."""
+    """Sets, for a block of code, what to do with unknown columns of the user's own files."""
     token = _extra_columns.set(choice)
     try:
         yield
@@ -354,18 +354,18 @@ def extra_columns(choice: ExtraColumns) -> Iterator[None]:
 @cache
 def _say_left_out(origin: str, columns: tuple[str, ...]) -> None:
     """Logs the unknown columns of a file once, however often it is read."""
-    _log.warning("%s: unknown columns are left out: %s", origin, ", ".join(columns))
+    _log.warning("%s: unknown columns are ignored: %s", origin, ", ".join(columns))
 
 
 _NEEDED = {
     "missing": "Needed is a value",
     "string_type": "Needed is a text",
     "string_too_short": "Needed is a text that isn't empty",
-    "string_unicode": "Needed is Unicode text without halves of surrogate pairs",
+    "string_unicode": "Needed is Unicode text without lone surrogates",
     "too_short": "Needed is at least one entry",
     "list_type": "Needed is a list",
 }
-"""What pydantic's errors say is needed, in this package's words."""
+"""What is needed, by pydantic's type of error, in the words of this package."""
 
 
 def _checked(table: Table, index: int, row: Mapping[str, Any], model: type[Row]) -> Row:
@@ -383,10 +383,10 @@ def _checked(table: Table, index: int, row: Mapping[str, Any], model: type[Row])
 
 
 def unique(table: Table, ids: Iterable[str | None], field: str) -> Iterator[str]:
-    """Passes ids on as they come; rows without one are numbered from 0, if none has any.
+    """Yields the ids; if no row has one, rows are numbered from 0.
 
     Raises:
-        DataError: If an id comes twice, or only some rows have one.
+        DataError: If an id occurs twice, or only some rows have one.
     """
     given = list(ids)
     if None in given and (having := [index for index, identifier in enumerate(given) if identifier is not None]):
@@ -399,8 +399,8 @@ def unique(table: Table, ids: Iterable[str | None], field: str) -> Iterator[str]
         identifier = str(index) if one is None else one
         if identifier in seen:
             raise DataError(
-                f"{table.where(index)}, field {field!r}: {identifier!r} stands in {table.where(seen[identifier])} too. "
-                "Needed is a different one in each row."
+                f"{table.where(index)}, field {field!r}: {identifier!r} is also the id of "
+                f"{table.where(seen[identifier])}. Needed is a different one in each row."
             )
         seen[identifier] = index
         yield identifier

@@ -51,6 +51,14 @@ class Estimate:
     high: float
     reason: str | None = None
 
+    @property
+    def text(self) -> str:
+        """The statistic with its interval, such as ``0.924 (0.918, 0.930)``, or ``n/a``."""
+        if math.isnan(self.value):
+            return "n/a"
+        interval = "" if math.isnan(self.low) else f" ({self.low:.3f}, {self.high:.3f})"
+        return f"{self.value:.3f}{interval}"
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:

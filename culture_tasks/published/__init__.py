@@ -1,12 +1,23 @@
-"""Results that the benchmarks' papers print, as data: what a user's own numbers can be put beside.
+"""Results that the benchmarks' papers print, as data: for comparison with a user's own numbers.
 
-They were measured by the papers' judges on the papers' data. A cell is kept exactly as printed.
+The papers' judges measured them on the papers' data. Cells are kept exactly as printed.
 """
 
 from culture_tasks.published.averages import Recomputed, flags, recomputed
-from culture_tasks.published.loading import all_tables, load, names
-from culture_tasks.published.model import Cell, Column, Measure, Missing, Paper, PublishedTable, Row
-from culture_tasks.published.printed import Number, number
+from culture_tasks.published.published_tables import (
+    Cell,
+    Column,
+    Measure,
+    Missing,
+    Number,
+    Paper,
+    PublishedTable,
+    Row,
+    all_tables,
+    load,
+    names,
+    number,
+)
 
 __all__ = [
     "Cell",

@@ -1,7 +1,7 @@
-"""Whether the averages and variances that a paper prints follow from the cells that it prints.
+"""Checks whether the averages and variances that a paper prints follow from the cells that it prints.
 
-All printed numbers are rounded, so that a recomputed one is known within an interval only. Where no rounding of the
-cells gives the printed aggregate, it is flagged; the table keeps what is printed.
+All printed numbers are rounded, so a recomputed one is known only within an interval. An aggregate that no rounding of
+the cells can give is flagged; the table keeps what is printed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from culture_tasks.published.printed import Number, number
+from culture_tasks.published.published_tables import Number, number
 
 if TYPE_CHECKING:
-    from culture_tasks.published.model import Column, Dimension, PublishedTable, Row
+    from culture_tasks.published.published_tables import Column, Dimension, PublishedTable, Row
 
 _SLACK = 1e-9
-"""Of the order of what floating-point sums are off by."""
+"""More than floating-point sums are off by, and far less than any rounding."""
 
 
 class Option(NamedTuple):
@@ -26,9 +26,9 @@ class Option(NamedTuple):
 
     Attributes:
         formula: ``mean``, ``sample variance`` (over n - 1) or ``population variance`` (over n).
-        value: Of the cells as printed.
-        low: The least that rounding of the cells allows.
-        high: The most.
+        value: The aggregate of the cells as printed.
+        low: Its lowest value before rounding.
+        high: Its highest value before rounding.
     """
 
     formula: Literal["mean", "sample variance", "population variance"]
@@ -39,13 +39,13 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """A printed aggregate beside what its cells give.
+    """A printed aggregate beside those recomputed from its cells.
 
     Attributes:
         table: The table's name.
         keys: The keys of the aggregate's cell.
         printed: What the paper prints.
-        options: What its cells give; two for a variance, for the paper doesn't say which it means.
+        options: The recomputed ones; two for a variance, since the papers don't say which kind it is.
     """
 
     table: str
@@ -55,7 +55,7 @@ class Recomputed:
 
     @property
     def agrees(self) -> bool:
-        """Whether some rounding of the cells gives the printed aggregate, in one of the ways."""
+        """Whether one of the options, before rounding, can give the printed aggregate."""
         printed = number(self.printed)
         reach = printed.half_unit + _SLACK
         return any(low - reach <= printed.value <= high + reach for _, _, low, high in self.options)
@@ -82,12 +82,12 @@ def recomputed(table: PublishedTable) -> tuple[Recomputed, ...]:
 
 
 def flags(table: PublishedTable) -> tuple[Recomputed, ...]:
-    """Returns the aggregates of a table that no rounding of its cells gives."""
+    """Returns the aggregates of a table that no rounding of its cells can give."""
     return tuple(aggregate for aggregate in recomputed(table) if not aggregate.agrees)
 
 
 def _parts(table: PublishedTable, row: Row, aggregate: Column) -> tuple[Number, ...]:
-    """The numbers of the columns that differ from the aggregate's in the dimension that it is over, and no other."""
+    """The numbers of the columns that differ from the aggregate's only in the dimension that it is over."""
     own = _others(aggregate, aggregate)
     return tuple(
         number(printed)

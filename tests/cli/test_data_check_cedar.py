@@ -76,7 +76,7 @@ def test_all_problems_are_found_at_once(tmp_path, capsys):
         "arabic_inq_sample.json, row 1, field 'english_ver_answer': cedar: 'angst'",
         "spanish_inq_sample.json, row 2, field 'minority': cedar: 'boredom'",
         "hindi_inq_sample.json, row 1, field 'question'",
-        "japanese_inq_sample.json, row 2, field 'id': '1' stands in",
+        "japanese_inq_sample.json, row 2, field 'id': '1' is also the id of",
         "swahili_inq_sample.json, line 1",
         "row 1, field 'image': broken image",
         "row 3, field 'image': no file '3.png'",
@@ -122,7 +122,7 @@ def test_a_language_without_a_file_is_a_problem(tmp_path):
 def test_two_files_that_both_fit_are_a_problem(tmp_path):
     folder = write_folder(tmp_path)
     (folder / "cedar" / "text" / "english_nq_2.json").write_text("[]")
-    assert any("both fit" in problem for problem in check(folder).problems)
+    assert any("both match" in problem for problem in check(folder).problems)
 
 
 def test_no_data_at_all_is_an_error(tmp_path, capsys):

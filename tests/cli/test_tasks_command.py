@@ -11,11 +11,10 @@ from types import SimpleNamespace
 import datasets
 import pytest
 
-from culture_tasks.availability import availability
 from culture_tasks.catalog import entries
 from culture_tasks.cli import tasks
 from culture_tasks.cli.main import main
-from culture_tasks.data.sources import Source
+from culture_tasks.data.sources import Source, availability
 from culture_tasks.task_table import HEADER, markdown, rows
 
 ON_THE_HUB = Source("bench", ("test",), "owner/CamelCase-eval", config="arabic")
@@ -112,7 +111,7 @@ def test_another_plug_in_that_fails_is_named(capsys, monkeypatch, load):
     said = capsys.readouterr().out
     assert (
         "The lmms-eval plug-in 'other' (other.models:register) fails to load: ImportError: no module named 'gone'. "
-        "lmms-eval stops loading plug-ins there, so it may not know our tasks. Mend or remove it." in said
+        "lmms-eval stops loading plug-ins there, so it may not know our tasks. Repair or remove it." in said
     )
     assert "'good'" not in said
     assert "reinstall" not in said

@@ -93,7 +93,7 @@ def test_a_file_outside_the_folder_is_refused(tmp_path, name):
     outside.write_bytes(encoded())
     (folder / "link.png").symlink_to(outside)
     said = refused(load, folder, name.format(outside=outside))
-    assert f"lies outside {folder}. Needed is a file inside it" in said
+    assert f"is outside {folder}. Needed is a file inside it" in said
 
 
 def test_the_data_folder_itself_may_be_a_link(tmp_path):

@@ -73,7 +73,7 @@ def test_the_first_name_goes_before_the_others(tmp_path):
 def test_two_files_of_one_name_are_refused(tmp_path):
     put(tmp_path, "test.json")
     put(tmp_path, "test.csv")
-    with pytest.raises(DataError, match=r"test\.json and test\.csv both fit. Keep one"):
+    with pytest.raises(DataError, match=r"test\.json and test\.csv both match. Keep one"):
         local_file(SOURCE, tmp_path)
 
 
@@ -97,9 +97,7 @@ def test_a_file_in_place_of_the_data_folder_is_refused(tmp_path):
 
 def test_a_benchmark_folder_without_its_file_is_refused_and_says_which(tmp_path, hub):
     put(tmp_path, "tset.json")
-    said = (
-        r"bench: holds no test.json \(or .jsonl, .csv, .parquet\). Put the file there, or take the folder away to use"
-    )
+    said = r"bench: holds no test.json \(or .jsonl, .csv, .parquet\). Put the file there, or remove the folder to use"
     with pytest.raises(DataError, match=said):
         read_source(SOURCE, tmp_path)
 
@@ -143,7 +141,7 @@ def test_what_the_hub_raises_becomes_one_error_with_reason_and_ways_out(hub, pro
         read_source(SOURCE, None)
     reason = (str(problem).splitlines() or [type(problem).__name__])[0]
     assert str(caught.value) == (
-        f"owner/Bench (arabic): can't be had from the Hub ({reason}). Check the connection and your access. "
+        f"owner/Bench (arabic): can't be loaded from the Hub ({reason}). Check the connection and your access. "
         "Put bench/test.json into a folder and name it with CULTURE_TASKS_DATA."
     )
 

@@ -268,7 +268,7 @@ def test_unknown_columns_of_local_files_are_left_out_where_they_are_allowed(capl
     table = Table("mine.json", [{"question": "q", "answer": "a", "new": 1}])
     with extra_columns("allow"), caplog.at_level(logging.WARNING):
         assert validated(table, Row) == validated(table, Row) == [Row(question="q", answer="a")]
-    assert [record.getMessage() for record in caplog.records] == ["mine.json: unknown columns are left out: new"]
+    assert [record.getMessage() for record in caplog.records] == ["mine.json: unknown columns are ignored: new"]
     with extra_columns("refuse"), pytest.raises(DataError, match="CULTURE_TASKS_EXTRA_COLUMNS=allow"):
         validated(table, Row)
 
@@ -276,7 +276,7 @@ def test_unknown_columns_of_local_files_are_left_out_where_they_are_allowed(capl
 def test_an_object_with_one_name_twice_is_refused(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"question": "q", "answer": "a"}\n{"question": "q", "question": "r"}\n', encoding="utf-8")
-    with pytest.raises(DataError, match=r"x\.jsonl, line 2: .*'question' stands in one object 2 times"):
+    with pytest.raises(DataError, match=r"x\.jsonl, line 2: .*'question' occurs 2 times in one object"):
         read_file(path)
 
 
@@ -329,7 +329,7 @@ def test_ids_are_numbered_where_no_row_has_one():
 
 
 def test_an_id_that_comes_twice_is_refused_with_both_rows():
-    with pytest.raises(DataError, match=r"x, row 3, field 'id': 'a' stands in x, row 1 too"):
+    with pytest.raises(DataError, match=r"x, row 3, field 'id': 'a' is also the id of x, row 1"):
         list(unique(Table("x", [{}] * 3), ["a", "b", "a"], "id"))
 
 

@@ -139,7 +139,9 @@ def test_a_row_that_can_not_be_used_is_named(folder, change, said):
 
 
 def test_ids_that_come_twice_are_refused(folder):
-    assert "row 3, field 'id': '7' stands in" in refused(folder({**ROW, "id": 7}, {**ROW, "id": 8}, {**ROW, "id": "7"}))
+    assert "row 3, field 'id': '7' is also the id of" in refused(
+        folder({**ROW, "id": 7}, {**ROW, "id": 8}, {**ROW, "id": "7"})
+    )
 
 
 def test_ids_of_the_data_are_kept(folder):

@@ -105,8 +105,8 @@ def test_good_data_give_no_warning(tmp_path, caplog):
         ({"english_ver_answer": "angst"}, "row 2, field 'english_ver_answer': cedar: 'angst' is no gold label"),
         ({"answer": "hapiness", "english_ver_answer": ""}, "row 2, field 'answer': cedar: 'hapiness' is no gold label"),
         ({"minority": "boredom"}, "row 2, field 'minority': cedar: 'boredom' is no gold label"),
-        ({"id": 1}, "row 2, field 'id': '1' stands in"),
-        ({"id": "1"}, "row 2, field 'id': '1' stands in"),
+        ({"id": 1}, "row 2, field 'id': '1' is also the id of"),
+        ({"id": "1"}, "row 2, field 'id': '1' is also the id of"),
         ({"id": None}, "row 2, field 'id': found None"),
         ({"question": " "}, "row 2, field 'question': found ' '"),
         ({"answer": ""}, "row 2, field 'answer': found ''"),
@@ -145,7 +145,7 @@ def test_two_files_that_both_fit_are_refused(tmp_path):
     folder = write_folder(tmp_path)
     place = folder / "cedar" / "text"
     (place / "english_nq_2.json").write_bytes((place / "english_nq.json").read_bytes())
-    with pytest.raises(DataError, match=r"both fit. Keep one of them"):
+    with pytest.raises(DataError, match=r"both match. Keep one of them"):
         load("text", "en", folder)
 
 

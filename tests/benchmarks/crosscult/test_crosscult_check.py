@@ -48,7 +48,7 @@ def test_what_else_stops_a_task_is_a_problem(tmp_path):
     content = [row | {"id": "same"} for row in rows()]
     report = check(write_folder(tmp_path, content))
     assert len(report.problems) == 1
-    assert "'same' stands in" in report.problems[0]
+    assert "'same' is also the id of" in report.problems[0]
 
 
 def test_too_few_scenarios_can_still_be_looked_at(tmp_path):

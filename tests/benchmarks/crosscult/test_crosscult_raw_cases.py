@@ -84,7 +84,7 @@ def test_numbers_are_taken_for_ids_and_pairings(tmp_path):
         ({"split": "validation"}, r"row 3, field 'split': found 'validation'. Allowed are train, single, sequential"),
         ({"cross_language": "French"}, r"field 'cross_language': found 'French'. Allowed are en, zh, ar"),
         ({"locality": "[1, 2"}, r"field 'locality'.*Needed is a list of case ids"),
-        ({"id": "0-0"}, r"field 'id': '0-0' stands in .*row 1 too"),
+        ({"id": "0-0"}, r"field 'id': '0-0' is also the id of .*row 1"),
         ({"colour": "red"}, r"unknown column 'colour'"),
     ],
 )

@@ -185,7 +185,7 @@ def test_a_table_without_any_answer_has_withheld_them(folder):
         ({"question": " "}, "row 2, field 'question': found ' '"),
         ({"question": ...}, "row 2, field 'question': found nothing"),
         ({"image": 3}, "row 2, field 'image': found 3. Needed is a text"),
-        ({"u_id": "q0"}, "row 2, field 'u_id': 'q0' stands in"),
+        ({"u_id": "q0"}, "row 2, field 'u_id': 'q0' is also the id of"),
         ({"u_id": ...}, "row 2, field 'u_id': found nothing, while"),
         ({"contry": "India"}, "unknown column 'contry'. Did you mean 'country'"),
         ({"answers": ["x"]}, "row 2: the columns 'all_answers' and 'answers' mean the same"),
@@ -282,7 +282,10 @@ def test_local_answers_may_be_one_object(folder, answers):
     [
         ('{"q0": 5}', "answers.json, row 1, field 'all_answers': found 5. Needed is a list"),
         ('{"q0": {"all_answers": ["a"]}}', "answers.json, row 1, field 'all_answers': found {'all_answers': ['a']}."),
-        ('{"q0": ["a"], "q0": ["b"]}', "answers.json, line 1: JSON that can't be read ('q0' stands in one object 2"),
+        (
+            '{"q0": ["a"], "q0": ["b"]}',
+            "answers.json, line 1: JSON that can't be read ('q0' occurs 2 times in one object",
+        ),
         ('"naan"', "answers.json: holds one text. Needed is a list of objects"),
     ],
 )
@@ -308,7 +311,7 @@ def test_a_question_without_local_answer_is_named(folder):
             "answers.csv, row 2, field 'all_answers': found ''. Needed is at least one",
         ),
         ([{"u_id": "", "all_answers": "a"}], "answers.csv, row 2, field 'u_id': found ''. Needed is a text"),
-        ([{"u_id": "q0", "all_answers": "a"}] * 2, "answers.csv, row 3, field 'u_id': 'q0' stands in"),
+        ([{"u_id": "q0", "all_answers": "a"}] * 2, "answers.csv, row 3, field 'u_id': 'q0' is also the id of"),
         ([{"uid": "q0", "all_answers": "a"}], "answers.csv: no column 'u_id'. Did you mean 'uid'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a published table is made of, validated when it is read.
+"""Published tables: one JSON file a table, validated when it is read.
 
 A cell is found by its keys: those of its row and those of its column together, such as ``{"model": "Gemma2-9B",
 "method": "Vanilla", "language": "zh", "category": "norms"}``. Keys use this project's own names for languages,
@@ -7,13 +7,16 @@ categories, emotions and roles; labels are the paper's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from functools import cache
+from importlib import resources
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from culture_tasks.published.printed import Number, number
+from culture_tasks.errors import DataError, nearest
 
 Dimension = Literal[
     "model",
@@ -31,9 +34,46 @@ Dimension = Literal[
     "score",
     "quantity",
 ]
-"""What cells are told apart by."""
+"""What distinguishes cells."""
 
 Keys = Annotated[Mapping[Dimension, str], Field(min_length=1)]
+
+
+# A sign that may stand apart, a number, then a standard deviation or a per cent sign: "- 0.10", "6.4 ± 0.4", "50%".
+_PRINTED = re.compile(r"(?P<sign>[+-]? ?)(?P<value>\d+(?:\.(?P<digits>\d+))?)(?: ± (?P<deviation>\d+\.\d+)|%)?")
+
+
+class Number(NamedTuple):
+    """A printed number.
+
+    Attributes:
+        value: Its value; the mean of a "mean ± deviation".
+        digits: Digits after the point.
+        deviation: The deviation, where one is printed.
+    """
+
+    value: float
+    digits: int
+    deviation: float | None = None
+
+    @property
+    def half_unit(self) -> float:
+        """The largest distance between the printed number and the unrounded one."""
+        return float(0.5 * 10.0**-self.digits)
+
+
+def number(printed: str) -> Number:
+    """Reads a cell: ``4.89``, ``50%``, ``+ 0.72``, ``- 0.10`` or ``6.440 ± 0.430``.
+
+    Raises:
+        ValueError: If it has another form.
+    """
+    found = _PRINTED.fullmatch(printed)
+    if found is None:
+        raise ValueError(f"published: {printed!r} is not a number in any form that the papers print.")
+    value = float(found["value"]) * (-1.0 if found["sign"].startswith("-") else 1.0)
+    deviation = float(found["deviation"]) if found["deviation"] else None
+    return Number(value, len(found["digits"] or ""), deviation)
 
 
 class _Strict(BaseModel):
@@ -58,7 +98,7 @@ class Missing(_Strict):
     """What a cell without a number means.
 
     Attributes:
-        mark: What the paper prints there.
+        mark: What the paper prints instead.
         meaning: Why there is no number.
     """
 
@@ -72,9 +112,9 @@ class Measure(_Strict):
     Attributes:
         name: In words.
         unit: Its unit.
-        low: Lowest value that is possible; None where there is none.
-        high: Highest value that is possible; None where there is none.
-        higher_is_better: Whether a high value is good; None where a value in between is best.
+        low: Lowest possible value; None if there is no bound.
+        high: Highest possible value; None if there is no bound.
+        higher_is_better: Whether a high value is good; None if a value in between is best.
     """
 
     name: str
@@ -92,11 +132,11 @@ class Column(_Strict):
     """A column.
 
     Attributes:
-        label: What the paper writes above it, spans included.
+        label: The heading in the paper, spanning headings included.
         measure: Which of the table's measures its numbers are.
-        keys: What tells its cells from other columns'.
-        aggregate: What it sums up, where it does: the mean or the variance of other columns.
-        over: The dimension that those differ in.
+        keys: What distinguishes its cells from those of other columns.
+        aggregate: Whether it is the mean or the variance of other columns.
+        over: The dimension in which those columns differ.
     """
 
     label: str
@@ -116,9 +156,9 @@ class Row(_Strict):
     """A row.
 
     Attributes:
-        keys: What tells its cells from other rows'.
-        cells: The numbers as printed, one a column; None where there is none.
-        measure: The measure of the whole row, where it is not the columns'.
+        keys: What distinguishes its cells from those of other rows.
+        cells: The numbers as printed, one per column; None if there is none.
+        measure: The measure of the whole row, if it differs from the columns'.
     """
 
     keys: Keys
@@ -127,19 +167,19 @@ class Row(_Strict):
 
     @property
     def name(self) -> str:
-        """What it is called in one line, such as ``Gemma2-9B Aligned``; a model's size says nothing more."""
+        """Its name in one line, such as ``Gemma2-9B Aligned``; a model's size is left out."""
         return " ".join(text for name, text in self.keys.items() if name != "size")
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell with all that tells it from others.
+    """A cell with all that distinguishes it from others.
 
     Attributes:
         keys: Of its row and its column.
         measure: What it measures.
-        printed: The number as printed; None where there is none.
-        aggregate: Whether it sums up other cells of its row.
+        printed: The number as printed; None if there is none.
+        aggregate: Whether it is the mean or the variance of other cells of its row.
     """
 
     keys: Mapping[Dimension, str]
@@ -149,7 +189,7 @@ class Cell:
 
     @property
     def number(self) -> Number | None:
-        """The number; None where there is none."""
+        """The number; None if there is none."""
         return None if self.printed is None else number(self.printed)
 
 
@@ -157,12 +197,12 @@ class PublishedTable(_Strict):
     """A table of results as a paper prints it.
 
     Attributes:
-        name: What it is loaded by.
+        name: The name for :func:`load`.
         benchmark: The benchmark that the results are of.
         paper: The paper.
         table: The table's number there.
-        judge: The model that graded, as the paper names it; None where nothing is graded by a model.
-        missing: What a cell without a number means; None where there is none.
+        judge: The model that graded, as the paper names it; None if no model grades.
+        missing: What a cell without a number means; None if every cell has one.
         notes: What a reader should know.
         measures: The measures by name.
         columns: The columns, from left to right.
@@ -194,7 +234,7 @@ class PublishedTable(_Strict):
                 yield Cell({**row.keys, **column.keys}, measure, printed, column.aggregate)
 
     def printed(self, **keys: str) -> str | None:
-        """Returns the number as printed in the one cell that has these keys among its own; None where there is none.
+        """Returns the number as printed in the one cell that has these keys; None if it has no number.
 
         Raises:
             KeyError: If no cell, or more than one, has them.
@@ -221,7 +261,42 @@ class PublishedTable(_Strict):
         seen = set()
         for cell in self.cells():
             if (cell.printed is None and self.missing is None) or frozenset(cell.keys.items()) in seen:
-                raise ValueError(f"{self.name}: {dict(cell.keys)} is missing without a meaning, or there twice")
+                raise ValueError(
+                    f"{self.name}: {dict(cell.keys)} has no number and no reason for that, or occurs twice"
+                )
             if cell.number and not cell.measure.allows(cell.number.value):
                 raise ValueError(f"{self.name}: {dict(cell.keys)} is {cell.printed}, out of range")
             seen.add(frozenset(cell.keys.items()))
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Returns the tables' names, by paper and number: ``care_table_3``, …, ``crosscult_table_4``."""
+
+    def place(name: str) -> tuple[str, int]:
+        paper, _, table = name.partition("_table_")
+        return paper, int(table)
+
+    files = (resources.files(__package__) / "tables").iterdir()
+    return tuple(sorted((file.name.removesuffix(".json") for file in files if file.name.endswith(".json")), key=place))
+
+
+@cache
+def load(name: str) -> PublishedTable:
+    """Returns a published table.
+
+    Args:
+        name: Such as ``cedar_table_1``; :func:`names` has all.
+
+    Raises:
+        DataError: If there is no such table.
+    """
+    if name not in names():
+        raise DataError(f"published: unknown table {name!r}.{nearest(name, names())} There are {', '.join(names())}.")
+    file = resources.files(__package__) / "tables" / f"{name}.json"
+    return PublishedTable.model_validate_json(file.read_text(encoding="utf-8"))
+
+
+def all_tables() -> tuple[PublishedTable, ...]:
+    """Returns every published table, by paper and number."""
+    return tuple(load(name) for name in names())
