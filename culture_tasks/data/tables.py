@@ -172,7 +172,7 @@ def _table(path: Path, content: Any) -> Table:
 def _read_jsonl(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
     lines = _text(path).split("\n")  # at no other line break: a JSON text may contain U+2028
     try:
-        # Named, since jsonlines otherwise picks any JSON parser that is installed, and these differ in what they accept.
+        # Otherwise jsonlines picks any JSON parser that is installed, and these differ in what they accept.
         content = list(jsonlines.Reader(lines, loads=_loads).iter(allow_none=True, skip_empty=True))
     except jsonlines.InvalidLineError as error:
         raise _not_json(path, error.__cause__ or error, error.lineno) from None
