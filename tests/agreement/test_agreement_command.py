@@ -211,7 +211,7 @@ def test_the_same_run_gives_the_same_files(run, data, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (["--judge", "none"], SettingsError, "grades nothing"),
+        (["--judge", "none"], SettingsError, "gives no ratings"),
         (["--judge", "lexical", "--judge", "lexical"], SettingsError, "named twice"),
         (["--judge", "gpt-4o"], SettingsError, "unknown judge backend"),
         ([], CultureTasksError, "nobody to grade with"),
