@@ -46,6 +46,7 @@ _SPELLINGS: Mapping[str, Category] = {
     "csense": "commonsense",
     "literacy": "literacy",
 }
+# What the data put in front of some categories: "culturalentities", "socialnorms".
 _QUALIFIER = re.compile(r"^(?:cultural|social)(?=.)")
 
 
@@ -61,6 +62,7 @@ def category_of(text: str) -> Category:
     Raises:
         DataError: If it names none of the five.
     """
+    # Letters alone: spaces, hyphens and underscores differ from release to release.
     letters = re.sub(r"[^a-z]", "", text.casefold())
     try:
         return _SPELLINGS[_QUALIFIER.sub("", letters)]

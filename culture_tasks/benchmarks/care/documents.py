@@ -85,6 +85,7 @@ def _a_category(text: str) -> Category:
 
 
 def _a_scope(text: str) -> Scope:
+    # Letters alone: the data have "Sub-nationwide" and "National-wide".
     letters = re.sub(r"[^a-z]", "", text.casefold()).replace("nationalwide", "nationwide")
     for scope in SCOPES:
         if letters == scope.replace("_", ""):

@@ -41,7 +41,7 @@ from culture_tasks.errors import DataError, DataUnavailableError
 @cache
 def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
     """Returns Table 4: the number of gold labels by language and emotion (400 items a language, or 1,166 for text)."""
-    file = resources.files(__package__) / "published" / "gold_counts.json"
+    file = resources.files(__package__) / "gold_counts.json"
     return cast(
         "dict[Modality, Mapping[Language, Mapping[Emotion, int]]]",
         json.loads(file.read_text(encoding="utf-8"))["counts"],

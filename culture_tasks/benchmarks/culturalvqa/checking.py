@@ -19,7 +19,7 @@ from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
 from culture_tasks.data.images import broken_images
 from culture_tasks.data.report import Line, Report
 from culture_tasks.data.sources import addition, local_file, read_source
-from culture_tasks.data.tables import Table, usable_rows
+from culture_tasks.data.tables import usable_rows
 from culture_tasks.errors import DataError
 
 QUESTIONS = 2_378
@@ -44,7 +44,7 @@ def check(data_folder: Path | None) -> Report:
     report.problems += _answer_problems(data_folder)
     path = local_file(SOURCE, data_folder)
     part = table.part(list(rows))
-    broken = list(_images(part, list(rows.values()), path.parent if path else Path()))
+    broken = list(broken_images(part, [row.image for row in rows.values()], path.parent if path else Path()))
     if report.usable:
         report.problems += _other_problems(data_folder, report)
     if not report.lines:
@@ -64,10 +64,6 @@ def _answer_problems(data_folder: Path | None) -> list[str]:
     except DataError as error:
         return [str(error)]
     return problems
-
-
-def _images(table: Table, rows: Sequence[CulturalVqaRow], folder: Path) -> Iterator[str]:
-    return broken_images(table, [row.image for row in rows], folder)
 
 
 def _other_problems(data_folder: Path | None, report: Report) -> Iterator[str]:

@@ -19,6 +19,7 @@ _NUMBERS: Mapping[str, str] = {
     )
 } | {"none": "0"}
 _LISTED = frozenset(';/[]"{}()=+\\_-><@`?!')
+# A comma between the digits of a number, and a period that no digit follows.
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d)")
 _STRAY_PERIOD = re.compile(r"\.(?!\d)")
 

@@ -40,9 +40,14 @@ _FACET_STEMS: Mapping[str, Facet] = {
 }
 
 
+def _letters(text: str) -> str:
+    """Returns the letters and digits of a text alone: ``United States`` is ``unitedstates``."""
+    return re.sub(r"[\W_]", "", text.casefold())
+
+
 def country_of(text: str) -> Country | None:
     """Returns the country that a text names, or None if it is none of the 11."""
-    letters = re.sub(r"[\W_]", "", text.casefold())
+    letters = _letters(text)
     if letters in _COUNTRY_SPELLINGS:
         return _COUNTRY_SPELLINGS[letters]
     return next((country for country in COUNTRIES if letters == country), None)
@@ -50,5 +55,5 @@ def country_of(text: str) -> Country | None:
 
 def facet_of(text: str) -> Facet | None:
     """Returns the facet that a text names by its stem (``Drink``, ``drinks``), or None if it is none of the 5."""
-    letters = re.sub(r"[\W_]", "", text.casefold())
+    letters = _letters(text)
     return next((facet for stem, facet in _FACET_STEMS.items() if letters.startswith(stem)), None)
