@@ -66,7 +66,7 @@ def address_of(settings: Settings, model: str) -> Address:
         "OpenAI-Organization": settings.openai_organization,
         "OpenAI-Project": settings.openai_project,
     }
-    address = _address(base, "/chat/completions", base.query, headers, key)
+    address = _address(base, path="/chat/completions", query=base.query, headers=headers, key=key)
     return replace(address, url_variable="OPENAI_BASE_URL" if settings.openai_base_url else None)
 
 
@@ -77,7 +77,7 @@ def _azure(settings: Settings, model: str) -> Address:
     key = _plain(settings.azure_api_key) or _plain(settings.openai_api_key)
     path = f"/openai/deployments/{quote(model, safe='')}/chat/completions"
     query = f"api-version={quote(settings.openai_api_version)}"
-    address = _address(base, path, query, {"api-key": key}, key)
+    address = _address(base, path=path, query=query, headers={"api-key": key}, key=key)
     key_variable = "OPENAI_API_KEY" if key and not _plain(settings.azure_api_key) else "AZURE_OPENAI_API_KEY"
     return replace(address, url_variable="AZURE_OPENAI_ENDPOINT", key_variable=key_variable)
 
@@ -95,7 +95,9 @@ def _split(variable: str, url: str) -> SplitResult:
     return parts
 
 
-def _address(base: SplitResult, path: str, query: str, headers: Mapping[str, str | None], key: str | None) -> Address:
+def _address(
+    base: SplitResult, *, path: str, query: str, headers: Mapping[str, str | None], key: str | None
+) -> Address:
     host = base.netloc.rpartition("@")[2]
     root = base.path.rstrip("/")
     given = {name: _header(name, value) for name, value in headers.items() if value}

@@ -1,24 +1,45 @@
-"""Asks one endpoint for one completion: paced, repeated while patience lasts, with parameters that it accepts."""
+"""Asks one endpoint for one completion: paced, repeated while patience lasts, with parameters that it accepts.
+
+Reasoning models want ``max_completion_tokens`` instead of ``max_tokens``, and no temperature; other servers lack
+other parameters, or take a simpler value. Names of models say nothing reliable about that, so the rule is the error
+alone: a 400 or 422 that names a parameter which was sent changes that parameter, for this model, as long as the process
+lives. In the same way the limit of tokens grows, for all requests that follow, where thinking used it up.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from culture_tasks.judges.adaptations import Adaptations, limit_of
 from culture_tasks.judges.client import Reply
-from culture_tasks.judges.completions import ChatRequest, Completion
-from culture_tasks.judges.pacing import Gate, Kind, Pace, Patience
-from culture_tasks.judges.replies import Problem
+from culture_tasks.judges.completions import ChatRequest, Completion, Problem
+from culture_tasks.judges.pacing import NO_ANSWERS, Gate, Kind, Pace, Patience, Silence
 from culture_tasks.judges.verdicts import Usage
 
 logger = logging.getLogger(__name__)
 
 _TOO_MANY_REQUESTS = 429
+LIMITS = ("max_tokens", "max_completion_tokens")
+"""Names of the limit of tokens."""
+
+MOST_TOKENS = 32_768
+"""How far a limit grows by itself."""
+
+_GROWTH = 4
+_SUCCESSORS = {"max_tokens": "max_completion_tokens"}
+_SIMPLER_VALUES: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
+# Endpoints name a form of the reply by the parameter or by its value, and refuse it in many words.
+_ALIASES = {"response_format": r"\b(?:response_format|json_schema|json_object|schema)\b"}
+# What endpoints say of a parameter that they don't take.
+_COMPLAINT = re.compile(
+    r"unsupported|not support|n't support|unrecogni[sz]ed|unknown|not (?:allowed|permitted)|extra inputs|deprecated",
+    re.IGNORECASE,
+)
 
 
 class Asked(NamedTuple):
@@ -82,8 +103,9 @@ class Asker:
     ) -> Asked:
         """Asks the endpoint until there is a completion, or patience ends.
 
-        The endpoint's silence is borne as long as it is for all requests. A request that fails while others are
-        answered is asked again for as long, counted by itself; one that only came too early is never given up.
+        An endpoint that doesn't answer is given as much time as for all requests together. A request that fails while
+        others are answered is asked again for just as long, counted by itself; one that only came too early is never
+        given up.
 
         A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
         allow; its tokens are counted in the usage of the reply that follows.
@@ -97,47 +119,24 @@ class Asker:
         loop = asyncio.get_running_loop()
         ends = loop.time() + patience.longest if patience else float("inf")
         patience = patience or self._patience
-        adaptations = self.adaptations(request.model)
-        attempts = faults = 0
-        most_tokens, usage = request.most_tokens, Usage()
-        cut_off: Completion | None = None
-        failing, last_fault = 0.0, float("inf")
+        parameters = _Parameters(request, self.adaptations(request.model))
+        faults = _Faults(patience)
+        silence = self._gate.pace.silence
+        attempts = 0
         began = await self._gate.enter()
         while began is not None:
-            sampling = adaptations.apply(request.sampling, most_tokens)
-            result = await self._send(request.body(sampling), began)
+            reply = await self._send(parameters.body(), began)
             attempts += 1
+            result = parameters.settled(reply)
+            if result is None:
+                began = await self._gate.enter()
+                continue
             if isinstance(result, Completion):
-                usage += result.usage
-                result = Completion(
-                    result.text, result.finish_reason, result.model, usage, sampling, thought=result.thought
-                )
-                if not (result.is_cut_off_by_thinking and adaptations.grow(sampling, most_tokens)):
-                    return Asked(result, attempts)
-                cut_off = result
-                began = await self._gate.enter()
-                continue
-            if result.status in (400, 422) and (limit_of(sampling) or 0) > (limit_of(request.sampling) or 0):
-                # The endpoint takes no such limit, or has no room for it beside this prompt.
-                if cut_off is not None and cut_off.sampling is not None:
-                    adaptations.shrink(limit_of(cut_off.sampling) or 0)
-                    return Asked(cut_off, attempts)
-                most_tokens = 0
-                began = await self._gate.enter()
-                continue
-            if adaptations.learn(result, sampling):
-                began = await self._gate.enter()
-                continue
-            silence, now = self._gate.pace.silence, loop.time()
-            limited, wait = _kind(result) == "limited", 0.0
-            if not limited:
-                faults += 1
-                wait = 0.0 if silence.out else patience.backoff(faults, random.random())  # noqa: S311
-                # A fault is the request's own, and not the endpoint's, where others were answered since the last one.
-                if silence.answered_at >= min(began, last_fault):
-                    failing += now - began + wait
-                last_fault = now
-            hopeless = failing > patience.longest or now + max(wait, self._gate.pace.delay(now) or 0.0) > ends
+                return Asked(result, attempts)
+            now, limited = loop.time(), _kind(result) == "limited"
+            wait = 0.0 if limited else faults.pause_after(began, now, silence)
+            next_attempt = now + max(wait, self._gate.pace.delay(now) or 0.0)
+            hopeless = faults.seconds > patience.longest or next_attempt > ends
             if not result.retry or (hopeless and silence.given_up is None):
                 return Asked(result, attempts)
             began = await (self._gate.enter() if limited else self._rested(wait, on_rest))
@@ -185,11 +184,11 @@ class Asker:
         return replace(self._last_problem, message=f"{why}. Its last reply: {self._last_problem.message}", retry=False)
 
     def _tell(self) -> None:
-        """Logs, once each, that the endpoint gives no answers any more, that it is given up, and that it is back."""
+        """Logs, once each, that the endpoint has stopped answering, that it is given up, and that it is back."""
         silence = self._gate.pace.silence
         news = silence.given_up
         if news is None and silence.out:
-            news = f"the endpoint gives no answers, and is waited for {self._patience.longest:g} s at most"
+            news = f"{NO_ANSWERS} {self._patience.longest:g} s at most"
         if news != self._told:
             self._told = news
             told = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"
@@ -202,3 +201,172 @@ def _kind(result: Completion | Problem) -> Kind:
     if result.status == _TOO_MANY_REQUESTS:
         return "limited"
     return "overload" if result.overload else "fault"
+
+
+class _Parameters:
+    """The sampling parameters that one request is sent with, changed as its replies ask for."""
+
+    def __init__(self, request: ChatRequest, adaptations: Adaptations) -> None:
+        self._request = request
+        self._adaptations = adaptations
+        self._sent: Mapping[str, Any] = {}
+        self._most_tokens = request.most_tokens
+        self._usage = Usage()
+        self._cut_off: Completion | None = None
+
+    def body(self) -> bytes:
+        """Returns the request as it is to be sent now."""
+        self._sent = self._adaptations.apply(self._request.sampling, self._most_tokens)
+        return self._request.body(self._sent)
+
+    def settled(self, reply: Completion | Problem) -> Completion | Problem | None:
+        """Returns what came of the request; None where it is to be sent again at once, with other parameters."""
+        if isinstance(reply, Completion):
+            self._usage += reply.usage
+            reply = replace(reply, usage=self._usage, sampling=self._sent)
+            if not (reply.is_cut_off_by_thinking and self._adaptations.grow(self._sent, self._most_tokens)):
+                return reply
+            self._cut_off = reply
+            return None
+        has_grown = (limit_of(self._sent) or 0) > (limit_of(self._request.sampling) or 0)
+        if reply.status in (400, 422) and has_grown:
+            # The endpoint takes no such limit, or has no room for it beside this prompt.
+            if self._cut_off is not None and self._cut_off.sampling is not None:
+                self._adaptations.shrink(limit_of(self._cut_off.sampling) or 0)
+                return self._cut_off
+            self._most_tokens = 0
+            return None
+        return None if self._adaptations.learn(reply, self._sent) else reply
+
+
+class _Faults:
+    """The faults of one request.
+
+    Attributes:
+        seconds: For how long the request has been failing while others were answered.
+    """
+
+    def __init__(self, patience: Patience) -> None:
+        self.seconds = 0.0
+        self._patience = patience
+        self._count = 0
+        self._last = float("inf")
+
+    def pause_after(self, began: float, now: float, silence: Silence) -> float:
+        """Counts a fault, and returns the seconds to wait before the request is sent again.
+
+        Args:
+            began: When the request was sent.
+            now: When it failed.
+            silence: What is known of the endpoint's answers to all requests.
+        """
+        self._count += 1
+        wait = 0.0 if silence.out else self._patience.backoff(self._count, random.random())  # noqa: S311
+        # A fault is the request's own, and not the endpoint's, where others were answered since the last one.
+        if silence.answered_at >= min(began, self._last):
+            self.seconds += now - began + wait
+        self._last = now
+        return wait
+
+
+def limit_of(sampling: Mapping[str, Any]) -> int | None:
+    """Returns the limit of tokens among sampling parameters, or None."""
+    return next((value for name in LIMITS if isinstance(value := sampling.get(name), int)), None)
+
+
+class Adaptations:
+    """What one model takes in place of the parameters that were meant."""
+
+    def __init__(self) -> None:
+        self._instead: dict[str, str | None] = {}
+        self._simpler: set[str] = set()
+        self._limit = 0
+        self._largest = MOST_TOKENS
+
+    def apply(self, sampling: Mapping[str, Any], most_tokens: int = 0) -> dict[str, Any]:
+        """Returns the parameters to send for those that are meant.
+
+        Args:
+            sampling: The parameters as meant.
+            most_tokens: How far their limit of tokens may grow; by default not at all, as in a judge's identity.
+        """
+        sent: dict[str, Any] = {}
+        for meant, value in sampling.items():
+            name: str | None = meant
+            while name in self._instead:
+                name = self._instead[name]
+            if name is None:
+                continue
+            if name in LIMITS and isinstance(value, int):
+                value = max(value, min(self._limit, most_tokens))
+            sent[name] = _SIMPLER_VALUES[name] if name in self._simpler else value
+        return sent
+
+    def learn(self, problem: Problem, sent: Mapping[str, Any]) -> bool:
+        """Learns from an endpoint's complaint.
+
+        Args:
+            problem: What came back.
+            sent: Sampling parameters as sent.
+
+        Returns:
+            Whether the request is worth sending again with other parameters.
+        """
+        name = _complained_about(problem, sent)
+        if name is None:
+            return False
+        if name in _SIMPLER_VALUES and sent[name] != _SIMPLER_VALUES[name]:
+            self._simpler.add(name)
+        elif name not in self._instead:
+            self._instead[name] = _SUCCESSORS.get(name)
+            if name not in _SUCCESSORS:
+                logger.warning("judge: the endpoint takes no %s, so it is left out: %s", name, problem.message)
+        return True
+
+    def grow(self, sent: Mapping[str, Any], most_tokens: int) -> bool:
+        """Raises the limit of tokens that thinking used up, for this request and all that follow.
+
+        Args:
+            sent: Sampling parameters as sent.
+            most_tokens: How far the limit may grow.
+
+        Returns:
+            Whether the request is worth sending again with a larger limit.
+        """
+        limit = limit_of(sent)
+        if limit is None or limit >= min(most_tokens, self._largest):
+            return False
+        if self._limit <= limit:
+            self._limit = min(_GROWTH * limit, self._largest)
+        return True
+
+    def shrink(self, accepted: int) -> None:
+        """Learns that the endpoint refuses a limit which had grown, and took this one before."""
+        self._largest = max(accepted, 1)
+        self._limit = min(self._limit, self._largest)
+
+    def adopt(self, meant: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+        """Learns from parameters that were sent in an earlier run, as the cache holds them."""
+        for name in meant.keys() - sent.keys():
+            successor = _SUCCESSORS.get(name)
+            self._instead.setdefault(name, successor)
+            if successor is not None and successor not in sent:
+                self._instead.setdefault(successor, None)
+        self._simpler |= {name for name, value in _SIMPLER_VALUES.items() if sent.get(name) == value != meant.get(name)}
+        before, after = limit_of(meant), limit_of(sent)
+        if before is not None and after is not None and after > before:
+            self._limit = max(self._limit, min(after, self._largest))
+
+
+def _complained_about(problem: Problem, sent: Mapping[str, Any]) -> str | None:
+    if problem.status not in (400, 422) or problem.refused:
+        return None
+    if problem.param in sent:
+        return problem.param
+    for name, alias in _ALIASES.items():
+        if name in sent and re.search(alias, f"{problem.param} {problem.message}"):
+            return name
+    if not _COMPLAINT.search(problem.message):
+        return None
+    named = [name for name in sent if re.search(rf"\b{re.escape(name)}\b", problem.message)]
+    return named[0] if named else None

@@ -108,9 +108,14 @@ def read_row(row: tuple[Any, ...]) -> Kept | None:
     if _checksum(row[:-1]) != row[-1]:
         return None
     _, _, _, _, _, text, finish_reason, model, prompt_tokens, completion_tokens, sampling, created, _ = row
-    usage = Usage(prompt_tokens, completion_tokens)
-    sent = None if sampling is None else json.loads(sampling)
-    return Kept(Completion(text, finish_reason, model, usage, sent), created)
+    completion = Completion(
+        text,
+        finish_reason=finish_reason,
+        model=model,
+        usage=Usage(prompt_tokens, completion_tokens),
+        sampling=None if sampling is None else json.loads(sampling),
+    )
+    return Kept(completion, created)
 
 
 def _checksum(values: tuple[Any, ...]) -> int:
@@ -138,7 +143,7 @@ def opened(file: Path | None) -> sqlite3.Connection:
             database.executescript(_SCHEMA)
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
-    except BaseException:
+    except BaseException:  # also an interrupt must not leave the file open
         database.close()
         raise
     return database
@@ -288,7 +293,17 @@ def stats(file: Path) -> list[JudgeStats]:
     if not file.exists():
         return []
     with _used(file) as database:
-        return [JudgeStats(*row) for row in database.execute(query)]
+        return [
+            JudgeStats(
+                endpoint=endpoint,
+                model=model,
+                rubric=rubric,
+                completions=completions,
+                prompt_tokens=asked,
+                completion_tokens=answered,
+            )
+            for endpoint, model, rubric, completions, asked, answered in database.execute(query)
+        ]
 
 
 def clear(file: Path, model: str | None = None) -> int:

@@ -1,22 +1,28 @@
-"""Posts a request to an endpoint, and returns a completion or a problem. Knows nothing of retries."""
+"""Posts a request to an endpoint, and reads what it sends back: a completion, or a problem with its meaning.
+
+It never retries, but it reads what a reply says about asking again.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import socket
 import ssl
 import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
 
 import aiohttp
 
 from culture_tasks.judges.addresses import Address
-from culture_tasks.judges.completions import Completion
-from culture_tasks.judges.replies import Problem, read_reply
-from culture_tasks.judges.retries import asked_to_wait
+from culture_tasks.judges.completions import Completion, Problem
+from culture_tasks.judges.verdicts import Usage
+from culture_tasks.text import storable
 
 _HEADERS = {
     "Content-Type": "application/json",
@@ -33,6 +39,16 @@ _LARGE_BODIES_AT_A_TIME = 16
 # What zlib calls the format of a gzip file, its own, and a bare stream, which some servers send as "deflate".
 _GZIP, _ZLIB, _BARE = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
 _PACKED: Mapping[str, tuple[int, ...]] = {"gzip": (_GZIP,), "x-gzip": (_GZIP,), "deflate": (_ZLIB, _BARE)}
+_LONGEST_MESSAGE = 300
+_TOO_MANY_TOKENS = 2**53  # no integer for every JSON reader or database
+_FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+# One part of a duration such as "1m30s" or "250ms".
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+# Seconds or milliseconds, without a sign or an exponent.
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+# Larger numbers in a reset header are points in time, in seconds or milliseconds since 1970.
+_EPOCH_SECONDS, _EPOCH_MILLISECONDS = 1e9, 1e12
 
 
 class Reply(NamedTuple):
@@ -81,12 +97,12 @@ class Bodies:
         self._turns = asyncio.Semaphore(_LARGE_BODIES_AT_A_TIME)
 
     async def read(self, response: aiohttp.ClientResponse) -> bytes:
-        """Reads a body, and unpacks it where it is packed though nobody asked for that.
+        """Reads a body, and unpacks it where a server packed it without being asked to.
 
         Of an error's body the beginning is enough.
 
         Raises:
-            UnreadableBodyError: If it is too long, or not to be unpacked.
+            UnreadableBodyError: If it is too long, or can't be unpacked.
         """
         encoding, failed = response.headers.get("Content-Encoding", ""), response.status >= 400
         if response.content_length is not None and response.content_length <= _SMALL_BODY:
@@ -215,3 +231,205 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return made
+
+
+def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion | Problem:
+    """Reads a reply.
+
+    Args:
+        status: HTTP status.
+        headers: Reply headers.
+        text: The body, free of secrets.
+    """
+    try:
+        return _read(status, headers, text)
+    except RecursionError:
+        return Problem(
+            f"HTTP {status}: the JSON is nested too deeply: {one_line(text)}",
+            retry=retriable(status, headers),
+            overload=overloaded(status),
+            status=status,
+        )
+
+
+def _read(status: int, headers: Mapping[str, str], text: str) -> Completion | Problem:
+    if 300 <= status < 400:
+        return Problem(
+            "the endpoint redirects elsewhere, and credentials don't follow: correct its URL", False, status=status
+        )
+    if status >= 400:
+        return _read_error(status, headers, text)
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return Problem(f"the reply is not JSON: {one_line(text) or 'an empty body'}", True, status=status)
+    return _read_content(status, content)
+
+
+def _read_content(status: int, content: Any) -> Completion | Problem:
+    try:
+        choice = content["choices"][0]
+        message = choice["message"]
+        finish_reason, refusal, written = choice.get("finish_reason"), message.get("refusal"), message.get("content")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return Problem(f"the reply has no choices with a message: {one_line(str(content))}", True, status=status)
+    if refusal or finish_reason == "content_filter":
+        declined = refusal if isinstance(refusal, str) else "stopped by the content filter"
+        return Problem(f"the judge declined: {one_line(declined)}", False, refused=True, status=status)
+    text = _written_text(written)
+    if not text.strip() and finish_reason != "length":
+        return Problem("the reply is empty", True, status=status)
+    reason = finish_reason if isinstance(finish_reason, str) else None
+    model = content.get("model")
+    usage = content.get("usage")
+    return Completion(
+        storable(text),
+        finish_reason=reason,
+        model=model if isinstance(model, str) else None,
+        usage=_usage(usage),
+        thought=_thought(message, usage),
+    )
+
+
+def _thought(message: Mapping[str, Any], usage: Any) -> bool:
+    """Whether a reply says that the model thought: by its text, apart from the answer, or by a count of tokens."""
+    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    count = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    apart = any(bool(message.get(name)) for name in ("reasoning_content", "reasoning"))
+    return apart or (isinstance(count, int) and count > 0)
+
+
+def _written_text(content: Any) -> str:
+    """Returns the text of a message, which some endpoints send in parts."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
+
+
+def _usage(usage: Any) -> Usage:
+    if not isinstance(usage, dict):
+        return Usage()
+    return Usage(
+        prompt_tokens=_count(usage.get("prompt_tokens")), completion_tokens=_count(usage.get("completion_tokens"))
+    )
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and 0 <= value < _TOO_MANY_TOKENS else 0
+
+
+def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:
+    error = _error_of(text)
+    code, param = (_text_or_none(error.get(name)) for name in ("code", "param"))
+    inner = error.get("innererror")
+    codes = {
+        code,
+        _text_or_none(error.get("type")),
+        _text_or_none(inner.get("code")) if isinstance(inner, dict) else None,
+    }
+    refused = status in (400, 403) and not codes.isdisjoint(_FILTER_CODES)
+    hopeless = refused or "insufficient_quota" in codes
+    explanation = one_line(str(error.get("message") or text))
+    return Problem(
+        f"HTTP {status} {_MEANINGS.get(status, '')}".rstrip() + (f": {explanation}" if explanation else ""),
+        retry=retriable(status, headers) and not hopeless,
+        overload=overloaded(status) and not hopeless,
+        refused=refused,
+        status=status,
+        code=code,
+        param=param,
+    )
+
+
+_MEANINGS: Mapping[int, str] = {
+    400: "bad request",
+    401: "wrong or missing key",
+    403: "not allowed",
+    404: "unknown model or URL",
+    429: "rate limit",
+}
+
+
+def _error_of(text: str) -> dict[str, Any]:
+    """Finds the error object of a body: under ``error``, or the body itself; servers differ."""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return {}
+    error = content.get("error", content) if isinstance(content, dict) else content
+    return error if isinstance(error, dict) else {"message": str(error)}
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def one_line(text: str) -> str:
+    """Returns a text as an error shows it: one line, and not a long one."""
+    line = " ".join(storable(text).split())
+    return line if len(line) <= _LONGEST_MESSAGE else line[:_LONGEST_MESSAGE] + "…"
+
+
+def retriable(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether a reply of this status may become a better one: 408, 409, 429 and 5xx.
+
+    An ``x-should-retry`` header of the endpoint decides where there is one.
+    """
+    said = headers.get("x-should-retry")
+    if said in ("true", "false"):
+        return said == "true"
+    return status in (408, 409, 429) or status >= 500
+
+
+def overloaded(status: int) -> bool:
+    """Whether a reply of this status asks for fewer requests at a time."""
+    return status in (429, 503, 504, 529)
+
+
+def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float | None:
+    """Reads how many seconds an endpoint wants to be left alone.
+
+    ``Retry-After-Ms`` and ``Retry-After`` (seconds or a date) count with any error status. The reset times of
+    ``X-RateLimit-*`` count where the header beside them says that nothing remains.
+
+    Args:
+        status: HTTP status.
+        headers: Reply headers, looked up by names in lower case.
+        now: Seconds since 1970.
+
+    Returns:
+        Seconds from now, or None where nothing was asked.
+    """
+    asked = _retry_after(headers, now) if status >= 400 else None
+    if asked is not None:
+        return asked
+    resets = [
+        _seconds(headers.get(f"x-ratelimit-reset{kind}"), now)
+        for kind in ("-requests", "-tokens", "")
+        if headers.get(f"x-ratelimit-remaining{kind}") == "0"
+    ]
+    return max((reset for reset in resets if reset is not None), default=None)
+
+
+def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    milliseconds = headers.get("retry-after-ms", "")
+    if _NUMBER.fullmatch(milliseconds):
+        return float(milliseconds) / 1000
+    return _seconds(headers.get("retry-after"), now)
+
+
+def _seconds(text: str | None, now: float) -> float | None:
+    """Reads seconds, a duration such as ``1m30s``, a point in time or an HTTP date."""
+    text = (text or "").strip()
+    if _NUMBER.fullmatch(text):
+        number = float(text)
+        if number > _EPOCH_MILLISECONDS:
+            number /= 1000
+        return max(0.0, number - now) if number > _EPOCH_SECONDS else number
+    if re.fullmatch(rf"(?:{_DURATION.pattern})+", text):
+        return sum(float(amount) * _UNITS[unit] for amount, unit in _DURATION.findall(text))
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None

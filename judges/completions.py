@@ -1,4 +1,4 @@
-"""One chat request and its raw reply: what is sent, how it is named in the cache, and what comes back."""
+"""One chat request: what is sent, how it is named in the cache, and what comes back, a completion or a problem."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from culture_tasks.judges.rubrics import Message
 from culture_tasks.judges.verdicts import Usage
 from culture_tasks.text import without_reasoning
 
+_MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
+
 
 class ChatRequest:
     """All that changes a judge's answer.
@@ -21,7 +23,7 @@ class ChatRequest:
         model: Model name, or model arguments.
         messages: Chat messages as sent; made when they are needed, and not kept, where a function makes them.
         sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
-            :mod:`culture_tasks.judges.adaptations`), always the same ones.
+            :mod:`culture_tasks.judges.asker`), always the same ones.
         place: Fingerprint of what else tells the endpoint's model from another of that name.
         sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
         most_tokens: How far the limit of tokens may grow where thinking uses it up; no part of the key.
@@ -65,7 +67,8 @@ class ChatRequest:
         self.most_tokens = most_tokens
         self._messages = messages
         asked = self.messages if named_by is None else named_by
-        self.key = _digest(_json([endpoint, place, model, asked, sampling, sample]))
+        name = _json([endpoint, place, model, asked, sampling, sample])
+        self.key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -121,8 +124,36 @@ class Failure:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A request that brought no completion.
+
+    Attributes:
+        message: What went wrong, in one line.
+        retry: Whether the same request may work later.
+        overload: Whether fewer requests at a time are asked for.
+        refused: Whether the judge or its provider declined.
+        status: HTTP status, or None where there was no reply.
+        code: The endpoint's own name for the error.
+        param: The parameter that it complains about.
+    """
+
+    message: str
+    retry: bool
+    overload: bool = False
+    refused: bool = False
+    status: int | None = None
+    code: str | None = None
+    param: str | None = None
+
+    @property
+    def says_unknown_model(self) -> bool:
+        """Whether the endpoint doesn't know the model, or there is no such endpoint."""
+        return self.status == 404 or self.code in _MODEL_CODES
+
+    def as_failure(self) -> Failure:
+        """Returns the problem as it ends a verdict."""
+        return Failure("refused" if self.refused else "failed", self.message)
+
+
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -8,14 +8,12 @@ import time
 from collections.abc import Iterable
 
 from culture_tasks.judges.addresses import address_of
-from culture_tasks.judges.base import Judge
-from culture_tasks.judges.checking import check_endpoint
-from culture_tasks.judges.connections import Connection, connect, disconnect
-from culture_tasks.judges.jobs import JudgedBy, VerdictJob
+from culture_tasks.judges.engine import Connection, connect, disconnect
+from culture_tasks.judges.jobs import JudgedBy, PendingTicket, Progress, VerdictJob
+from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.pacing import Patience
-from culture_tasks.judges.progress import Progress
+from culture_tasks.judges.readiness import check_endpoint
 from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.judges.tickets import PendingTicket
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
 from culture_tasks.settings import Settings
 
@@ -80,17 +78,19 @@ class EndpointJudge(Judge):
         return job.ticket
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
-        """Asks the endpoint for one verdict (see :func:`~culture_tasks.judges.checking.check_endpoint`).
+        """Asks the endpoint for one verdict (see :func:`~culture_tasks.judges.readiness.check_endpoint`).
 
         Raises:
-            JudgeUnreachableError: If key, model or address are wrong, nobody answers, or the reply can't be read.
+            JudgeUnreachableError: If key, model or address are wrong, there is no answer, or the reply can't be read.
         """
         self._run_began = time.time()
         items = list(expected)
-        check_endpoint(self._connected(), self._address, self._by, items, responses_known=responses_known)
+        check_endpoint(
+            self._connected(), address=self._address, by=self._by, expected=items, responses_known=responses_known
+        )
 
     def close(self) -> None:
-        """Gives up on what still waits and closes connections and cache, unless other judges use them."""
+        """Gives up what still waits, and closes connections and cache, unless other judges use them."""
         with self._lock:
             connection, self._connection = self._connection, None
         if connection is not None:

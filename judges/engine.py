@@ -1,24 +1,33 @@
-"""Works off jobs for one endpoint: from the cache in batches, from the endpoint by workers, identical ones once.
+"""Answers jobs for one endpoint: from the cache in batches, by asking the endpoint, identical requests once.
 
-Everything here runs in the process's event loop (:mod:`culture_tasks.judges.loop`), except :meth:`Engine.put`.
-Memory stays flat: a job that waits is two references and a ticket; prompts exist for about twice as many jobs as may be
-in flight, and for those that wait to be sent again after a fault, 1,000 at most.
+Everything here runs in one event loop, in one background thread for the whole process; :class:`Connection` is what
+judges use of it from their own threads, and those of one endpoint share it. Memory stays flat: a job that waits is two
+references and a ticket; prompts exist for about twice as many jobs as may be in flight, and for those that wait to be
+sent again after a fault, 1,000 at most.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
+import os
 import threading
 from collections import deque
-from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.asker import Asker
 from culture_tasks.judges.cache_files import Kept, Row
-from culture_tasks.judges.cache_thread import CacheThread
+from culture_tasks.judges.client import Client
 from culture_tasks.judges.completions import ChatRequest, Completion, Failure
+from culture_tasks.judges.pacing import Patience
+from culture_tasks.judges.verdict_cache import CacheThread, opened_cache, released
+from culture_tasks.settings import Settings
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _JOBS_A_BATCH = 128
@@ -26,6 +35,7 @@ _JOBS_A_BATCH = 128
 _MOST_RESTING = 1_000
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _CLOSED = "the judge was closed before it answered"
+_SECONDS_TO_STOP = 10.0
 
 
 class Answer(NamedTuple):
@@ -48,7 +58,7 @@ class Answer(NamedTuple):
 
 
 class Job(Protocol):
-    """A verdict to be had."""
+    """What the engine knows of a verdict that somebody waits for."""
 
     @property
     def request(self) -> ChatRequest:
@@ -57,7 +67,7 @@ class Job(Protocol):
 
     @property
     def afresh(self) -> bool:
-        """Whether the cache is not to be asked."""
+        """Whether to ask the endpoint even where the cache holds an answer."""
         ...  # pragma: no cover
 
     def row(self, completion: Completion) -> Row:
@@ -108,7 +118,7 @@ class Engine:
             return asleep
 
     def wake(self) -> None:
-        """Begins to work off what was put."""
+        """Begins to answer what was put."""
         self._loader = asyncio.get_running_loop().create_task(self._load())
 
     async def close(self) -> None:
@@ -145,7 +155,7 @@ class Engine:
             return jobs
 
     async def _route(self, jobs: Iterable[Job]) -> None:
-        """Sends each job its way: to follow an identical one, to an answer from the cache, or to the workers."""
+        """Has each job follow an identical one, answers it from the cache, or leaves it to the workers."""
         while leaders := [job for job in jobs if self._leads(job)]:
             keys = [job.request.key for job in leaders if not job.afresh]
             found = await self._look_up(keys)
@@ -159,7 +169,7 @@ class Engine:
         try:
             return await asyncio.wrap_future(self._cache.get_many(keys))
         except Exception:
-            # The cache takes care of what files do; whatever else it is, the endpoint can still answer.
+            # Broad: the cache handles errors of files itself, and whatever else breaks in it, the endpoint can answer.
             logger.exception("verdict cache: %d completions could not be looked up", len(keys))
             return {}
 
@@ -167,7 +177,7 @@ class Engine:
         """Whether no identical request is under way; one that is takes the job along."""
         try:
             key = job.request.key
-        except Exception as error:  # noqa: BLE001  # see _taken
+        except Exception as error:  # noqa: BLE001  # broad, since a rubric may come from anywhere; see _taken
             self._break_down(job, error)
             return False
         if key in self._followers:
@@ -186,7 +196,7 @@ class Engine:
     def _taken(self, job: Job, answer: Answer) -> bool:
         try:
             finished = job.take(answer)
-        except Exception as error:  # noqa: BLE001  # a bug must not leave somebody waiting for ever
+        except Exception as error:  # noqa: BLE001  # broad: no bug may leave a caller waiting for ever
             self._break_down(job, error)
             return True
         if finished:
@@ -211,7 +221,7 @@ class Engine:
             self._room.set()
             try:
                 answer = await self._ask(job)
-            except Exception as error:  # noqa: BLE001  # see _taken
+            except Exception as error:  # noqa: BLE001  # broad, as in _taken
                 answer = Answer(Failure("failed", f"the judge broke down: {type(error).__name__}: {error}"))
             if rest := self._settle(job, answer):
                 await self._route(rest)
@@ -233,3 +243,148 @@ class Engine:
         if self._arrived:
             self._cache.put(self._arrived)
             self._arrived = []
+
+
+class LoopThread:
+    """An event loop that runs in a daemon thread until the interpreter ends."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._loop = asyncio.new_event_loop()
+        self._closers: list[Callable[[], None]] = []
+        self._thread = threading.Thread(target=self._run, name="culture-tasks-judges", daemon=True)
+        self._thread.start()
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Has the loop call a function soon; from any thread."""
+        self._loop.call_soon_threadsafe(function)
+
+    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """Runs a coroutine in the loop and waits for its result; from any other thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
+
+    def before_stop(self, closer: Callable[[], None]) -> None:
+        """Has a function called, in the stopping thread, before the loop stops."""
+        self._closers.append(closer)
+
+    def stop(self) -> None:
+        """Calls the closers, cancels what still runs, and ends the thread. In a forked child, does nothing."""
+        if self.pid != os.getpid() or self._loop.is_closed():
+            return
+        for closer in reversed(self._closers):
+            closer()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_SECONDS_TO_STOP)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            self._cancel_all()
+            self._loop.close()
+
+    def _cancel_all(self) -> None:
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+
+
+_starting = threading.Lock()
+_running: LoopThread | None = None
+
+
+def shared_loop() -> LoopThread:
+    """Returns the process's loop, started on first use. A forked child gets one of its own."""
+    global _running
+    with _starting:
+        if _running is None or _running.pid != os.getpid():
+            _running = LoopThread()
+            atexit.register(_running.stop)
+        return _running
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What connections must have in common to be one."""
+
+    pid: int
+    address: Address
+    concurrency: int
+    timeout: float
+    cache: str | None
+    patience: Patience
+
+
+class Connection:
+    """An endpoint's engine, as a judge uses it from its own threads."""
+
+    def __init__(self, address: Address, settings: Settings, patience: Patience) -> None:
+        self.pid = os.getpid()
+        self.users = 0
+        self.checked: set[tuple[str, ...]] = set()
+        self.check_lock = threading.Lock()
+        self._file = settings.cache_file
+        self.cache = opened_cache(self._file)
+        proxy = settings.proxy_for(address.url)
+        self.asker = Asker(
+            lambda: Client(address, settings.judge_timeout, proxy),
+            name=f"judge at {address.shown}",
+            concurrency=settings.judge_concurrency,
+            patience=patience,
+        )
+        self._engine = Engine(self.asker, self.cache)
+        self._loop = shared_loop()
+        self._loop.before_stop(self.close)
+        self._closed = False
+
+    def submit(self, job: Job) -> None:
+        """Puts a job; returns at once."""
+        if self._engine.put(job):
+            self._loop.call(self._engine.wake)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine in the event loop and waits for its result."""
+        return self._loop.run(work)
+
+    def close(self) -> None:
+        """Ends what runs, commits what came, and closes connections and cache."""
+        if not self._closed:
+            self._closed = True
+            self._loop.run(self._engine.close())
+            released(self._file)
+
+
+_connecting = threading.Lock()
+_connections: dict[_Place, Connection] = {}
+
+
+def connect(address: Address, settings: Settings, patience: Patience) -> Connection:
+    """Returns the process's connection to this endpoint; to be given back with :func:`disconnect`."""
+    place = _Place(
+        pid=os.getpid(),
+        address=address,
+        concurrency=settings.judge_concurrency,
+        timeout=settings.judge_timeout,
+        cache=str(settings.cache_file) if settings.cache_file else None,
+        patience=patience,
+    )
+    with _connecting:
+        connection = _connections.get(place)
+        if connection is None:
+            connection = _connections[place] = Connection(address, settings, patience)
+        connection.users += 1
+        return connection
+
+
+def disconnect(connection: Connection) -> None:
+    """Gives a connection back; the last user's closes it."""
+    with _connecting:
+        connection.users -= 1
+        if connection.users > 0 or connection.pid != os.getpid():
+            return
+        for place in [place for place, known in _connections.items() if known is connection]:
+            del _connections[place]
+    connection.close()

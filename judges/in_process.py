@@ -14,20 +14,17 @@ from typing import Any, Protocol
 from pydantic import SecretStr
 
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
-from culture_tasks.judges.adaptations import Adaptations
 from culture_tasks.judges.addresses import keys_of
-from culture_tasks.judges.base import Judge
-from culture_tasks.judges.cache_thread import CacheThread, opened_cache, released
-from culture_tasks.judges.checking import OTHERWISE, is_at_hand, unreadable
+from culture_tasks.judges.asker import Adaptations
 from culture_tasks.judges.completions import Completion, Failure
 from culture_tasks.judges.engine import Answer
-from culture_tasks.judges.jobs import JudgedBy, VerdictJob
-from culture_tasks.judges.local_checking import check_model
+from culture_tasks.judges.jobs import JudgedBy, PendingTicket, Progress, VerdictJob
+from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.local_model import PARAMETERS, LocalModel, named_by
-from culture_tasks.judges.progress import Progress
+from culture_tasks.judges.readiness import OTHERWISE, check_model, is_at_hand, unreadable
 from culture_tasks.judges.redaction import secrets_of_arguments
 from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.judges.tickets import PendingTicket
+from culture_tasks.judges.verdict_cache import CacheThread, opened_cache, released
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable
@@ -89,7 +86,7 @@ class InProcessJudge(Judge):
         return self._by.identity(rubric, self._by.sampling(rubric))
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
-        """Notes an item to be graded; nothing happens before a verdict is waited for."""
+        """Notes an item to be graded; nothing happens until somebody waits for a verdict."""
         job = VerdictJob(
             self._by,
             rubric,
@@ -117,12 +114,13 @@ class InProcessJudge(Judge):
         """
         self._run_began = time.time()
         items = list(expected)
-        if responses_known and is_at_hand(self._opened_cache(), Adaptations(), self._by, items):
+        if responses_known and is_at_hand(self._opened_cache(), adaptations=Adaptations(), by=self._by, expected=items):
             return
         is_remote = check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
         if is_remote and items and not self._asked:
             with self._lock:
-                self._ask_once(*items[0])
+                rubric, item = items[0]
+                self._ask_once(rubric, item)
             self._asked = True
 
     def close(self) -> None:
@@ -144,7 +142,7 @@ class InProcessJudge(Judge):
             try:
                 while jobs:
                     jobs = self._grade_round(jobs)
-            except BaseException as error:
+            except BaseException as error:  # also at an interrupt, nobody may be left waiting
                 for job in jobs:
                     job.abandon(self._reason(error))
                 if not isinstance(error, Exception):
@@ -161,7 +159,7 @@ class InProcessJudge(Judge):
         for missing in round_.missing_by_sampling():
             try:
                 self._complete(missing, round_)
-            except Exception as error:  # noqa: BLE001  # any backend may fail in any way: that ends verdicts, not the run
+            except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way, and ends verdicts, not the run
                 round_.fail(missing, self._reason(error))
         return round_.rest
 
@@ -178,9 +176,9 @@ class InProcessJudge(Judge):
         def arrived(prompt: str, completion: Completion, times: int) -> None:
             round_.arrived(by_prompt[prompt], completion, times)
 
-        self._ask(model, list(by_prompt), meant, arrived)
+        self._ask(model, list(by_prompt), meant=meant, arrived=arrived)
 
-    def _ask(self, model: LocalModel, prompts: Collection[str], meant: Mapping[str, Any], arrived: _Arrival) -> None:
+    def _ask(self, model: LocalModel, prompts: Collection[str], *, meant: Mapping[str, Any], arrived: _Arrival) -> None:
         """Completes prompts that fit; what thinking cuts off is completed again with a larger limit, if it has room."""
         times = 0
         while prompts:
@@ -189,14 +187,15 @@ class InProcessJudge(Judge):
             roomy = [prompt for prompt in prompts if model.fits(prompt, grown["max_tokens"])]
             others = set(prompts).difference(roomy)
             prompts = [
-                *self._cut_off(model, roomy, grown, partial(arrived, times=times)),
-                *self._cut_off(model, sorted(others), meant, partial(arrived, times=times)),
+                *self._cut_off(model, roomy, sampling=grown, arrived=partial(arrived, times=times)),
+                *self._cut_off(model, sorted(others), sampling=meant, arrived=partial(arrived, times=times)),
             ]
 
     def _cut_off(
         self,
         model: LocalModel,
         prompts: Sequence[str],
+        *,
         sampling: Mapping[str, Any],
         arrived: Callable[[str, Completion], None],
     ) -> list[str]:
@@ -235,8 +234,8 @@ class InProcessJudge(Judge):
             request = self._by.request(grading)
             try:
                 model = self._loaded()
-                self._ask(model, [model.prompt(request.messages)], request.sampling, arrived)
-            except Exception as error:  # noqa: BLE001  # see _grade_round
+                self._ask(model, [model.prompt(request.messages)], meant=request.sampling, arrived=arrived)
+            except Exception as error:  # noqa: BLE001  # broad, as in _grade_round
                 self._broken = None
                 raise JudgeUnreachableError(f"{who}: {self._reason(error)}. {OTHERWISE}") from None
             verdict = grading.take(replies[-1], self._by.model, 1)
@@ -249,7 +248,7 @@ class InProcessJudge(Judge):
         if self._model is None:
             try:
                 self._model = LocalModel(self._backend, self._arguments.get_secret_value())
-            except Exception as error:
+            except Exception as error:  # broad, as in _grade_round; raised again
                 self._broken = self._secrets.hidden(f"it could not be loaded: {type(error).__name__}: {error}")
                 raise
         return self._model
@@ -320,7 +319,7 @@ class _Round:
 
 
 class _Flushing(Progress):
-    """Has everything graded before it waits."""
+    """Grades everything before it waits."""
 
     def __init__(self, name: str, judge: InProcessJudge) -> None:
         super().__init__(name)

@@ -1,27 +1,40 @@
-"""Who grades and how, and one verdict that the engine asks for."""
+"""One verdict on its way: who grades and how, what to ask next, and the ticket that somebody waits with.
+
+A :class:`VerdictJob` is what an engine answers. Its :class:`Grading` says what to ask and what the replies add up to,
+without any input or output; its :class:`PendingTicket` holds the verdict once it is there.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import os
 import secrets
+import sys
+import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from culture_tasks.judges.adaptations import MOST_TOKENS, Adaptations, limit_of
-from culture_tasks.judges.cache_files import Row
-from culture_tasks.judges.completions import ChatRequest, Completion
-from culture_tasks.judges.engine import Answer
-from culture_tasks.judges.grading import Grading
-from culture_tasks.judges.progress import Progress
-from culture_tasks.judges.redaction import Secrets
-from culture_tasks.judges.rubrics import LONGEST_TEXT, Rubric
-from culture_tasks.judges.tickets import PendingTicket
-from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
+from tqdm import tqdm
 
-_ANY_ITEM = JudgeItem("question", ("reference", "another"), "response" * LONGEST_TEXT, "language")
+from culture_tasks.judges.asker import MOST_TOKENS, Adaptations, limit_of
+from culture_tasks.judges.cache_files import Row
+from culture_tasks.judges.completions import ChatRequest, Completion, Failure
+from culture_tasks.judges.engine import Answer
+from culture_tasks.judges.redaction import Secrets
+from culture_tasks.judges.rubrics import LONGEST_TEXT, Message, Rubric
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Usage, Verdict
+from culture_tasks.text import without_reasoning
+
+logger = logging.getLogger(__name__)
+
+_SECONDS_WITHOUT_A_LINE = 3.0
+_SECONDS_BETWEEN_UPDATES = 1.0
+_ANY_ITEM = JudgeItem("question", ("reference", "another"), "response" * LONGEST_TEXT, language="language")
+_handing_over = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +52,8 @@ class JudgedBy:
         hides: What no verdict's error may show, whatever broke down.
         parameters: Sampling parameters that the user sets; None leaves one of the rubric's out.
         takes: Names of the sampling parameters that the backend takes; None means all.
-        secret: What delimiters are made from, new in each run and part of no key: nobody who wrote a text to be graded
-            can know it.
+        secret: What delimiters are made from, new in each run and part of no key: no author of a text to be graded can
+            know it.
     """
 
     backend: str
@@ -98,10 +111,10 @@ class JudgedBy:
     def request(self, grading: Grading) -> ChatRequest:
         """Returns what a verdict needs to ask now."""
         return ChatRequest(
-            self.endpoint,
-            self.model,
-            partial(grading.messages, self.secret),
-            self.sampling(grading.rubric),
+            endpoint=self.endpoint,
+            model=self.model,
+            messages=partial(grading.messages, self.secret),
+            sampling=self.sampling(grading.rubric),
             named_by=[self._layout(grading.rubric), *grading.texts()],
             sample=grading.sample,
             place=self.place,
@@ -114,6 +127,114 @@ class JudgedBy:
             messages = rubric.messages(_ANY_ITEM, delimiters=self.delimiters)
             self._layouts[rubric.name] = hashlib.sha256(json.dumps(messages).encode()).hexdigest()
         return self._layouts[rubric.name]
+
+
+class Grading:
+    """One verdict in the making.
+
+    Ask for a completion of :meth:`messages` as fresh sample number :attr:`sample`, hand it to :meth:`take`, and go on
+    until there is a verdict. A reply that was cut off, or holds no verdict without doubt, is asked again with a
+    reminder of the format; each reply is read on its own.
+
+    Attributes:
+        rubric: How the item is graded.
+        item: What is graded.
+        endpoint: Where the judge is asked (see :attr:`Verdict.endpoint`).
+        sample: Number of the fresh sample.
+    """
+
+    __slots__ = (
+        "_ask_again",
+        "_attempts",
+        "_delimiters",
+        "_reminder",
+        "_usage",
+        "endpoint",
+        "item",
+        "rubric",
+        "sample",
+    )
+
+    def __init__(self, rubric: Rubric, item: JudgeItem, *, endpoint: str, delimiters: bool, ask_again: int) -> None:
+        self.rubric = rubric
+        self.item = item
+        self.endpoint = endpoint
+        self.sample = 0
+        self._delimiters = delimiters
+        self._reminder: list[Message] = []
+        self._ask_again = ask_again
+        self._attempts = 0
+        self._usage = Usage()
+
+    def messages(self, secret: str = "") -> list[Message]:
+        """Returns what to ask now, made anew each time: prompts are long, and gradings are many.
+
+        Args:
+            secret: What the delimiters are made from (see :func:`~culture_tasks.judges.rubrics.delimited`).
+        """
+        return [*self.rubric.messages(self.item, delimiters=self._delimiters, secret=secret), *self._reminder]
+
+    def texts(self) -> list[object]:
+        """Returns what the messages are made of besides the rubric's wording, as JSON data."""
+        item = self.item
+        return [item.question, item.references, item.response, item.language, self._reminder]
+
+    def take(self, reply: Completion | Failure, model: str, attempts: int, *, cached: bool = False) -> Verdict | None:
+        """Takes a reply into account.
+
+        Args:
+            reply: The answer to :meth:`messages`.
+            model: Model name that was asked for.
+            attempts: How often the judge was asked for this reply in this run.
+            cached: Whether the reply was read from the cache.
+
+        Returns:
+            The verdict, or None where the judge is to be asked again.
+        """
+        self._attempts += attempts
+        if isinstance(reply, Failure):
+            return self._verdict_without_reply(reply)
+        self._usage += reply.usage
+        # What was cut off may have been about to say something else: it is no verdict, whatever can be read in it.
+        reading = None if reply.is_cut_off else self.rubric.read(reply.text)
+        if reading is None and self.sample < self._ask_again:
+            self._remind(reply.text)
+            return None
+        return Verdict(
+            "unparsable" if reading is None else "scored",
+            None if reading is None else float(reading.rating),
+            rationale=reply.text.strip() if reading is None else reading.rationale,
+            completion=reply.text,
+            error=_unreadable(reply) if reading is None else None,
+            usage=self._usage,
+            attempts=self._attempts,
+            asked_again=self.sample > 0,
+            cached=cached and self._attempts == 0,
+            reply_model=reply.model if reply.model != model else None,
+            endpoint=self.endpoint,
+        )
+
+    def _remind(self, text: str) -> None:
+        text = without_reasoning(text)
+        # An endpoint may refuse an empty message: nothing to remind of, so the same question gets a fresh sample.
+        self._reminder = self.rubric.reminder_messages(text) if text.strip() else []
+        self.sample += 1
+
+    def _verdict_without_reply(self, failure: Failure) -> Verdict:
+        return Verdict(
+            failure.outcome,
+            error=failure.error,
+            usage=self._usage,
+            attempts=self._attempts,
+            asked_again=self.sample > 0,
+            endpoint=self.endpoint,
+        )
+
+
+def _unreadable(reply: Completion) -> str:
+    if reply.is_cut_off:
+        return "the reply was cut off at the largest number of tokens"
+    return "the reply holds no rating that can be read without doubt"
 
 
 class VerdictJob:
@@ -195,3 +316,83 @@ class VerdictJob:
             verdict = replace(verdict, error=self._by.hides.hidden(verdict.error))
         if self.ticket.resolve(verdict):
             self._progress.given(verdict)
+
+
+class PendingTicket:
+    """A ticket that is resolved by another thread, once.
+
+    An event is made only for a ticket that somebody waits for: of 100,000 tickets, a handful.
+    """
+
+    __slots__ = ("_event", "_pid", "_progress", "_verdict")
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._pid = os.getpid()
+        self._verdict: Verdict | None = None
+        self._event: threading.Event | None = None
+
+    def verdict(self) -> Verdict:
+        """Waits for the verdict."""
+        if self._verdict is None:
+            if self._pid != os.getpid():
+                return Verdict("failed", error="asked before this process was forked: no answer will come here")
+            self._wait()
+        assert self._verdict is not None
+        return self._verdict
+
+    def resolve(self, verdict: Verdict) -> bool:
+        """Hands over the verdict; False if there was one already, which then stays."""
+        with _handing_over:
+            if self._verdict is not None:
+                return False
+            self._verdict = verdict
+            event = self._event
+        if event is not None:
+            event.set()
+        return True
+
+    def _wait(self) -> None:
+        with _handing_over:
+            if self._verdict is not None:
+                return
+            event = self._event = self._event or threading.Event()
+        self._progress.waiting(event)
+
+
+class Progress:
+    """How far a judge is: a progress line during a long wait, and warnings that count instead of repeating.
+
+    Args:
+        name: Who grades, as shown.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._asked = 0
+        self._given = 0
+        self._without_score: dict[str, int] = {}
+
+    def submitted(self) -> None:
+        """Counts a verdict that was asked for."""
+        self._asked += 1
+
+    def given(self, verdict: Verdict) -> None:
+        """Counts a verdict that is there, and warns at the first, tenth, hundredth, … without a score."""
+        self._given += 1
+        if verdict.outcome == "scored":
+            return
+        count = self._without_score[verdict.outcome] = self._without_score.get(verdict.outcome, 0) + 1
+        if count == 10 ** (len(str(count)) - 1):
+            logger.warning("%s: %d %s so far; the last: %s", self._name, count, verdict.outcome, verdict.error)
+
+    def waiting(self, event: threading.Event) -> None:
+        """Waits for the event; shows a line if that takes long."""
+        if event.wait(_SECONDS_WITHOUT_A_LINE):
+            return
+        # One line at a time; without a terminal there is none.
+        with self._lock, tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None) as line:
+            while not event.wait(_SECONDS_BETWEEN_UPDATES):
+                line.total = self._asked
+                line.update(self._given - line.n)

@@ -148,7 +148,13 @@ class LocalModel:
 
         options = _generation_options(sampling)
         requests = [
-            Instance("generate_until", {}, (prompt, dict(options)), index, ("judge", index, 1))
+            Instance(
+                request_type="generate_until",
+                doc={},
+                arguments=(prompt, dict(options)),
+                idx=index,
+                metadata=("judge", index, 1),
+            )
             for index, prompt in enumerate(prompts)
         ]
         self._model.set_cache_hook(_Hook(arrived))
@@ -197,7 +203,7 @@ def _without_system(messages: Sequence[Message]) -> list[Message]:
 
 
 def _release_memory() -> None:
-    """Frees what the evaluated model has left on the devices, as far as nobody holds it."""
+    """Frees what the evaluated model has left on the devices, as far as nothing holds it."""
     import torch
 
     gc.collect()

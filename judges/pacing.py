@@ -1,7 +1,7 @@
-"""How an endpoint is treated: how many requests at a time, how many a second, and for how long its silence is borne.
+"""How an endpoint is treated: how many requests at a time, how many a second, and how long it may stay silent.
 
 Four things are learned from its replies, each by a class of its own: how many requests in flight serve best
-(:class:`Climb`), how many it bears before it calls itself overloaded (:class:`Bound`), how many a second it takes
+(:class:`Climb`), how many it takes before it calls itself overloaded (:class:`Bound`), how many a second it takes
 (:class:`Rate`), and whether it answers at all (:class:`Silence`). :class:`Pace` joins them. All of this is pure logic,
 the time passed in; :class:`Gate` applies it inside an event loop.
 """
@@ -18,12 +18,16 @@ Kind = Literal["answer", "limited", "overload", "fault"]
 many are in flight, or that something else went wrong which may pass."""
 
 
+NO_ANSWERS = "the endpoint gives no answers, and the judge waits"
+"""How messages about a silent endpoint begin; the seconds follow."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How persistent to be.
 
     Attributes:
-        longest: Seconds for which an endpoint that gives no answer is waited for, and one request that alone fails.
+        longest: Seconds to wait for an endpoint that gives no answer, and to go on with one request that alone fails.
         first: Seconds of the first wait after a fault; each later one is twice as long.
         cap: Longest such wait in seconds.
     """
@@ -40,7 +44,7 @@ class Patience:
 class Bound:
     """A bound on requests in flight that halves on overload and grows again while all goes well.
 
-    Starts at the ceiling, since most endpoints bear what their user configured. One burst of overloaded replies
+    Starts at the ceiling, since most endpoints take what their user configured. One burst of overloaded replies
     counts once: only a request that began after the last cut can cause the next. Going well for about 32 rounds
     takes the bound from nothing to the ceiling.
 
@@ -76,7 +80,7 @@ class Climb:
     that began under that limit while it was used to the full. Now and then another limit is tried for one window, lower
     or higher; it is kept where the rate is clearly better, and else the old one returns, and the next trial comes
     later and steps less far. While lower limits cost nothing, ever lower ones are tried: beyond the number that an
-    endpoint bears, its rate may have collapsed to the same for any number. Where answers take the same time however
+    endpoint can take, its rate may have collapsed to the same for any number. Where answers take the same time however
     many are in flight, a trial below the ceiling costs a third of one window, and the trials soon become rare. None is
     made while the mean time is below twice that of a request that was alone (the check before inference is one): an
     endpoint whose time grows as 1 + (n / k) ** 2 is at its best where it has doubled.
@@ -359,9 +363,9 @@ class Silence:
         longest = self.patience.longest
         self._surplus_of_faults += kind != "limited"
         if asked_to_wait > longest:
-            self._give_up(now, f"the endpoint asks to be left alone for {asked_to_wait:g} s, and is waited for")
+            self._give_up(now, f"the endpoint asks to be left alone for {asked_to_wait:g} s, and the judge waits")
         elif began >= self._silent_since + longest:
-            self._give_up(now, "the endpoint gives no answers, and is waited for")
+            self._give_up(now, NO_ANSWERS)
         elif not self.out and self._surplus_of_faults >= self._FAULTS_OF_AN_OUTAGE:
             self._out_since = now
             self._plan_probe(now)
@@ -392,7 +396,7 @@ class Pace:
         patience: How persistent to be.
 
     Attributes:
-        bound: What the endpoint bears before it calls itself overloaded.
+        bound: What the endpoint takes before it calls itself overloaded.
         climb: What serves best.
         rate: What it takes a second.
         silence: Whether it answers.
@@ -441,9 +445,9 @@ class Pace:
             self._measure(began, now)
         elif kind is not None:
             was_out = self.silence.out
-            self.silence.failed(began, now, kind, pause)
+            self.silence.failed(began, now, kind, asked_to_wait=pause)
             if kind == "limited":
-                self.rate.limited(began, now, self.in_flight, pause)
+                self.rate.limited(began, now, in_flight=self.in_flight, pause=pause)
             elif kind == "overload" and not was_out:
                 self.bound.overloaded(began, now)
         if 0 < pause <= self.silence.patience.longest:
@@ -487,12 +491,12 @@ class Gate:
     def leave(self, began: float, kind: Kind | None, pause: float = 0.0) -> None:
         """Ends a request (see :meth:`Pace.end`) and lets the next ones in."""
         now = asyncio.get_running_loop().time()
-        self.pace.end(began, now, kind, pause)
+        self.pace.end(began, now, kind, pause=pause)
         if self._waiting:
             self._admit(now)
 
     def close(self) -> None:
-        """Lets nobody in any more."""
+        """Admits no further requests."""
         self._closed = True
         self._turn_away()
 

@@ -21,11 +21,12 @@ grows with its length alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from culture_tasks.judges.json_verdicts import MOST_OBJECTS, Json, objects_in
 from culture_tasks.judges.standing import is_taken_back, layout_of, standing_of
 from culture_tasks.judges.statements import (
     NOT_OFFERED,
@@ -39,6 +40,16 @@ from culture_tasks.judges.statements import (
     value_of,
 )
 from culture_tasks.text import without_reasoning
+
+MOST_OBJECTS = 100
+"""A reply with more objects than this, or with more keys in them than ten times as many, is no verdict."""
+
+# A brace that begins an object: what follows is a key or the end.
+_OPENING = re.compile(r'\{(?=\s*["}])')
+# A string, a quote that opens one without an end, or a brace.
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}]', re.DOTALL)
+# A string, or a comma after the last entry.
+_LAST_COMMA = re.compile(r'("(?:[^"\\]++|\\.)*+")|,(?=\s*+[}\]])', re.DOTALL)
 
 
 class Reading(NamedTuple):
@@ -81,7 +92,7 @@ def read_rating(reply: str, scale: Scale) -> Reading | None:
     own: list[Statement] = []
     values = set()
     for count, statement in enumerate(
-        chain(_stated_in(objects, text, prose, scale), statements_in(prose, scale, unfinished))
+        chain(_stated_in(objects, text=text, prose=prose, scale=scale), statements_in(prose, scale, unfinished))
     ):
         if count == _MOST_STATEMENTS:
             return None
@@ -101,21 +112,21 @@ def read_rating(reply: str, scale: Scale) -> Reading | None:
     return Reading(own[0].value, reason or _without(own, original, "").strip())
 
 
-def _stated_in(objects: list[Json], text: str, prose: str, scale: Scale) -> Iterator[Statement]:
+def _stated_in(objects: list[Json], *, text: str, prose: str, scale: Scale) -> Iterator[Statement]:
     """Returns the ratings that objects hold under a key, and those that the judge gives in their texts.
 
     The layout is that of the prose around them, since the quotation marks inside of an object are its own.
     """
     layout = layout_of(prose) if objects else None
     for where in objects:
-        around = layout and standing_of(text, where.start, where.end, layout)
+        around = layout and standing_of(text, where.start, where.end, layout=layout)
         for key, content in where.entries():
             standing = named_by(key)
             standing = around if standing == "own" and around else standing
             content = folded(content) if isinstance(content, str) else content
             value = value_of(content, scale) if standing else None
             if standing and value is not None:
-                yield Statement(where.start, where.end, value, standing)
+                yield Statement(where.start, where.end, value=value, standing=standing)
             elif isinstance(content, str):
                 inside = statements_in(content, scale, in_prose=False)
                 yield from (each._replace(standing="mentioned") for each in inside if each.standing == "own")
@@ -139,3 +150,90 @@ def _without(places: Iterable[Json | Statement], text: str, instead: str = " ") 
             kept += [text[position : place.start], instead * (place.end - place.start)]
             position = place.end
     return "".join([*kept, text[position:]])
+
+
+class Json(NamedTuple):
+    """An outermost object.
+
+    Attributes:
+        start: Where it begins in the text.
+        end: Where it ends.
+        content: What it holds.
+    """
+
+    start: int
+    end: int
+    content: Mapping[str, Any]
+
+    def entries(self) -> Iterator[tuple[str, Any]]:
+        """Gives all keys with their values, those of objects inside of it too."""
+        waiting: list[Any] = [self.content]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                yield from value.items()
+                waiting += value.values()
+            elif isinstance(value, list):
+                waiting += value
+
+
+def objects_in(text: str, original: str) -> tuple[list[Json], int] | None:
+    """Finds the outermost JSON objects of a text, in linear time.
+
+    What opens like an object is followed to its closing brace, and the search goes on after that: nothing is looked at
+    twice. An object that has a key twice, or is no JSON, is left out.
+
+    Args:
+        text: The text with ASCII digits and punctuation.
+        original: The same text as it came, character for character, for what the objects hold.
+
+    Returns:
+        The objects, and where one begins that never ends: the length of the text where there is none. None where there
+        are more than :data:`MOST_OBJECTS`.
+    """
+    found: list[Json] = []
+    end = looked_at = 0
+    while opening := _OPENING.search(text, end):
+        start = opening.start()
+        closed = _end_of_object(text, start)
+        if closed is None:
+            return found, len(text) if "}" in text[start:] else start
+        end = closed
+        looked_at += 1
+        if looked_at > MOST_OBJECTS:
+            return None
+        for written in dict.fromkeys((original[start:end], text[start:end])):
+            if (content := _parsed(written)) is not None:
+                found.append(Json(start, end, content))
+                break
+    return found, len(text)
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    for written in (text, _LAST_COMMA.sub(lambda found: found[1] or " ", text)):
+        try:
+            content: dict[str, Any] = json.loads(written, object_pairs_hook=_without_duplicates, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        return content
+    return None
+
+
+def _end_of_object(text: str, start: int) -> int | None:
+    """Returns the place after the brace that closes the one at ``start``, or None where it is never closed."""
+    depth = 0
+    for token in _TOKEN.finditer(text, start):
+        mark = token.group()
+        if mark == '"':
+            return None
+        depth += (mark == "{") - (mark == "}")
+        if depth == 0:
+            return token.end()
+    return None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError("an object has a key twice")
+    return content

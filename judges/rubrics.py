@@ -38,7 +38,7 @@ class Rubric:
     ``{candidate_answer}``, and ``{language}``.
 
     Attributes:
-        name: The rubric's name.
+        name: The rubric's name, its alone among all packages.
         package: The package whose folder ``prompts`` holds the prompt files.
         system: Name of the system prompt file, or None.
         user: Name of the user prompt file.
@@ -130,7 +130,7 @@ def delimited(name: str, text: str, secret: str = "") -> str:
     Args:
         name: What the text is: ``question``, ``reference`` or ``response``.
         text: The text, already :func:`shortened`.
-        secret: What nobody who wrote the text can know. Without, anybody can compute the tags: such a prompt names a
+        secret: What no author of the text can know. Without one, anybody can compute the tags: such a prompt names a
             request (see :class:`~culture_tasks.judges.completions.ChatRequest`), and is not sent.
     """
     code = hashlib.sha256(f"{secret}\n{name}\n{text}".encode()).hexdigest()[:12]

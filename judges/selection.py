@@ -6,8 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from culture_tasks.errors import WAYS_OUT, JudgeNotConfiguredError, SettingsError, nearest
-from culture_tasks.judges.base import Judge
-from culture_tasks.judges.offline import LexicalJudge, NoJudge
+from culture_tasks.judges.judge import Judge, LexicalJudge, NoJudge
 from culture_tasks.judges.redaction import shown_arguments
 from culture_tasks.settings import Settings
 
@@ -62,14 +61,14 @@ def spec_for(settings: Settings, paper_model: str) -> JudgeSpec:
         paper_model: Model of the benchmark's paper.
 
     Raises:
-        JudgeNotConfiguredError: If nobody is named and there is neither a key nor a base URL.
+        JudgeNotConfiguredError: If no judge is named and there is neither a key nor a base URL.
         SettingsError: If ``CULTURE_JUDGE`` has a value that is not allowed.
     """
     if settings.judge is not None:
         return parse_spec(settings.judge)
     if settings.has_endpoint:
         return JudgeSpec("openai", paper_model)
-    raise JudgeNotConfiguredError(f"judge: nobody to grade with. {WAYS_OUT}")
+    raise JudgeNotConfiguredError(f"judge: no judge is configured. {WAYS_OUT}")
 
 
 def make_judge(spec: JudgeSpec, settings: Settings) -> Judge:
@@ -96,11 +95,11 @@ def shared_judge(settings: Settings, paper_model: str) -> Judge:
 
     All tasks of a run share it, and with it one connection pool, one cache and one bound on requests in flight.
     """
-    key = (spec_for(settings, paper_model), settings)
+    spec = spec_for(settings, paper_model)
     with _lock:
-        if key not in _shared:
-            _shared[key] = make_judge(*key)
-        return _shared[key]
+        if (spec, settings) not in _shared:
+            _shared[spec, settings] = make_judge(spec, settings)
+        return _shared[spec, settings]
 
 
 def close_judges() -> None:

@@ -21,7 +21,9 @@ Standing = Literal["own", "mentioned", "aside"]
 LINE_ENDS = re.compile(r"[\])}*_`'\"‘’“”$ \t>|.!。」』\\]*(?:\n|$)")
 # Ends of sentences, but not those of "e.g." and its like.
 _SENTENCE = re.compile(r"[.!?](?<!e\.g.)(?<!i\.e.)(?<!\bvs.)(?<!\bcf.)(?<!etc.)['\"’”)*_\]»`]{0,4}\s|[。！？؟।]")
+# Ends of clauses: punctuation, or a hyphen between spaces.
 _CLAUSE = re.compile(r"[,;:(—–→،؛、]|\s-\s")
+# A word of letters alone, with at most one apostrophe.
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 # Words that may stand before the judge's own statement, alone or together.
 OWN_WORDS = frozenset(
@@ -50,6 +52,7 @@ _GIVES = re.compile(
     r"\b(?:ich (?:gebe|bewerte|vergebe)|je (?:donne|mets)|doy|otorgo|asigno|dou|atribuo|ставлю|оцениваю)\b|"
     r"\b(?:merece|mérite|verdient|заслуживает)\b|我给|我給|给予|给出|应得|值得|أعطي|أمنح|تستحق|يستحق"
 )
+# "my final verdict".
 _MINE = re.compile(r"\bmy (?:[a-z]{3,12} )?(?:rating|verdict|score|evaluation|assessment|judge?ment|answer)\b")
 # The judge's own clause that announces its verdict: "I rate the candidate answer as follows".
 _ANNOUNCED = re.compile(
@@ -72,7 +75,9 @@ _TENTATIVE = re.compile(
     r"provisional(?:ly)?|preliminary|placeholder|draft|originally|for now|a primera vista|en principio|preliminar|"
     r"provisionalmente|zunächst)\b|初步|暂定|暂时|起初|乍看|一見|当初|仮の|مبدئي|مؤقت|في البداية"
 )
+# "I would give": no supposition.
 POLITE = re.compile(r"\bi(?:['’]d| would|['’]ll| will)\b")
+# Words that make a sentence an example or a supposition, and the ones that make it a condition in any case.
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|would|could|might|may be|had|were|suppose|imagine|perhaps|maybe|possibly|probably|example|"
     r"instance|e\.g|such as|in order to|to (?:get|earn|reach|receive|achieve|obtain|deserve|merit|score|be)|needed for|"
@@ -83,6 +88,7 @@ _CONDITIONAL = re.compile(
     r"to (?:get|earn|reach|receive|achieve|obtain|deserve|merit|score)|for (?:example|instance)|such as|e\.g)\b|"
     r"^\W{0,4}had\b|如果|若|假如|もし|لو\b"
 )
+# Verbs of speaking, and those who speak besides the judge.
 SPOKEN = re.compile(
     r"\b(?:sa(?:y|ys|id|ying)|claim\w{0,3}|stat(?:es?|ed|ing)|writ(?:es?|ten|ing)|wrote|contain\w{0,3}|includ\w{1,3}|"
     r"ask\w{0,3}|demand\w{0,3}|request\w{0,3}|instruct\w{0,4}|tell\w{0,3}|told|tr(?:y|ies|ied|ying)|attempt\w{0,3}|"
@@ -96,6 +102,7 @@ SPOKEN = re.compile(
     r"schreibt|verlangt|laut|kandidat\w{0,2}|diz|pede|говорит|утверждает|пишет|просит|кандидат\w{0,2})\b|"
     r"写道|声称|说|要求|候选|回答|書いて|述べ|主張|يقول|تقول|يدعي|كتب|يطلب|المرشح|라고|후보|कहता"
 )
+# Negations, and words that say the number is not the one.
 DENIED = re.compile(
     r"\b(?:not|never|cannot|neither|nor|no|without|than|hardly|refuse\w{0,3}|against|too (?:high|low)|below|"
     r"above|short of|avoid\w{0,3}|rul(?:e|es|ed|ing) out|reject\w{0,3}|den(?:y|ies|ied)|almost|nearly|close to)\b|"
@@ -116,6 +123,7 @@ _SPOKEN_OF = re.compile(
     r"denotes?|"
     r"corresponds|refers|for (?:an? )?(?:correct|incorrect|perfect|right|wrong)|when|where|only if)\b|と書|という|とい)"
 )
+# A condition that follows a statement in its sentence, or at once.
 _CONDITION = re.compile(
     r"[^.!?\n。]{0,40}?\b(?:if|unless|provided|had it|were it|but not|or not|at first|initially|for now|before (?:i|"
     r"checking))\b"
@@ -129,6 +137,7 @@ CRITERION = re.compile(
     r"creativity|cultural|context|sub|partial|criterion|aspect|exactitud|precisión|profundidad|relevancia)\b|"
     r"准确|準確|深度|相关|相關|正確|関連|深さ|解释|全面|الدقة|العمق|الصلة|الشمول"
 )
+# Whose words a label introduces: those of the candidate and others, or those of the judge.
 _CANDIDATE_SPEAKS = re.compile(
     r"\b(?:candidate|response|assistant|answer|question|reference|example|format|scale|user|system|input|note|e\.g|ai|"
     r"model|bot|human|student|customer)\b|"

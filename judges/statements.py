@@ -130,16 +130,20 @@ _WEAK = (
     "score|grade|verdict|evaluation|assessment|judge?ment|decision|conclusion|final answer|overall|final|total|"
     "note|nota|总体|总评|结论|النتيجة|結論|判定"
 )
+# Markdown, quotation marks and closing brackets after a word for a rating.
 _DECORATION = r"[ \t*_`'\"‘’“”\])}]{0,6}"
+# Adjectives that follow their noun.
 _QUALIFIER_AFTER = r"(?:\s(?:النهائي|النهائية|الإجمالي|العام|final|global|general|correcta|adecuada|justa))?"
 # What a rating is of, or on which scale, between its word and the link: "(1-10)", "for this response", "out of 10".
 _SCOPE = (
     r"(?:(?P<scope>[*_]{0,3}[ \t]?\([^()\n]{1,60}\)|[ \t](?:for|of|on|out of|from)[ \t][^\n:=.!?()\[\]]{1,60}"
     r"(?=[*_]{0,3}(?:[:=]|[ \t]is[ \t]))|[ \t](?:here|aquí|ici|hier)(?=[ \t]))?)"
 )
+# Words between "is" and the number: "is a solid 7".
 _FILLER = (
     r"(?:(?:a|an|the|thus|therefore|hence|clearly|definitely|still|only|just|exactly|set|at|to|solid|strong)\s){0,3}"
 )
+# What links a word for a rating to its value: a mark, a line break under a heading, a verb, or a mere space.
 _LINK = (
     rf"(?:(?P<mark>{_DECORATION}(?::=|={{1,3}}|[:>|→⇒]|->|=>|[-–—](?=\s)|[是为為は]|هو|هي)\s{{0,4}})"
     rf"|(?P<heading>[*_#: \t]{{0,6}}\n(?:[=-]{{2,40}}\n)?\s{{0,4}})"
@@ -147,7 +151,9 @@ _LINK = (
     rf"de|es|est|ist|mit)\s{{1,3}}{_FILLER})"
     rf"|(?P<gap>[*_]{{0,3}}(?:[ \t]|\][ \t]?)))"
 )
+# What may open before a number: decoration, quotation marks, brackets, \boxed{.
 _OPEN = r"(?P<open>[\s*_`'\"‘’“”\[({<$\\「『]{0,10}(?:\\boxed\{[ {]{0,3})?)"
+# What makes a number less than a plain value.
 _ABOUT = (
     r"(?P<about>[~≈≤≥±>]|(?:about|around|approximately|roughly|nearly|almost|at least|at most|less than|more than|"
     r"under|over|up to|below|above|close to|between|somewhere|not|either|maybe|perhaps|probably)\s)?\s?"
@@ -156,6 +162,7 @@ _ENGLISH = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 _WORDS = {word: number for number, word in enumerate(_ENGLISH)}
 _WORDS |= {word: number for number, word in enumerate("零一二三四五六七八九十")} | {"两": 2, "〇": 0}
 _NUMBER_WORDS = "|".join(_WORDS)
+# Digits with any decimals or thousands, or a number word.
 _NUMBER = rf"(?P<number>[-+]?\d{{1,6}}(?:[.,]\d{{1,6}}){{0,3}}|(?:{_NUMBER_WORDS})(?![^\W_]))"
 # What follows a word for a rating, or "[[" and "\\boxed{", up to the number.
 _AFTER_LABEL = re.compile(_QUALIFIER_AFTER + _SCOPE + _LINK + _OPEN + _ABOUT + _NUMBER)
@@ -191,10 +198,12 @@ _CORRECTED = re.compile(
 # What may follow a number: a unit, brackets, the end of its scale, another number.
 _UNIT = re.compile(r"[ \t]?(?:分|点|點|점|points?\b|pts\b|درجات)")
 _CLOSE = re.compile(r"[\])}*_`'\"‘’“”$ \t>|\\」』]{0,10}")
+# "/10", "out of ten points", "von 10 Punkten".
 _OUT_OF = re.compile(
     r"\s?[\[(]?(?:/|out of|of|von|sur|de|من|满分|중)\s?(?:the |a )?[\[(*_{]{0,3}"
     rf"(\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_]))(?:\s?[分点點점]|\s(?:points?|punkten?|puntos|pontos)\b)?"
 )
+# The rest of a list or a range: "7, 8 or 9", "7 8 9", "7...9", "7-9", "7 or perhaps 8", "1 | rating: 2".
 _RANGE = re.compile(
     r"(?:[,،]\s?|、)\d{1,3}(?=[,、]? ?(?:[,،、/]|or\b|and\b|and/or|或|または|أو|o\b|ou\b|oder\b)|[. ]{0,2}(?:\n|$))|"
     r"(?:[ \t]\d{1,2}){1,9}(?=[. ]{0,2}(?:\n|$))|\.{2,3}(?=\d)\d{1,3}|"
@@ -202,6 +211,7 @@ _RANGE = re.compile(
     r"至|到|或|または|から|أو|إلى|\|)"
     rf"\s?[\[(*_'\"]{{0,3}}(?P<again>rating\s?[:=]?\s?)?(?P<other>\d{{1,6}}|(?:{_NUMBER_WORDS})(?![^\W_])))"
 )
+# "on a scale of 1-5", "on the 5-point scale".
 _OTHER_SCALE = re.compile(
     r"[^.\n]{0,20}\bscale (?:of|from) \d{1,3}\s?(?:[-–—]|to)\s?(\d{1,3})|[^.\n]{0,12}?(\d{1,3})[- ]point"
 )
@@ -210,6 +220,7 @@ _HEDGED = re.compile(
     r"\s?(?:[?±]|\+/?-|(?:of|de|des|del|du|der|von|thirds?|halves|quarters?)\b|的?程度|左右|くらい|ほど|"
     r",?\s?(?:at (?:best|most|least)|or (?:so|more|less|higher|lower|above|below)|ish|stars?)\b)"
 )
+# What may follow a number that ends its clause, and one that is written as a word.
 _CLAUSE_ENDS = re.compile(r"[\])}*_`'\"’” ]{0,6}(?:[.,;:!?)\n(。]|$|out of|/|because|since|as\b|for\b|on\b)")
 _WORD_ENDS = re.compile(r"[\])}*_ ]{0,6}(?:[.,;/)]|out of|because|since)")
 # Whose rating it is: "(theirs)", "of the reference".
@@ -233,7 +244,7 @@ def statements_in(
     last = 0
     labels = _labels_in(text)
     if len(labels) > MOST_LABELS:
-        yield Statement(0, 0, NOT_OFFERED, "mentioned")
+        yield Statement(0, 0, value=NOT_OFFERED, standing="mentioned")
         return
     for start, label in labels:
         bracket = label in _BRACKETS
@@ -243,13 +254,13 @@ def statements_in(
         value, last = _value(text, match, scale, closes="]" if label == "[[" else "")
         if value is None:
             continue
-        standing = standing_of(text, start, last, layout)
+        standing = standing_of(text, start, last, layout=layout)
         if not bracket:
             weak = label not in _PRIMARY and label != scale.label
-            standing = _as_linked(text, Statement(start, last, value, standing), match, weak=weak)
+            standing = _as_linked(text, Statement(start, last, value=value, standing=standing), match, weak=weak)
         if unfinished is not None and start >= unfinished and standing == "own":
             standing = "mentioned"
-        yield Statement(start, last, value, standing)
+        yield Statement(start, last, value=value, standing=standing)
         spans.append((start, last))
     outside = (text[end:start] for (_, end), (start, _) in pairwise([(0, 0), *spans, (len(text), 0)]))
     if in_prose and any(_DIGIT.search(part) for part in outside):
@@ -269,7 +280,7 @@ def _labels_in(text: str) -> list[tuple[int, str]]:
 
 
 def _as_linked(text: str, found: Statement, match: re.Match[str], *, weak: bool) -> Standing:
-    """Tells a statement's standing by its wording: of one criterion, in prose, by a word that nobody asked for."""
+    """Tells a statement's standing by its wording: of one criterion, in prose, by a word that was not asked for."""
     if match["scope"] and CRITERION.search(match["scope"]):
         return "aside"
     if match["scope"] and _ANOTHERS.search(match["scope"]):
@@ -291,19 +302,23 @@ def _given(text: str, scale: Scale, layout: Layout) -> Iterator[Statement]:
     """Finds ratings that are given in prose."""
     for count, match in enumerate(_GIVEN.finditer(text)):
         if count == MOST_LABELS:
-            yield Statement(match.start(), match.end(), NOT_OFFERED, "mentioned")
+            yield Statement(match.start(), match.end(), value=NOT_OFFERED, standing="mentioned")
             return
         value, end = _value(text, match, scale)
         if value is None or not _ends_its_clause(text, end) or CRITERION.search(match["what"] or ""):
             continue
         denied = DENIED.search(POLITE.sub(" ", match["what"] or ""))
-        own = match["what"] is not None or standing_of(text, match.start(), end, layout) == "own"
+        own = match["what"] is not None or standing_of(text, match.start(), end, layout=layout) == "own"
         supposed = is_supposed(text, match.start(), end)
-        yield Statement(match.start(), end, value, "own" if own and not supposed and not denied else "aside")
+        yield Statement(
+            match.start(), end, value=value, standing="own" if own and not supposed and not denied else "aside"
+        )
     for match in _OUT_OF_FULL.finditer(text):
         value, end = _value(text, match, scale)
         if value is not None and int(match["full"] or match["full_marks"]) == scale.highest:
-            yield Statement(match.start(), end, value, standing_of(text, match.start(), end, layout))
+            yield Statement(
+                match.start(), end, value=value, standing=standing_of(text, match.start(), end, layout=layout)
+            )
 
 
 def corrections_in(text: str, scale: Scale, *, adjacent: bool = False) -> Iterator[Statement]:
@@ -318,7 +333,7 @@ def corrections_in(text: str, scale: Scale, *, adjacent: bool = False) -> Iterat
         value, end = _value(text, match, scale)
         distant = WORD.search(match["between"])
         if value is not None and value != NOT_OFFERED and not (adjacent and distant):
-            yield Statement(match.start(), end, value, "mentioned")
+            yield Statement(match.start(), end, value=value, standing="mentioned")
 
 
 def statement_alone(text: str, scale: Scale) -> Statement | None:
@@ -337,7 +352,7 @@ def statement_alone(text: str, scale: Scale) -> Statement | None:
             continue
         if alone is not None:
             return None
-        alone = Statement(line.start(), line.end(), value, "own")
+        alone = Statement(line.start(), line.end(), value=value, standing="own")
     if alone is None or first is None or last is None or alone.start not in (first.start(), last.start()):
         return None
     introduction = before.group().rstrip("* ") if before else ""

@@ -11,7 +11,7 @@ Outcome = Literal["scored", "unparsable", "refused", "failed", "unjudged"]
 """How a request for a verdict ended.
 
 ``scored``: read and valid. ``unparsable``: the judge replied, not in its format. ``refused``: the judge or its
-provider declined. ``failed``: no usable reply. ``unjudged``: nobody was asked (``CULTURE_JUDGE=none``).
+provider declined. ``failed``: no usable reply. ``unjudged``: no judge was asked (``CULTURE_JUDGE=none``).
 Only scored verdicts enter a mean.
 """
 
@@ -103,7 +103,7 @@ class Verdict:
         cached: Whether the reply was read from the verdict cache.
         reply_model: Model name that the endpoint reported, where it differs from what was asked for.
         endpoint: Where the judge was asked: base URL without user, password and query, or ``lm_eval:<backend>``; None
-            for a judge that asks nobody.
+            for a judge without one.
         max_tokens: Most tokens as sent, where thinking needed more than were meant; else None.
     """
 

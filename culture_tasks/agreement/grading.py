@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from culture_tasks.agreement.responses import RatedResponse
-    from culture_tasks.judges.base import Judge, Ticket
+    from culture_tasks.judges.judge import Judge, Ticket
     from culture_tasks.judges.rubrics import Rubric
     from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Outcome, Verdict
 

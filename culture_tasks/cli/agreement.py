@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from culture_tasks.agreement.grading import Rater
     from culture_tasks.agreement.report import Report
     from culture_tasks.agreement.responses import RatedResponses, Selection
-    from culture_tasks.judges.base import Judge
+    from culture_tasks.judges.judge import Judge
     from culture_tasks.judges.selection import JudgeSpec
 
 _DESCRIPTION = """\

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from culture_tasks.harness.records import PendingRecord
 from culture_tasks.harness.session import current_session
-from culture_tasks.judges.base import Ticket
-from culture_tasks.judges.offline import Ready
+from culture_tasks.judges.judge import Ready, Ticket
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem, Verdict
 from culture_tasks.text import answer_in, storable

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from culture_tasks.judges.base import Judge
+from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.selection import shared_judge
 from culture_tasks.settings import Settings
 

@@ -13,7 +13,7 @@ from culture_tasks.agreement.pictures import Scale, confusion, confusion_counts,
 from culture_tasks.agreement.responses import RatedResponse
 from culture_tasks.cli import agreement as command
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.judges.base import Judge
+from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 
 WORDS = ["tea", "rice", "boat", "moon", "lamp", "song", "drum", "silk", "gate", "pine"]
@@ -214,7 +214,7 @@ def test_the_same_run_gives_the_same_files(run, data, tmp_path):
         (["--judge", "none"], SettingsError, "gives no ratings"),
         (["--judge", "lexical", "--judge", "lexical"], SettingsError, "named twice"),
         (["--judge", "gpt-4o"], SettingsError, "unknown judge backend"),
-        ([], CultureTasksError, "nobody to grade with"),
+        ([], CultureTasksError, "no judge is configured"),
         (["--judge", "lexical", "--data", "nowhere.jsonl"], DataError, "no such file"),
         (["--judge", "lexical", "-o", "/dev/null/x"], SettingsError, "can't make the folder"),
     ],

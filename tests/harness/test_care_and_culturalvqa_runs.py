@@ -388,7 +388,7 @@ def test_lmms_eval_s_command_names_model_and_folder(tmp_path, monkeypatch, fixtu
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_nobody_to_grade_with_is_said_before_any_inference(harness, monkeypatch):
+def test_a_missing_judge_is_said_before_any_inference(harness, monkeypatch):
     monkeypatch.delenv("CULTURE_JUDGE")
     model = model_for(harness, lambda prompt: pytest.fail("the model was asked"))
     with pytest.raises(JudgeNotConfiguredError, match="CULTURE_JUDGE=none"):

@@ -7,9 +7,9 @@ import pytest
 
 from culture_tasks.cli import cache as command
 from culture_tasks.errors import JudgeError, SettingsError
-from culture_tasks.judges.cache import VerdictCache
 from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.verdict_cache import VerdictCache
 from culture_tasks.judges.verdicts import Usage
 
 

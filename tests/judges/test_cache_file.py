@@ -13,12 +13,10 @@ import pytest
 from support.fault_server import says
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.judges import cache as cache_module
-from culture_tasks.judges import cache_files
-from culture_tasks.judges.cache import VerdictCache
+from culture_tasks.judges import cache_files, verdict_cache
 from culture_tasks.judges.cache_files import Row
-from culture_tasks.judges.cache_thread import CacheThread
 from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.verdict_cache import CacheThread, VerdictCache
 from culture_tasks.judges.verdicts import Usage
 
 
@@ -56,8 +54,8 @@ def file(tmp_path):
 @pytest.fixture(autouse=True)
 def quick_locks(monkeypatch):
     monkeypatch.setattr(cache_files, "SECONDS_TO_LOCK", 0.05)
-    monkeypatch.setattr(cache_module, "_SECONDS_TO_LOCK_IN_TROUBLE", 0.02)
-    monkeypatch.setattr(cache_module, "_SECONDS_TO_LOCK_AT_THE_END", 0.1)
+    monkeypatch.setattr(verdict_cache, "_SECONDS_TO_LOCK_IN_TROUBLE", 0.02)
+    monkeypatch.setattr(verdict_cache, "_SECONDS_TO_LOCK_AT_THE_END", 0.1)
 
 
 def locked(file):
@@ -127,7 +125,7 @@ def test_a_disk_that_was_full_gets_everything_later(file, caplog):
 
 
 def test_the_thread_writes_later_without_being_asked(file, monkeypatch):
-    monkeypatch.setattr(cache_module, "_FIRST_RETRY", 0.01)
+    monkeypatch.setattr(verdict_cache, "_FIRST_RETRY", 0.01)
     thread = CacheThread(file)
     thread.flush()
     other = locked(file)
@@ -159,7 +157,7 @@ def test_the_last_try_is_at_the_end_and_says_what_is_lost(file, caplog):
 
 
 def test_what_waits_is_bounded(file, caplog, monkeypatch):
-    monkeypatch.setattr(cache_module, "_MOST_WAITING_CHARACTERS", 10_000)
+    monkeypatch.setattr(verdict_cache, "_MOST_WAITING_CHARACTERS", 10_000)
     cache = VerdictCache(file)
     with closing(locked(file)):
         for number in range(50):
@@ -171,7 +169,7 @@ def test_what_waits_is_bounded(file, caplog, monkeypatch):
 
 
 def test_a_run_goes_on_while_the_file_is_locked(file, server, judge_for, items, monkeypatch):
-    monkeypatch.setattr(cache_module, "_FIRST_RETRY", 0.01)
+    monkeypatch.setattr(verdict_cache, "_FIRST_RETRY", 0.01)
     fill(file, 1)
     other = locked(file)
     judge = judge_for(judge_cache=str(file))

@@ -106,7 +106,7 @@ def test_patience_is_a_setting(server, settings_for, item):
     verdict = judge.submit(LAVE, item).verdict()
     judge.close()
     assert (verdict.outcome, verdict.attempts) == ("failed", 2)
-    assert "waited for 0 s at most (CULTURE_JUDGE_PATIENCE). Its last reply: HTTP 500" in verdict.error
+    assert "the judge waits 0 s at most (CULTURE_JUDGE_PATIENCE). Its last reply: HTTP 500" in verdict.error
 
 
 def test_used_up_quota_fails_at_once(server, judge_for, item):

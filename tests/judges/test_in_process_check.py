@@ -12,7 +12,7 @@ from tiny_models import make_tiny_lm
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges import local_checking
+from culture_tasks.judges import readiness
 from culture_tasks.judges.in_process import InProcessJudge
 from culture_tasks.judges.redaction import Secrets
 
@@ -36,7 +36,7 @@ def gpus(monkeypatch):
 
 def check(text):
     backend, _, arguments = text.partition(",")
-    return local_checking.check_model(backend, arguments, Secrets())
+    return readiness.check_model(backend, arguments, Secrets())
 
 
 def refusal(text):
@@ -64,7 +64,7 @@ def test_an_unknown_backend():
 
 @pytest.mark.parametrize("backend", ["vllm", "sglang"])
 def test_a_backend_that_is_not_installed(backend, monkeypatch):
-    monkeypatch.setattr(local_checking, "find_spec", lambda name: None)
+    monkeypatch.setattr(readiness, "find_spec", lambda name: None)
     said = refusal(f"{backend},pretrained=x")
     assert f"No module named '{backend}'" in said
     assert "Install the package" in said
@@ -73,7 +73,7 @@ def test_a_backend_that_is_not_installed(backend, monkeypatch):
 def test_every_package_is_of_a_backend_that_lm_eval_has():
     from lm_eval.models import MODEL_MAPPING
 
-    assert set(local_checking._PACKAGES) <= set(MODEL_MAPPING)
+    assert set(readiness._PACKAGES) <= set(MODEL_MAPPING)
 
 
 DEVICES = {
@@ -106,8 +106,8 @@ def test_a_serving_backend_needs_its_gpus(gpus, monkeypatch, folder):
 
     from lm_eval.api import registry
 
-    monkeypatch.setattr(local_checking, "find_spec", lambda name: True)
-    monkeypatch.setattr(local_checking.importlib.metadata, "version", lambda name: "0.20.0")
+    monkeypatch.setattr(readiness, "find_spec", lambda name: True)
+    monkeypatch.setattr(readiness.importlib.metadata, "version", lambda name: "0.20.0")
     monkeypatch.setattr(registry, "get_model", lambda name: Serving)
     gpus(0)
     assert "it needs a GPU" in refusal(f"vllm,pretrained={folder}")

@@ -16,10 +16,9 @@ from support.fault_server import fails, late, says
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeError
 from culture_tasks.judges import cache_files
-from culture_tasks.judges.cache import VerdictCache
 from culture_tasks.judges.cache_files import Row
-from culture_tasks.judges.cache_thread import CacheThread
 from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.verdict_cache import CacheThread, VerdictCache
 from culture_tasks.judges.verdicts import Usage
 
 
@@ -312,7 +311,7 @@ def test_a_forked_child_has_a_loop_of_its_own(server, file):
     output, errors = run.communicate(timeout=60)
     assert output.splitlines()[1:] == [
         "{'scored'}",
-        "child: scored asked before this process was forked off: nobody here will answer",
+        "child: scored asked before this process was forked: no answer will come here",
         "0 scored",
     ], errors
     assert len([seen for seen in server.requests if "child" in seen.text]) == 1

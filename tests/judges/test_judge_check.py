@@ -10,7 +10,7 @@ from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.care.rubrics import NORMS_COMMONSENSE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges import addresses, checking
+from culture_tasks.judges import addresses, readiness
 from culture_tasks.judges.endpoint import EndpointJudge
 from culture_tasks.judges.pacing import Patience
 from culture_tasks.judges.verdicts import JudgeItem
@@ -19,7 +19,7 @@ from culture_tasks.settings import Settings
 
 @pytest.fixture(autouse=True)
 def quick_check(monkeypatch):
-    monkeypatch.setattr(checking, "_PATIENCE", Patience(longest=0.2, first=0.01, cap=0.02))
+    monkeypatch.setattr(readiness, "_PATIENCE", Patience(longest=0.2, first=0.01, cap=0.02))
 
 
 def refusal(judge, item, rubric=LAVE, **options):

@@ -16,9 +16,8 @@ from support.fault_server import completion, raw, says
 
 from culture_tasks.judges import client
 from culture_tasks.judges.addresses import address_of
-from culture_tasks.judges.client import Client
-from culture_tasks.judges.completions import Completion
-from culture_tasks.judges.replies import Problem, read_reply
+from culture_tasks.judges.client import Client, read_reply
+from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.settings import Settings
 
 

@@ -13,9 +13,8 @@ from support.simulated import GOOD, Limited, Loaded, Simulated, in_simulated_tim
 
 from culture_tasks.judges.asker import Asker
 from culture_tasks.judges.client import Reply
-from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.completions import ChatRequest, Completion, Problem
 from culture_tasks.judges.pacing import Bound, Gate, Pace, Patience
-from culture_tasks.judges.replies import Problem
 
 PATIENCE = 600.0
 
@@ -105,8 +104,8 @@ def test_a_given_up_endpoint_is_found_to_be_back(caplog):
     assert isinstance(following.result, Completion)
     told = [record.getMessage() for record in caplog.records]
     assert [text.split(".")[0] for text in told] == [
-        "judge: the endpoint gives no answers, and is waited for 100 s at most",
-        "judge: the endpoint gives no answers, and is waited for 100 s at most (CULTURE_JUDGE_PATIENCE)",
+        "judge: the endpoint gives no answers, and the judge waits 100 s at most",
+        "judge: the endpoint gives no answers, and the judge waits 100 s at most (CULTURE_JUDGE_PATIENCE)",
         "judge: the endpoint answers again",
     ]
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from culture_tasks.benchmarks.rubrics import RUBRICS, rubric_named
 from culture_tasks.errors import JudgeError
-from culture_tasks.judges.rubrics import LONGEST_TEXT, delimited, shortened
+from culture_tasks.judges.parsers import Reading
+from culture_tasks.judges.rubrics import LONGEST_TEXT, Rubric, delimited, shortened
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
@@ -140,6 +141,33 @@ def test_the_hash_is_that_of_the_files_hashes():
         ),
     ]
     assert rubric.prompt_sha256(delimiters=False) == hashlib.sha256(json.dumps([*files, None]).encode()).hexdigest()
+
+
+def test_any_package_can_define_a_rubric(tmp_path, monkeypatch):
+    prompts = tmp_path / "another_package" / "prompts"
+    prompts.mkdir(parents=True)
+    (prompts.parent / "__init__.py").touch()
+    (prompts / "ask.v1.txt").write_text("{question} {answer} {response}: rating?\n", encoding="utf-8")
+    (prompts / "again.v1.txt").write_text("A rating from 0 to 3, please.\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    rubric = Rubric(
+        name="another",
+        package="another_package",
+        user="ask.v1",
+        reminder="again.v1",
+        lowest=0,
+        highest=3,
+        model="judge",
+        source="a test",
+    )
+    item = JudgeItem("Q?", ("A.",), "R.")
+    assert rubric.messages(item, delimiters=False) == [{"role": "user", "content": "Q? A. R.: rating?"}]
+    assert rubric.reminder_messages("hm")[-1]["content"] == "A rating from 0 to 3, please."
+    assert [rubric.read(f"Rating: {rating}") is not None for rating in range(5)] == [True, True, True, True, False]
+    graded_by_length = dataclasses.replace(
+        rubric, reader=lambda reply, scale: Reading(min(len(reply), scale.highest), "")
+    )
+    assert graded_by_length.read("four") == Reading(3, "")
 
 
 def test_an_unknown_rubric_is_refused_with_the_nearest():

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.judges.adaptations import Adaptations
-from culture_tasks.judges.completions import Completion
-from culture_tasks.judges.replies import Problem, read_reply
+from culture_tasks.judges.asker import Adaptations
+from culture_tasks.judges.client import read_reply
+from culture_tasks.judges.completions import Completion, Problem
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from culture_tasks.judges.base import Judge
+from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 
 

@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 
 from culture_tasks.judges.asker import Asked, Asker
 from culture_tasks.judges.client import Reply
-from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.completions import ChatRequest, Completion, Problem
 from culture_tasks.judges.pacing import Patience
-from culture_tasks.judges.replies import Problem
 
 T = TypeVar("T")
 
