@@ -84,9 +84,18 @@ class Row:
         request, reply = self.request, self.completion
         sampling = None if reply.sampling is None else json.dumps(reply.sampling, sort_keys=True)
         values = (
-            *(request.key, request.endpoint, request.model, self.rubric, request.sample),
-            *(reply.text, reply.finish_reason, reply.model, reply.usage.prompt_tokens, reply.usage.completion_tokens),
-            *(sampling, self.created),
+            request.key,
+            request.endpoint,
+            request.model,
+            self.rubric,
+            request.sample,
+            reply.text,
+            reply.finish_reason,
+            reply.model,
+            reply.usage.prompt_tokens,
+            reply.usage.completion_tokens,
+            sampling,
+            self.created,
         )
         return *values, _checksum(values)
 

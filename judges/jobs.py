@@ -249,8 +249,17 @@ class VerdictJob:
     """
 
     __slots__ = (
-        *("_adaptations", "_by", "_grading", "_item", "_progress", "_request", "_rubric", "_run_began"),
-        *("_used_others", "afresh", "ticket"),
+        "_adaptations",
+        "_by",
+        "_grading",
+        "_item",
+        "_progress",
+        "_request",
+        "_rubric",
+        "_run_began",
+        "_used_others",
+        "afresh",
+        "ticket",
     )
 
     def __init__(
@@ -319,7 +328,7 @@ class VerdictJob:
 
 
 class PendingTicket:
-    """A ticket that is resolved by another thread, once.
+    """A ticket that another thread resolves, once.
 
     An event is made only for a ticket that somebody waits for: of 100,000 tickets, a handful.
     """

@@ -41,8 +41,10 @@ from culture_tasks.judges.statements import (
 )
 from culture_tasks.text import without_reasoning
 
-MOST_OBJECTS = 100
-"""A reply with more objects than this, or with more keys in them than ten times as many, is no verdict."""
+# A reply that states more ratings than this, whatever they are, is no clear verdict.
+_MOST_STATEMENTS = 100
+# Nor is one with more objects than this, or with more keys in them than ten times as many.
+_MOST_OBJECTS = 100
 
 # A brace that begins an object: what follows is a key or the end.
 _OPENING = re.compile(r'\{(?=\s*["}])')
@@ -64,10 +66,6 @@ class Reading(NamedTuple):
     rationale: str
 
 
-# A reply that states more ratings than this, whatever they are, is no clear verdict.
-_MOST_STATEMENTS = 100
-
-
 def read_rating(reply: str, scale: Scale) -> Reading | None:
     """Reads the rating that a reply states, in the format that the prompt asked for or in a plain variant of it.
 
@@ -85,7 +83,7 @@ def read_rating(reply: str, scale: Scale) -> Reading | None:
     original = without_reasoning(reply)
     text = folded(original)
     structure = objects_in(text, original) if "{" in text else ([], len(text))
-    if structure is None or sum(1 for each in structure[0] for _ in each.entries()) > 10 * MOST_OBJECTS:
+    if structure is None or sum(1 for each in structure[0] for _ in each.entries()) > 10 * _MOST_OBJECTS:
         return None
     objects, unfinished = structure
     prose = _without(objects, text) if objects else text
@@ -189,7 +187,7 @@ def objects_in(text: str, original: str) -> tuple[list[Json], int] | None:
 
     Returns:
         The objects, and where one begins that never ends: the length of the text where there is none. None where there
-        are more than :data:`MOST_OBJECTS`.
+        are more than :data:`_MOST_OBJECTS`.
     """
     found: list[Json] = []
     end = looked_at = 0
@@ -200,7 +198,7 @@ def objects_in(text: str, original: str) -> tuple[list[Json], int] | None:
             return found, len(text) if "}" in text[start:] else start
         end = closed
         looked_at += 1
-        if looked_at > MOST_OBJECTS:
+        if looked_at > _MOST_OBJECTS:
             return None
         for written in dict.fromkeys((original[start:end], text[start:end])):
             if (content := _parsed(written)) is not None:

@@ -10,10 +10,19 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 HIDDEN = "***"
 # Values that documentation tells users to give where no key is needed: error messages hold such words by themselves.
 _PLACEHOLDERS = frozenset(
-    {
-        *("empty", "none", "null", "dummy", "local", "ollama", "lm-studio", "not-needed", "no-key-required"),
-        *("sk-no-key-required", "token-abc123"),
-    }
+    [
+        "empty",
+        "none",
+        "null",
+        "dummy",
+        "local",
+        "ollama",
+        "lm-studio",
+        "not-needed",
+        "no-key-required",
+        "sk-no-key-required",
+        "token-abc123",
+    ]
 )
 _SHORTEST = 4
 # In a judge's rationale, shorter ones are more likely words of its own.
