@@ -151,9 +151,9 @@ def _read(table: Table, language: Language) -> _Language:
     for index in range(len(table.rows)):
         try:
             (row,) = validated(table.part([index]), CedarRow, ALIASES)
-            read.golds[index] = gold_label(table, index, row, language)
+            read.golds[index] = gold_label(row, language, table.where(index))
             read.rows[index] = row
-            minority_label(table, index, row, language)
+            minority_label(row, language, table.where(index))
         except DataError as error:
             read.problems.append(str(error))
     read.problems = list(dict.fromkeys(read.problems))  # a column that is wrong is so in every row

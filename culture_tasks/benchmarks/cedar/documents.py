@@ -126,7 +126,7 @@ def load(
     table = read_source(SOURCES[modality, language], data_folder)
     rows = validated(table, CedarRow, ALIASES)
     ids = list(unique(table, (row.id for row in rows), "id"))
-    golds = [gold_label(table, index, row, language) for index, row in enumerate(rows)]
+    golds = [gold_label(row, language, table.where(index)) for index, row in enumerate(rows)]
     _warn(table, rows, golds, language)
     data = fingerprint(row.model_dump() for row in rows)
     documents = [
@@ -138,7 +138,7 @@ def load(
             narrative=row.narrative,
             question=row.question,
             gold=golds[index],
-            minority=minority_label(table, index, row, language) or "",
+            minority=minority_label(row, language, table.where(index)) or "",
             data=data,
         )
         for index, row in enumerate(rows)
@@ -187,24 +187,34 @@ def translated(word: str, language: Language) -> Emotion | None:
     return _accepted(language).get(_folded(word))
 
 
-def gold_label(table: Table, index: int, row: CedarRow, language: Language) -> Emotion:
+def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
     """Returns the English gold label: ``english_ver_answer`` where it is there, else what ``answer`` stands for.
+
+    Args:
+        row: The row.
+        language: Language of the data.
+        place: What an error calls the row.
 
     Raises:
         DataError: If it is none of the 14.
     """
     if row.english_ver_answer:
-        return _label(table, index, "english_ver_answer", row.english_ver_answer, "en")
-    return _label(table, index, "answer", row.answer, language)
+        return _label(row.english_ver_answer, "en", f"{place}, field 'english_ver_answer'")
+    return _label(row.answer, language, f"{place}, field 'answer'")
 
 
-def minority_label(table: Table, index: int, row: CedarRow, language: Language) -> Emotion | None:
+def minority_label(row: CedarRow, language: Language, place: str) -> Emotion | None:
     """Returns the English minority label, in whichever language it is written; None where the row has none.
+
+    Args:
+        row: The row.
+        language: Language of the data.
+        place: What an error calls the row.
 
     Raises:
         DataError: If it is none of the 14.
     """
-    return _label(table, index, "minority", row.minority, language) if row.minority else None
+    return _label(row.minority, language, f"{place}, field 'minority'") if row.minority else None
 
 
 def contradicts(row: CedarRow, gold: Emotion, language: Language) -> bool:
@@ -212,14 +222,14 @@ def contradicts(row: CedarRow, gold: Emotion, language: Language) -> bool:
     return translated(row.answer, language) not in (gold, None)
 
 
-def _label(table: Table, index: int, field: str, word: str, language: Language) -> Emotion:
+def _label(word: str, language: Language, place: str) -> Emotion:
     label = translated(word, language) or translated(word, "en")
     if label is not None:
         return label
     try:
         return english_label(word, language)
     except DataError as error:
-        raise DataError(f"{table.where(index)}, field {field!r}: {error}") from None
+        raise DataError(f"{place}: {error}") from None
 
 
 def image_name(folder: Path, row: CedarRow) -> str:

@@ -218,7 +218,7 @@ class _Drawing:
         return rng.sample(ids, count) if len(ids) >= count else rng.choices(ids, k=count)
 
     def _check(self, case: RawCase, generality: str, locality: tuple[str, ...]) -> None:
-        problem = _pairing_problem(self._by_id, case.id, generality, locality)
+        problem = _pairing_problem(self._by_id, case.id, generality=generality, locality=locality)
         if problem is not None:
             raise DataError(f"crosscult: the release's own pairing can't be used: {problem}")
 
@@ -281,13 +281,13 @@ def _drawn_split(topics: Mapping[str, Topic], seed: int, by: SplitBy) -> dict[st
     left = sorted(topics)
     parts: dict[str, Part] = {}
     for part in _TESTS:
-        drawn = _shares(left, topics, quota, rng) if by == "topic" else rng.sample(left, quota)
+        drawn = _shares(quota, left, topics=topics, rng=rng) if by == "topic" else rng.sample(left, quota)
         parts |= dict.fromkeys(drawn, part)
         left = [scenario for scenario in left if scenario not in parts]
     return parts | dict.fromkeys(left, "train")
 
 
-def _shares(left: Sequence[str], topics: Mapping[str, Topic], quota: int, rng: random.Random) -> list[str]:
+def _shares(quota: int, left: Sequence[str], *, topics: Mapping[str, Topic], rng: random.Random) -> list[str]:
     """Draws from each topic its share of the scenarios that are left, by largest remainder."""
     by_topic = {topic: [scenario for scenario in left if topics[scenario] == topic] for topic in TOPICS}
     exact = {topic: quota * len(members) / len(left) for topic, members in by_topic.items()}
@@ -330,10 +330,13 @@ def _problems(draw: Draw, cases: Mapping[str, RawCase]) -> list[str | None]:
     if any(found):
         return found
     for pair in draw.single:
-        found.append(_pairing_problem(cases, pair.case, pair.generality, (pair.cross_scenario,)))
+        found.append(_pairing_problem(cases, pair.case, generality=pair.generality, locality=(pair.cross_scenario,)))
         if pair.cross_language == pair.target:
             found.append(f"case {pair.case!r} has its target {pair.target!r} for cross-language locality.")
-    found += [_pairing_problem(cases, chain.case, chain.generality, chain.locality) for chain in draw.sequential]
+    found += [
+        _pairing_problem(cases, chain.case, generality=chain.generality, locality=chain.locality)
+        for chain in draw.sequential
+    ]
     return found
 
 
@@ -355,7 +358,9 @@ def _coverage_problem(draw: Draw, cases: Mapping[str, RawCase]) -> str | None:
     return None
 
 
-def _pairing_problem(cases: Mapping[str, RawCase], case: str, generality: str, locality: tuple[str, ...]) -> str | None:
+def _pairing_problem(
+    cases: Mapping[str, RawCase], case: str, *, generality: str, locality: tuple[str, ...]
+) -> str | None:
     """Says what is wrong with the items that a case is paired with, or None."""
     unknown = [identifier for identifier in (generality, *locality) if identifier not in cases]
     if unknown:

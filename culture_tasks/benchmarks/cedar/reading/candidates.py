@@ -21,6 +21,8 @@ from culture_tasks.benchmarks.cedar.reading.lexicon import (
     SPACED,
     UNSPACED,
     WORD,
+    WORD_BEGINS,
+    WORD_ENDS,
     language_file,
     phrases,
 )
@@ -58,9 +60,6 @@ _BREAK: Final = re.compile(r"[–—:()\[\]]|\s-{1,2}\s")
 _WORDS: Final = re.compile(r"\w")
 # What is left out of the skeleton of an unspaced sentence: white space and markup.
 _NOT_COMPACT: Final = re.compile(r"[\s\"'*_`]+")
-# Where a word begins and ends. A Devanagari vowel sign is no letter to "\w", and part of its word all the same.
-_NO_WORD_BEFORE: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
-_NO_WORD_AFTER: Final = r"(?![^\W_])(?![ऀ-ॣ])"
 
 
 class Sentence(NamedTuple):
@@ -208,12 +207,12 @@ def _is_question(text: str, sentence: Sentence) -> bool:
 @cache
 def _declining() -> re.Pattern[str]:
     """Matches what declines to answer ("I can't tell"), and, in its group, what only greets ("I hope this helps")."""
-    spaced = any_of(phrases_of(SPACED, "unable"), around=f"{_NO_WORD_BEFORE}{{}}{_NO_WORD_AFTER}").pattern
+    spaced = any_of(phrases_of(SPACED, "unable"), around=f"{WORD_BEGINS}{{}}{WORD_ENDS}").pattern
     hedges = any_of(phrases_of(SPACED, "not_unable")).pattern
     unspaced = "|".join(cast("str", language_file(language)["refusal"]) for language in UNSPACED)
     exempt = "|".join(cast("str", language_file(language)["not_refusal"]) for language in UNSPACED)
-    greets = any_of(phrases_of(SPACED, "talk"), around=f"{_NO_WORD_BEFORE}{{}}{_NO_WORD_AFTER}").pattern
-    sorry = any_of(phrases_of(SPACED, "apologies"), around=rf"(?:\A|(?<=\n)|(?<=[.!?;] )){{}}{_NO_WORD_AFTER}").pattern
+    greets = any_of(phrases_of(SPACED, "talk"), around=f"{WORD_BEGINS}{{}}{WORD_ENDS}").pattern
+    sorry = any_of(phrases_of(SPACED, "apologies"), around=rf"(?:\A|(?<=\n)|(?<=[.!?;] )){{}}{WORD_ENDS}").pattern
     return re.compile(f"(?!{hedges})(?!{exempt})(?:{spaced}|{unspaced}|{sorry}|(?P<greets>{greets}))")
 
 

@@ -31,7 +31,7 @@ from culture_tasks.benchmarks.cedar.reading.candidates import (
     within,
 )
 from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning, fold
-from culture_tasks.benchmarks.cedar.reading.lexicon import SPACED, UNSPACED
+from culture_tasks.benchmarks.cedar.reading.lexicon import SPACED, UNSPACED, WORD_BEGINS, WORD_ENDS
 from culture_tasks.benchmarks.cedar.reading.surroundings import (
     any_of,
     breaks,
@@ -62,9 +62,6 @@ _SEGMENT = 240
 _LONGEST_LABEL_SENTENCE = 120
 # What may close a word that is marked up or quoted: "**Answer**:".
 _CLOSERS: Final = r"[\s\"'*_`\])]{0,6}"
-# Where a word begins and ends. A Devanagari vowel sign is no letter to "\w", and part of its word all the same.
-_NOT_IN_WORD: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
-_WORD_ENDS: Final = r"(?![^\W_])(?![ऀ-ॣ])"
 
 # A key and its text in JSON, \boxed{…} of LaTeX, and an answer tag.
 _JSON: Final = re.compile(r'"([^"\n]{1,40})"\s{0,4}:\s{0,4}"([^"\n]{0,80})"')
@@ -145,8 +142,8 @@ def _cue(key: str) -> re.Pattern[str]:
     """
     spaced = tuple(language for language in SPACED if language != "hi")
     tenses = ("copulas",) if key == "choice" else ("copulas", "past_copulas")
-    copulas = f"{_NOT_IN_WORD}{_nouns(spaced, *tenses)}{_WORD_ENDS}|{_nouns(UNSPACED, *tenses)}"
-    noun = f"(?:{_NOT_IN_WORD}{_nouns(SPACED, key)}{_WORD_ENDS}|{_nouns(UNSPACED, key)})"
+    copulas = f"{WORD_BEGINS}{_nouns(spaced, *tenses)}{WORD_ENDS}|{_nouns(UNSPACED, *tenses)}"
+    noun = f"(?:{WORD_BEGINS}{_nouns(SPACED, key)}{WORD_ENDS}|{_nouns(UNSPACED, key)})"
     link = rf"{_CLOSERS}(?:[:=]|-{{1,2}}>|→|—|–|\s-\s|\n)|[^.\n:;?!{{}}]{{0,80}}?(?:{copulas}){_CLOSERS}:?"
     return re.compile(rf"{noun}(?:{link})")
 
@@ -156,8 +153,8 @@ def _direct_cue(key: str) -> re.Pattern[str]:
     """Matches what a label follows at once: "I would choose", "मेरा उत्तर"."""
     spaced = _nouns(SPACED if key == "choose" else ("hi",), key)
     unspaced = _nouns(UNSPACED, key) if key == "choose" else "(?!)"
-    hindi_copula = rf"(?:{_nouns(('hi',), 'copulas')}{_WORD_ENDS})?"
-    return re.compile(rf"(?:{_NOT_IN_WORD}{spaced}{_WORD_ENDS}|{unspaced}){_CLOSERS}{hindi_copula}{_CLOSERS}:?")
+    hindi_copula = rf"(?:{_nouns(('hi',), 'copulas')}{WORD_ENDS})?"
+    return re.compile(rf"(?:{WORD_BEGINS}{spaced}{WORD_ENDS}|{unspaced}){_CLOSERS}{hindi_copula}{_CLOSERS}:?")
 
 
 @cache
@@ -165,7 +162,7 @@ def _conclusion() -> re.Pattern[str]:
     """Matches "therefore" and its like where a clause begins."""
     spaced = _nouns(SPACED, "conclusions")
     return re.compile(
-        rf"(?:\A|(?<=[.,;:!?\n] )|(?<=[.,;:!?\n]))(?:{spaced}{_WORD_ENDS}|{_nouns(UNSPACED, 'conclusions')})"
+        rf"(?:\A|(?<=[.,;:!?\n] )|(?<=[.,;:!?\n]))(?:{spaced}{WORD_ENDS}|{_nouns(UNSPACED, 'conclusions')})"
     )
 
 
@@ -350,7 +347,7 @@ def _openers() -> re.Pattern[str]:
     """Matches a clause of reason or concession: Japanese and Chinese, and Hindi, may say so at its end."""
     postponed = any_of([*phrases_of(UNSPACED, "openers"), *phrases_of(("hi",), "openers")]).pattern
     spaced = any_of(phrases_of(SPACED, "openers")).pattern
-    return re.compile(rf"[\s\"'*_]{{0,4}}{_NOT_IN_WORD}{spaced}{_WORD_ENDS}|.*?{postponed}", re.DOTALL)
+    return re.compile(rf"[\s\"'*_]{{0,4}}{WORD_BEGINS}{spaced}{WORD_ENDS}|.*?{postponed}", re.DOTALL)
 
 
 def _follows_reason(reply: Reply, mention: Mention) -> bool:

@@ -35,6 +35,9 @@ HAN_OR_KANA: Final = "々〆〇ぁ-ゖゝ-ゟァ-ヺー-ヿ㐀-䶿一-鿿豈-﫿
 # Letters and digits of any script but Han and kana; Devanagari by range, as its vowel signs are no letters to "\w".
 # A hyphen or an apostrophe may join two of them: "didn't", "pain-free".
 WORD: Final = re.compile(rf"(?:[^\W_ऀ-ॿ{HAN_OR_KANA}]|[ऀ-ॣ०-९ॱ-ॿ])+(?:['-](?:[^\W_ऀ-ॿ{HAN_OR_KANA}]|[ऀ-ॣ०-९ॱ-ॿ])+)*")
+# Where such a word begins and ends.
+WORD_BEGINS: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
+WORD_ENDS: Final = r"(?![^\W_])(?![ऀ-ॣ])"
 # A run of Han characters and kana, which have no spaces between their words.
 RUN: Final = re.compile(f"[{HAN_OR_KANA}]+")
 
