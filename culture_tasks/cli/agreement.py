@@ -6,6 +6,7 @@ import argparse
 import sys
 import textwrap
 from contextlib import ExitStack
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,10 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
-    from culture_tasks.agreement.grading import Rater
-    from culture_tasks.agreement.report import Report
-    from culture_tasks.agreement.responses import RatedResponses, Selection
+    from culture_tasks.agreement.agreement_report import Report
+    from culture_tasks.agreement.rated_responses import RatedResponses, Selection
+    from culture_tasks.agreement.raters import Rater
+    from culture_tasks.benchmarks.human_ratings import HumanRatings
     from culture_tasks.judges.judge import Judge
     from culture_tasks.judges.selection import JudgeSpec
 
@@ -30,8 +32,7 @@ are there.
 
 _EPILOG = """\
 data:
-  care        CARE's 28,091 rated responses: from the Hub (geyang627/CARE, split train), or from
-              care_ratings/train.parquet (or .jsonl, .json, .csv) in the folder CULTURE_TASKS_DATA
+{offered}
   FILE        JSON, JSONL, CSV or Parquet with the columns question, reference (also references, answer), response and
               human_rating (which may be missing if several judges are compared); and optionally rubric,
               category (also cul_type), language, associated_culture, id, model, source, translated_question
@@ -39,17 +40,20 @@ data:
 examples:
   culture-tasks agreement --judge openai:gpt-4o --sample 500 -o gpt-4o_agreement
   culture-tasks agreement --judge openai:gpt-4o --judge openai:gpt-4o-mini --data ratings.jsonl \\
-      --rubric care_literacy
+      --rubric NAME
 """
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command ``agreement``."""
+    from culture_tasks.agreement.rated_responses import offered
+
+    names = list(offered())
     parser = subparsers.add_parser(
         "agreement",
         help="compare a judge with people, or with another judge",
         description=_DESCRIPTION,
-        epilog=_EPILOG,
+        epilog=_EPILOG.format(offered="\n".join(starmap(_described, offered().items()))),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
@@ -58,11 +62,12 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="SPEC",
         help="judge, such as openai:gpt-4o or lexical; repeat the option to compare judges (default: CULTURE_JUDGE)",
     )
-    parser.add_argument("--data", default="care", metavar="care|FILE", help="rated responses (default: %(default)s)")
+    metavar = "|".join((*names, "FILE"))
+    parser.add_argument("--data", default=names[0], metavar=metavar, help="rated responses (default: %(default)s)")
     parser.add_argument(
         "--rubric",
         choices=sorted(RUBRICS),
-        help="rubric for all rows (default: that of the row or of its CARE category)",
+        help="rubric for all rows (default: that of the row or of its category)",
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="also write JSON, Markdown, CSV and figures to this folder"
@@ -72,6 +77,15 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--skip-invalid", action="store_true", help="skip rows that can't be used, instead of refusing the data"
     )
     parser.set_defaults(handler=run)
+
+
+def _described(name: str, ratings: HumanRatings) -> str:
+    source = ratings.source
+    text = (
+        f"{ratings.about}: from the Hub ({source.hub}, split {source.split}), or from "
+        f"{source.folder}/{source.stems[0]}.parquet (or .jsonl, .json, .csv) in the folder CULTURE_TASKS_DATA"
+    )
+    return textwrap.fill(text, 112, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14)
 
 
 def _add_numbers(parser: argparse.ArgumentParser) -> None:
@@ -99,12 +113,12 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CultureTasksError: If the judges, the data or the settings can't be used.
     """
-    from culture_tasks.agreement.responses import load
+    from culture_tasks.agreement.rated_responses import load
     from culture_tasks.data.tables import extra_columns
 
     settings = Settings.from_environment()
     _prepare(args.output)
-    specs = _specs(args.judge, args.rubric, settings)
+    specs = _specs(args, settings)
     with extra_columns(settings.extra_columns):
         data = load(args.data, settings.data_folder, _selection(args, len(specs)))
     report = _report(data, _raters(data, specs, settings), args, settings)
@@ -126,12 +140,14 @@ def _prepare(folder: Path | None) -> None:
         ) from None
 
 
-def _specs(names: list[str] | None, rubric: str | None, settings: Settings) -> list[JudgeSpec]:
+def _specs(args: argparse.Namespace, settings: Settings) -> list[JudgeSpec]:
+    from culture_tasks.agreement.rated_responses import offered
     from culture_tasks.benchmarks.rubrics import rubric_named
     from culture_tasks.judges.selection import parse_spec, spec_for
 
-    paper_model = rubric_named(rubric or "care_entities_opinion").model
-    specs = [parse_spec(name) for name in names] if names else [spec_for(settings, paper_model)]
+    ratings = offered().get(args.data) or next(iter(offered().values()))
+    rubric = rubric_named(args.rubric) if args.rubric else ratings.rubric_for(ratings.categories[0])
+    specs = [parse_spec(name) for name in args.judge] if args.judge else [spec_for(settings, rubric.model)]
     if any(spec.backend == "none" for spec in specs):
         raise SettingsError(
             "agreement: the judge 'none' gives no ratings. Name one that does, such as --judge openai:gpt-4o."
@@ -144,7 +160,7 @@ def _specs(names: list[str] | None, rubric: str | None, settings: Settings) -> l
 
 
 def _selection(args: argparse.Namespace, judges: int) -> Selection:
-    from culture_tasks.agreement.responses import Selection
+    from culture_tasks.agreement.rated_responses import Selection
 
     return Selection(
         limit=args.limit,
@@ -157,7 +173,7 @@ def _selection(args: argparse.Namespace, judges: int) -> Selection:
 
 
 def _raters(data: RatedResponses, specs: list[JudgeSpec], settings: Settings) -> list[Rater]:
-    from culture_tasks.agreement.grading import grade, human_rater
+    from culture_tasks.agreement.raters import grade, human_rater
     from culture_tasks.judges.selection import make_judge
 
     human = human_rater(data.responses)
@@ -171,8 +187,8 @@ def _raters(data: RatedResponses, specs: list[JudgeSpec], settings: Settings) ->
 
 
 def _report(data: RatedResponses, raters: list[Rater], args: argparse.Namespace, settings: Settings) -> Report:
-    from culture_tasks.agreement.comparison import Bootstrap, compare
-    from culture_tasks.agreement.report import Report
+    from culture_tasks.agreement.agreement_report import Report
+    from culture_tasks.agreement.raters import Bootstrap, compare
 
     bootstrap = Bootstrap(args.resamples, args.confidence, args.seed)
     options = {"rubric": args.rubric, "limit": args.limit, "sample": args.sample, "skip_invalid": args.skip_invalid}
@@ -181,8 +197,8 @@ def _report(data: RatedResponses, raters: list[Rater], args: argparse.Namespace,
 
 
 def _write(report: Report, folder: Path) -> None:
-    from culture_tasks.agreement.pictures import Scale, write_pictures
-    from culture_tasks.agreement.report import write_report
+    from culture_tasks.agreement.agreement_report import write_report
+    from culture_tasks.agreement.rating_pictures import Scale, write_pictures
 
     languages = [response.language for response in report.data.responses]
     paths = write_report(report, folder)

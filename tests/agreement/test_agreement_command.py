@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from culture_tasks.agreement.comparison import Bootstrap, compare
-from culture_tasks.agreement.grading import Rater, grade, human_rater
-from culture_tasks.agreement.pictures import Scale, confusion, confusion_counts, scatter
-from culture_tasks.agreement.responses import RatedResponse
+from culture_tasks.agreement.rated_responses import RatedResponse
+from culture_tasks.agreement.raters import Bootstrap, Rater, compare, grade, human_rater
+from culture_tasks.agreement.rating_pictures import Scale, confusion, confusion_counts, scatter
 from culture_tasks.cli import agreement as command
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.judges.judge import Judge

@@ -1,6 +1,6 @@
 import pytest
 
-from culture_tasks.agreement.responses import language_of, language_of_script
+from culture_tasks.agreement.rated_responses import language_of, language_of_script
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ import json
 
 import pytest
 
-from culture_tasks.agreement.responses import NO_CATEGORY, Selection, load
+from culture_tasks.agreement.rated_responses import NO_CATEGORY, Selection, load
+from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
 from culture_tasks.errors import DataError
 
 CARE_ROW = {
@@ -27,7 +28,7 @@ def saved(folder, rows, name="rows.jsonl"):
 def test_cares_layout(tmp_path):
     loaded = load(saved(tmp_path, [CARE_ROW]), None, Selection())
     (response,) = loaded.responses
-    assert loaded.is_care
+    assert loaded.like is HUMAN_RATINGS
     assert loaded.scale == (1, 10)
     assert (response.row, response.human, response.rubric) == (1, 3.0, "care_entities_opinion")
     assert (response.category, response.language) == ("entities", "zh")
@@ -38,7 +39,7 @@ def test_care_in_the_data_folder_goes_before_the_hub(tmp_path):
     (tmp_path / "care_ratings").mkdir()
     saved(tmp_path / "care_ratings", [CARE_ROW | {"translated_question (optional)": "What?"}], "train.jsonl")
     loaded = load("care", tmp_path, Selection())
-    assert loaded.is_care
+    assert loaded.like is HUMAN_RATINGS
     assert loaded.origin.endswith("train.jsonl")
 
 
@@ -46,7 +47,7 @@ def test_a_file_of_ones_own(tmp_path):
     rows = [OWN_ROW, OWN_ROW | {"reference": ["a", "s"], "language": "sw", "category": "=food|"}]
     loaded = load(saved(tmp_path, rows), None, Selection())
     first, second = loaded.responses
-    assert not loaded.is_care
+    assert loaded.like is None
     assert (first.category, first.language, first.rubric) == (NO_CATEGORY, "und", "care_literacy")
     assert (second.category, second.language, second.item.references) == ("=food|", "sw", ("a", "s"))
     assert loaded.verbatim == 1

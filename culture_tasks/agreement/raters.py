@@ -1,19 +1,28 @@
-"""Asks judges for verdicts on rated responses: all are submitted before the first is awaited."""
+"""Who rated the responses, people and judges, and how well each pair of them agrees.
+
+Judges are asked for all verdicts before the first is awaited.
+"""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from culture_tasks.agreement.rated_responses import known_categories
+from culture_tasks.benchmarks.human_ratings import Dimension
 from culture_tasks.benchmarks.rubrics import rubric_named
+from culture_tasks.metrics.rater_agreement import Agreement, agreement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from culture_tasks.agreement.responses import RatedResponse
+    from culture_tasks.agreement.rated_responses import RatedResponse
     from culture_tasks.judges.judge import Judge, Ticket
     from culture_tasks.judges.rubrics import Rubric
     from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Outcome, Verdict
@@ -128,3 +137,98 @@ def _rater(name: str, verdicts: Sequence[Verdict], identities: tuple[JudgeIdenti
         identities=identities,
         endpoints=tuple(sorted({verdict.endpoint for verdict in verdicts if verdict.endpoint})),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """How intervals are drawn.
+
+    Attributes:
+        resamples: Number of resamples of questions.
+        confidence: Share of intervals that should contain the true value.
+        seed: Each group starts from it, so its interval doesn't depend on the other groups.
+    """
+
+    resamples: int = 1_000
+    confidence: float = 0.95
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Two raters on some of the responses.
+
+    Attributes:
+        dimension: What the responses were grouped by.
+        label: The group: ``all``, a language code, or a category.
+        responses: Number of responses.
+        outcomes: For each judge, the number of verdicts by outcome.
+        agreement: Statistics over the responses that both rated.
+    """
+
+    dimension: Dimension
+    label: str
+    responses: int
+    outcomes: Mapping[str, Mapping[Outcome, int]]
+    agreement: Agreement
+
+    @property
+    def coverage(self) -> float:
+        """Share of the responses, from 0 to 1, that both raters rated: the others are left out of the statistics."""
+        return self.agreement.pairs / self.responses
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two raters; errors are the second's rating minus the first's."""
+
+    first: Rater
+    second: Rater
+    groups: tuple[Group, ...]
+
+
+def compare(raters: Sequence[Rater], responses: Sequence[RatedResponse], bootstrap: Bootstrap) -> list[Comparison]:
+    """Compares each rater with each later one.
+
+    Args:
+        raters: Raters, people first.
+        responses: What they rated, aligned with their ratings.
+        bootstrap: How intervals are drawn; resampling is by question.
+    """
+    groups = _groups(responses)
+    comparisons: list[Comparison] = []
+    for first, second in itertools.combinations(raters, 2):
+        found = [
+            Group(
+                dimension=dimension,
+                label=label,
+                responses=len(rows),
+                outcomes={
+                    rater.name: dict(Counter(rater.outcomes[row] for row in rows))
+                    for rater in (first, second)
+                    if rater.outcomes is not None
+                },
+                agreement=agreement(
+                    [first.ratings[row] for row in rows],
+                    [second.ratings[row] for row in rows],
+                    clusters=[responses[row].item.question for row in rows],
+                    resamples=bootstrap.resamples,
+                    confidence=bootstrap.confidence,
+                    rng=np.random.default_rng(bootstrap.seed),
+                ),
+            )
+            for (dimension, label), rows in groups.items()
+        ]
+        comparisons.append(Comparison(first, second, tuple(found)))
+    return comparisons
+
+
+def _groups(responses: Sequence[RatedResponse]) -> dict[tuple[Dimension, str], list[int]]:
+    groups: dict[tuple[Dimension, str], list[int]] = {("overall", "all"): list(range(len(responses)))}
+    for language in sorted({response.language for response in responses}):
+        groups["language", language] = [row for row, one in enumerate(responses) if one.language == language]
+    order = {category: place for place, category in enumerate(known_categories())}
+    categories = {response.category for response in responses}
+    for category in sorted(categories, key=lambda name: (order.get(name, len(order)), name)):
+        groups["category", category] = [row for row, one in enumerate(responses) if one.category == category]
+    return groups

@@ -1,4 +1,4 @@
-"""Human-rated responses: CARE's from the Hub, or the user's own file."""
+"""Human-rated responses: a benchmark's, from the Hub, or the user's own file."""
 
 from __future__ import annotations
 
@@ -8,46 +8,30 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from culture_tasks.benchmarks.care.categories import CATEGORIES, RELEASED_NAMES, category_of, rubric_for
+from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
 from culture_tasks.benchmarks.rubrics import RUBRICS, rubric_named
 from culture_tasks.data.fingerprint import fingerprint
-from culture_tasks.data.sources import Source, read_source
+from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import OptionalLabel, Table, Text, read_file, validated
-from culture_tasks.errors import DataError, JudgeError, nearest
+from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.verdicts import JudgeItem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from culture_tasks.benchmarks.human_ratings import HumanRatings
     from culture_tasks.judges.rubrics import Rubric
 
 _log = logging.getLogger(__name__)
 
-CARE = Source(
-    folder="care_ratings",
-    stems=("train", "data/train-00000-of-00001", "train-00000-of-00001"),
-    hub="geyang627/CARE",
-    split="train",
-)
-"""CARE's rated responses (Guo et al., 2025, section 3.2)."""
-
 NO_CATEGORY = "none"
 
 
-ALIASES = {
-    "answer": "reference",
-    "references": "reference",
-    "cul_type": "category",
-    "culture_type": "category",
-    "translated_question (optional)": "translated_question",
-}
-"""Other names of columns: the CARE releases', and plurals."""
-
-CARE_COLUMNS = frozenset({"answer", "human_rating", "cul_type", "associated_culture"})
-"""Columns that identify CARE's own layout."""
+def offered() -> Mapping[str, HumanRatings]:
+    """Returns the rated responses that benchmarks offer, by benchmark."""
+    return {"care": HUMAN_RATINGS}
 
 
 def _number(value: object) -> object:
@@ -97,7 +81,7 @@ class RatedResponse:
         item: What a judge is asked to grade.
         human: The human rating on the rubric's scale; None if judges are compared without people.
         rubric: Name of the rubric that grades it.
-        category: CARE's category, another category of the data, or ``none``.
+        category: A benchmark's category, another category of the data, or ``none``.
         language: Language code of the question, or ``und``.
     """
 
@@ -116,14 +100,14 @@ class RatedResponses:
     Attributes:
         origin: File, or name of the Hub data set.
         fingerprint: Hash of the responses used.
-        is_care: Whether these are CARE's rated responses, for which the paper has figures.
+        like: The rated responses whose layout these have; their paper's figures may stand beside these.
         skipped: Rows that were left out because they can't be used.
         responses: The responses, in the order of the source.
     """
 
     origin: str
     fingerprint: str
-    is_care: bool
+    like: HumanRatings | None
     skipped: int
     responses: tuple[RatedResponse, ...]
 
@@ -147,7 +131,7 @@ class Selection:
         limit: Use the first so many; None means all.
         sample: Draw so many at random without replacement, kept in the order of the source; None means all.
         seed: Seed of the draw.
-        rubric: Name of the rubric for all rows; None means the row's own, or that of its CARE category.
+        rubric: Name of the rubric for all rows; None means the row's own, or that of its category.
         skip_invalid: Leave out rows that can't be used, instead of refusing the file.
         needs_human: Whether every row needs a human rating.
     """
@@ -164,25 +148,33 @@ def load(data: str, data_folder: Path | None, selection: Selection) -> RatedResp
     """Loads responses with their human ratings.
 
     Args:
-        data: ``care`` for CARE's rated responses, or a JSON, JSONL, CSV or Parquet file.
-        data_folder: The user's data folder, where CARE is looked for before the Hub.
+        data: A benchmark that offers rated responses, or a JSON, JSONL, CSV or Parquet file.
+        data_folder: The user's data folder, where a benchmark's are looked for before the Hub.
         selection: Which rows to use.
 
     Raises:
         DataError: If the file, a row, or the choice of rubrics can't be used.
-        DataUnavailableError: If CARE is neither in the data folder nor available from the Hub.
+        DataUnavailableError: If a benchmark's are neither in the data folder nor available from the Hub.
     """
-    table = read_source(CARE, data_folder) if data == "care" else read_file(Path(data).expanduser())
-    is_care = data == "care" or {name for row in table.rows[:1] for name in row} >= CARE_COLUMNS
+    like = offered().get(data)
+    table = read_file(Path(data).expanduser()) if like is None else read_source(like.source, data_folder)
+    if like is None:
+        columns = {name for row in table.rows[:1] for name in row}
+        like = next((each for each in offered().values() if each.known_by <= columns), None)
     usable, skipped = _usable(table, selection) if selection.skip_invalid else (_all(table, selection), 0)
     responses = _picked(usable, selection)
     _check_scales(table, responses)
     rows = ({"row": response.row, "item": asdict(response.item), "human": response.human} for response in responses)
-    return RatedResponses(table.origin, fingerprint(rows), is_care, skipped, responses)
+    return RatedResponses(table.origin, fingerprint(rows), like, skipped, responses)
+
+
+def _aliases() -> dict[str, str]:
+    own = {name: column for each in offered().values() for name, column in each.aliases.items()}
+    return {"references": "reference", **own}
 
 
 def _all(table: Table, selection: Selection) -> list[RatedResponse]:
-    rows = validated(table, _model(selection), ALIASES)
+    rows = validated(table, _model(selection), _aliases())
     return [_response(table, index, row, selection) for index, row in enumerate(rows)]
 
 
@@ -192,7 +184,7 @@ def _usable(table: Table, selection: Selection) -> tuple[list[RatedResponse], in
     for index, content in enumerate(table.rows):
         part = replace(table, rows=[content], images=None, first_row=table.first_row + index)
         try:
-            row = validated(part, _model(selection), ALIASES)[0]
+            row = validated(part, _model(selection), _aliases())[0]
             usable.append(_response(table, index, row, selection))
         except DataError as error:
             problems.append(str(error))
@@ -205,6 +197,8 @@ def _usable(table: Table, selection: Selection) -> tuple[list[RatedResponse], in
 
 def _picked(responses: Sequence[RatedResponse], selection: Selection) -> tuple[RatedResponse, ...]:
     if selection.sample is not None and selection.sample < len(responses):
+        import numpy as np
+
         rng = np.random.default_rng(selection.seed)
         chosen = rng.choice(len(responses), size=selection.sample, replace=False)
         return tuple(responses[index] for index in sorted(chosen))
@@ -237,15 +231,13 @@ def _response(table: Table, index: int, row: ResponseRow, selection: Selection) 
 
 
 def _category(where: str, text: str | None) -> str:
-    """Returns CARE's category, or the data's own one, unless it looks like a misspelling of CARE's."""
+    """Returns a benchmark's category, or the data's own one, unless it looks like a misspelling of the former."""
     if text is None:
         return NO_CATEGORY
     try:
-        return category_of(text)
+        return next(filter(None, (each.category_named(text) for each in offered().values())), text)
     except DataError as error:
-        if nearest(text, (*RELEASED_NAMES.values(), *CATEGORIES)):
-            raise DataError(f"{where}, field 'category': {error} Correct it, or choose a less similar name.") from None
-        return text
+        raise DataError(f"{where}, field 'category': {error} Correct it, or choose a less similar name.") from None
 
 
 def _rubric(where: str, row: ResponseRow, category: str, chosen: str | None) -> Rubric:
@@ -255,12 +247,19 @@ def _rubric(where: str, row: ResponseRow, category: str, chosen: str | None) -> 
             return rubric_named(name)
         except JudgeError as error:
             raise DataError(f"{where}, field 'rubric': {error}") from None
-    if category in CATEGORIES:
-        return rubric_for(category_of(category))
+    for each in offered().values():
+        if category in each.categories:
+            return each.rubric_for(category)
     raise DataError(
         f"{where}: no rubric for the category {category!r}. Either choose one for all rows with --rubric, or "
-        f"add a column 'rubric', or a 'category' with one of {', '.join(CATEGORIES)}. Rubrics are {', '.join(RUBRICS)}."
+        f"add a column 'rubric', or a 'category' with one of {', '.join(known_categories())}. "
+        f"Rubrics are {', '.join(RUBRICS)}."
     )
+
+
+def known_categories() -> list[str]:
+    """Returns the categories of the benchmarks' rated responses, in the order of their papers' tables."""
+    return [category for each in offered().values() for category in each.categories]
 
 
 def _check_scales(table: Table, responses: Sequence[RatedResponse]) -> None:
@@ -290,8 +289,6 @@ _CODES: Mapping[str, str] = {
     "spanish": "es",
     "swahili": "sw",
 }
-# The people in CARE's label of a native culture: "Native (Chinese)", "native: Arab".
-_NATIVE = re.compile(r"^\s*native\b[\s:(\[-]*([a-z]+)", re.IGNORECASE)
 # Letters of one script each, without its punctuation and digits.
 _KANA = re.compile("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff\uff66-\uff9d]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -303,21 +300,22 @@ def language_of(question: str, *, language: str | None = None, culture: str | No
     """Returns a question's language.
 
     The first of these that says something: the ``language`` column; a native culture, such as ``Native (Chinese)``;
-    the script of the question. A foreign culture says nothing, since CARE asks about those in its own three languages.
+    the script of the question.
 
     Args:
         question: The question.
         language: What the data say, as a code or an English name.
-        culture: CARE's ``associated_culture``.
+        culture: What the data say of the culture that the question is about.
 
     Returns:
         A code such as ``zh``, or ``und``.
     """
     if language is not None:
         return _code(language)
-    native = _NATIVE.match(culture or "")
-    if native and native.group(1).casefold() in _CODES:
-        return _CODES[native.group(1).casefold()]
+    for each in offered().values():
+        native = each.native_language(culture) if culture else None
+        if native and native.casefold() in _CODES:
+            return _CODES[native.casefold()]
     return language_of_script(question)
 
 

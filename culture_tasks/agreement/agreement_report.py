@@ -16,35 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from culture_tasks.agreement.comparison import Bootstrap, Comparison, Group
-    from culture_tasks.agreement.grading import Rater
-    from culture_tasks.agreement.responses import RatedResponses
+    from culture_tasks.agreement.rated_responses import RatedResponses
+    from culture_tasks.agreement.raters import Bootstrap, Comparison, Group, Rater
+    from culture_tasks.benchmarks.human_ratings import HumanRatings
     from culture_tasks.metrics.rater_agreement import Estimate
 
-TITLES: Mapping[Statistic, str] = {
+_SHORT: Mapping[Statistic, str] = {
     "pearson": "Pearson r",
     "spearman": "Spearman rho",
     "kendall_tau_b": "Kendall tau-b",
-    "krippendorff_alpha": "Krippendorff alpha (ordinal)",
+    "krippendorff_alpha": "alpha (ordinal)",
     "mean_error": "mean error",
-    "mean_absolute_error": "mean absolute error",
+    "mean_absolute_error": "MAE",
 }
 """Names of the statistics in tables."""
-
-_SHORT = {**TITLES, "krippendorff_alpha": "alpha (ordinal)", "mean_absolute_error": "MAE"}
-
-
-GPT_4O: Mapping[Statistic, str] = {"pearson": "0.933", "spearman": "0.901", "kendall_tau_b": "0.733"}
-"""GPT-4o against native annotators (Appendix C.2). The paper gives neither the rows nor the variant of tau."""
-
-SECOND_ANNOTATOR: Mapping[str, Mapping[Statistic, str]] = {
-    "ar": {"pearson": "0.90", "spearman": "0.88", "kendall_tau_b": "0.71", "krippendorff_alpha": "0.86"},
-    "zh": {"pearson": "0.89", "spearman": "0.89", "kendall_tau_b": "0.75", "krippendorff_alpha": "0.84"},
-    "ja": {"pearson": "0.93", "spearman": "0.92", "kendall_tau_b": "0.77", "krippendorff_alpha": "0.92"},
-}
-"""People against people, by language (Table 2). The paper doesn't say at which level of measurement alpha is."""
-
-SOURCE = "CARE (Guo et al., 2025), Appendix C.2 and Table 2: the paper's figures, not measured here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +68,7 @@ class Report:
             "options": {**self.options, **asdict(self.bootstrap), "least_coverage": self.least_coverage},
             "judges": [_judge(rater) for rater in self.raters if rater.outcomes is not None],
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
-            "paper": figures_json() if self.data.is_care else None,
+            "paper": None if data.like is None else _published_json(data.like),
         }
 
     def as_text(self) -> str:
@@ -104,14 +89,14 @@ class Report:
 
     def _table(self, comparison: Comparison) -> tuple[list[str], list[list[str]]]:
         header = ["by", "group", "n", "questions", "coverage", *(_SHORT[name] for name in STATISTICS)]
-        beside_paper = self.data.is_care and comparison.first.outcomes is None
+        like = self.data.like if comparison.first.outcomes is None else None
         rows: list[list[str]] = []
         for group in comparison.groups:
             rows.append(self._row(group))
-            figures = published(group.dimension, group.label) if beside_paper else None
-            if figures:
-                cells = [figures[1].get(name, "") for name in STATISTICS]
-                rows.append(["", figures[0], "", "", "", *cells])
+            for published in like.published if like else ():
+                if published.by == group.dimension and group.label in published.figures:
+                    figures = published.figures[group.label]
+                    rows.append(["", published.raters, "", "", "", *(figures.get(name, "") for name in STATISTICS)])
         return header, rows
 
     def _row(self, group: Group) -> list[str]:
@@ -133,8 +118,8 @@ class Report:
         how = f"{self.bootstrap.resamples} resamples of questions, seed {self.bootstrap.seed}"
         yield f"in parentheses: {level:.0%} bootstrap percentile intervals, {how}"
         yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
-        if data.is_care:
-            yield f"rows that begin with 'paper': {SOURCE}"
+        if data.like is not None:
+            yield f"rows that begin with 'paper': {data.like.published_in}"
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
@@ -254,20 +239,9 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def published(dimension: str, label: str) -> tuple[str, Mapping[Statistic, str]] | None:
-    """Returns what the paper compares and its figures, as printed, for a group of CARE's responses; or None."""
-    if dimension == "overall":
-        return "paper: GPT-4o", GPT_4O
-    if dimension == "language" and label in SECOND_ANNOTATOR:
-        return "paper: second annotator", SECOND_ANNOTATOR[label]
-    return None
-
-
-def figures_json() -> dict[str, Any]:
-    """Returns the paper's figures as plain JSON data."""
-    annotators = {language: _numbers(figures) for language, figures in SECOND_ANNOTATOR.items()}
-    return {"source": SOURCE, "gpt_4o": _numbers(GPT_4O), "second_annotator": annotators}
-
-
-def _numbers(figures: Mapping[Statistic, str]) -> dict[str, float]:
-    return {name: float(value) for name, value in figures.items()}
+def _published_json(ratings: HumanRatings) -> dict[str, Any]:
+    figures: dict[str, Any] = {"source": ratings.published_in}
+    for each in ratings.published:
+        by_group = {group: {name: float(text) for name, text in one.items()} for group, one in each.figures.items()}
+        figures[each.name] = by_group["all"] if each.by == "overall" else by_group
+    return figures

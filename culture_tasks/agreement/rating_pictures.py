@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from culture_tasks.agreement.comparison import Comparison
+    from culture_tasks.agreement.raters import Comparison
     from culture_tasks.metrics.rater_agreement import Statistic
 
 # Okabe and Ito's colours, each with a marker of its own, so that languages differ without colour too.

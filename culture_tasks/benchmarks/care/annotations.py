@@ -1,0 +1,77 @@
+"""CARE's responses with native annotators' ratings, and the agreement that the paper (Guo et al., 2025) reports."""
+
+from __future__ import annotations
+
+import re
+
+from culture_tasks.benchmarks.care.categories import CATEGORIES, RELEASED_NAMES, category_of, rubric_for
+from culture_tasks.benchmarks.human_ratings import HumanRatings, PublishedAgreement
+from culture_tasks.data.sources import Source
+from culture_tasks.errors import DataError, nearest
+from culture_tasks.judges.rubrics import Rubric
+
+_NATIVE = re.compile(
+    r"^\s*native\b[\s:(\[-]*([a-z]+)", re.IGNORECASE
+)  # the people in a label: "Native (Chinese)", "native: Arab"
+
+
+def _category_named(text: str) -> str | None:
+    try:
+        return category_of(text)
+    except DataError:
+        if nearest(text, (*RELEASED_NAMES.values(), *CATEGORIES)):
+            raise
+        return None
+
+
+def _rubric_for(category: str) -> Rubric:
+    return rubric_for(category_of(category))
+
+
+def _native_language(culture: str) -> str | None:
+    """Says the language of a native culture; a foreign one is asked about in any of CARE's three languages."""
+    native = _NATIVE.match(culture)
+    return native.group(1) if native else None
+
+
+HUMAN_RATINGS = HumanRatings(
+    about="CARE's 28,091 rated responses",
+    source=Source(
+        folder="care_ratings",
+        stems=("train", "data/train-00000-of-00001", "train-00000-of-00001"),
+        hub="geyang627/CARE",
+        split="train",
+    ),
+    aliases={
+        "answer": "reference",
+        "cul_type": "category",
+        "culture_type": "category",
+        "translated_question (optional)": "translated_question",
+    },
+    known_by=frozenset({"answer", "human_rating", "cul_type", "associated_culture"}),
+    categories=CATEGORIES,
+    category_named=_category_named,
+    rubric_for=_rubric_for,
+    native_language=_native_language,
+    published=(
+        # Appendix C.2 names neither the rows nor the variant of tau.
+        PublishedAgreement(
+            name="gpt_4o",
+            raters="paper: GPT-4o",
+            by="overall",
+            figures={"all": {"pearson": "0.933", "spearman": "0.901", "kendall_tau_b": "0.733"}},
+        ),
+        # Table 2 doesn't name alpha's level.
+        PublishedAgreement(
+            name="second_annotator",
+            raters="paper: second annotator",
+            by="language",
+            figures={
+                "ar": {"pearson": "0.90", "spearman": "0.88", "kendall_tau_b": "0.71", "krippendorff_alpha": "0.86"},
+                "zh": {"pearson": "0.89", "spearman": "0.89", "kendall_tau_b": "0.75", "krippendorff_alpha": "0.84"},
+                "ja": {"pearson": "0.93", "spearman": "0.92", "kendall_tau_b": "0.77", "krippendorff_alpha": "0.92"},
+            },
+        ),
+    ),
+    published_in="CARE (Guo et al., 2025), Appendix C.2 and Table 2: the paper's figures, not measured here",
+)

@@ -1,0 +1,70 @@
+"""Responses that people have rated, which a benchmark may offer: they tell whether a judge agrees with people."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from culture_tasks.data.sources import Source
+from culture_tasks.judges.rubrics import Rubric
+
+Dimension = Literal["overall", "language", "category"]
+"""What responses are grouped by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedAgreement:
+    """Agreement that a paper reports, to stand beside a user's own.
+
+    Attributes:
+        name: Names the figures in JSON.
+        raters: Who rated, beside the first human rater, as a table's row says it.
+        by: What the responses are grouped by.
+        figures: Statistics as printed, by group; ``all`` is the only group overall.
+    """
+
+    name: str
+    raters: str
+    by: Dimension
+    figures: Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanRatings:
+    """Rated responses, and what is known of files in their layout.
+
+    Attributes:
+        about: What they are, for the help of a command.
+        source: Where they come from.
+        aliases: Their names of columns, each with the column of :class:`culture_tasks.agreement` that it stands for.
+        known_by: Columns by which a user's file is known to be in their layout.
+        categories: Their categories, in the order of the paper's tables.
+        category_named: Gives the category that a text names, or None for a word of another file's own; raises
+            DataError for a word that looks like a misspelt one.
+        rubric_for: Gives the rubric of a category.
+        native_language: Gives the English name of the language that a culture, as a row describes it, asks in; None
+            where it doesn't tell.
+        published: What the paper reports on them.
+        published_in: Where it does so.
+    """
+
+    about: str
+    source: Source
+    aliases: Mapping[str, str]
+    known_by: frozenset[str]
+    categories: Sequence[str]
+    category_named: Callable[[str], str | None]
+    rubric_for: Callable[[str], Rubric]
+    native_language: Callable[[str], str | None]
+    published: Sequence[PublishedAgreement]
+    published_in: str
+
+
+class OffersHumanRatings(ABC):
+    """A benchmark with responses that people have rated."""
+
+    @abstractmethod
+    def human_ratings(self) -> HumanRatings:
+        """Returns the rated responses."""
