@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 Outcome = Literal["scored", "unparsable", "refused", "failed", "unjudged"]
 """How a request for a verdict ended.
@@ -14,8 +14,6 @@ Outcome = Literal["scored", "unparsable", "refused", "failed", "unjudged"]
 provider declined. ``failed``: no usable reply. ``unjudged``: no judge was asked (``CULTURE_JUDGE=none``).
 Only scored verdicts enter a mean.
 """
-
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 @dataclass(frozen=True, slots=True)

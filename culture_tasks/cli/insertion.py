@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from culture_tasks.insertion.adapter import MultimodalModel
     from culture_tasks.insertion.interface import InsertionMethod, TrainingData
 
-_log = logging.getLogger(__name__)
 _FEATURES = "features.sqlite3"
 
 

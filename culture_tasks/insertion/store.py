@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from pathlib import Path
 from types import TracebackType
 
 from culture_tasks.errors import CultureTasksError
 
-_log = logging.getLogger(__name__)
 _SECONDS_TO_LOCK = 60.0
 _APPLICATION_ID = 0x43554B49
 SCHEMA_VERSION = 1
