@@ -31,6 +31,8 @@ _SHORT: Mapping[Statistic, str] = {
 }
 """Names of the statistics in tables."""
 
+_HEADER = ("by", "group", "n", "questions", "coverage", *(_SHORT[name] for name in STATISTICS))
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -75,20 +77,20 @@ class Report:
         """Returns what the command prints."""
         parts: list[str] = []
         for comparison in self.comparisons:
-            parts += [plain(_heading(comparison)), as_text(*self._table(comparison)), *map(plain, _notes(comparison))]
+            table = as_text(_HEADER, self._rows(comparison))
+            parts += [plain(_heading(comparison)), table, *map(plain, _notes(comparison))]
         return "\n".join([*parts, *map(plain, self._facts())])
 
     def as_markdown(self) -> str:
         """Returns the report as Markdown."""
         parts = ["# Agreement of raters"]
         for comparison in self.comparisons:
-            parts += [f"## {markdown_cell(_heading(comparison))}", as_markdown(*self._table(comparison))]
+            parts += [f"## {markdown_cell(_heading(comparison))}", as_markdown(_HEADER, self._rows(comparison))]
             parts += [_bullets(notes)] if (notes := _notes(comparison)) else []
         parts += ["## Data and judges", _bullets(self._facts())]
         return "\n\n".join(parts) + "\n"
 
-    def _table(self, comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-        header = ["by", "group", "n", "questions", "coverage", *(_SHORT[name] for name in STATISTICS)]
+    def _rows(self, comparison: Comparison) -> list[list[str]]:
         like = self.data.like if comparison.first.outcomes is None else None
         rows: list[list[str]] = []
         for group in comparison.groups:
@@ -97,7 +99,7 @@ class Report:
                 if published.by == group.dimension and group.label in published.figures:
                     figures = published.figures[group.label]
                     rows.append(["", published.raters, "", "", "", *(figures.get(name, "") for name in STATISTICS)])
-        return header, rows
+        return rows
 
     def _row(self, group: Group) -> list[str]:
         mark = " (low)" if group.coverage < self.least_coverage else ""
@@ -135,7 +137,7 @@ def write_report(report: Report, folder: Path) -> list[Path]:
     paths[0].write_text(content + "\n", encoding="utf-8")
     paths[1].write_text(report.as_markdown(), encoding="utf-8")
     write_csv(paths[2], _STATISTICS_HEADER, _statistics_rows(report))
-    write_csv(paths[3], *_ratings(report))
+    write_csv(paths[3], _ratings_header(report), _ratings_rows(report))
     return paths
 
 
@@ -157,12 +159,12 @@ def _statistics_rows(report: Report) -> Iterator[list[str | float | None]]:
                 yield [*place, *numbers, report.bootstrap.confidence, found.reason, *counts, *who]
 
 
-def _ratings(report: Report) -> tuple[list[str], Iterator[list[str | float | None]]]:
+def _ratings_header(report: Report) -> list[str]:
     header = ["row", "language", "category", "rubric", "question"]
     for rater in report.raters:
         judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.outcomes is not None else []
         header += [rater.description, *judged]
-    return header, _ratings_rows(report)
+    return header
 
 
 def _ratings_rows(report: Report) -> Iterator[list[str | float | None]]:

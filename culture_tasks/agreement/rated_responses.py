@@ -165,7 +165,9 @@ def load(data: str, data_folder: Path | None, selection: Selection) -> RatedResp
     responses = _picked(usable, selection)
     _check_scales(table, responses)
     rows = ({"row": response.row, "item": asdict(response.item), "human": response.human} for response in responses)
-    return RatedResponses(table.origin, fingerprint(rows), like, skipped, responses)
+    return RatedResponses(
+        origin=table.origin, fingerprint=fingerprint(rows), like=like, skipped=skipped, responses=responses
+    )
 
 
 def _aliases() -> dict[str, str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from culture_tasks.agreement.rated_responses import RatedResponse
-    from culture_tasks.judges.judge import Judge, Ticket
+    from culture_tasks.judges.judge import Judge
     from culture_tasks.judges.rubrics import Rubric
     from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Outcome, Verdict
 
@@ -96,12 +96,21 @@ def grade(
     """
     for judge in judges.values():
         judge.check(_expected(responses), responses_known=True)
-    tickets = {name: [_submit(judge, response) for response in responses] for name, judge in judges.items()}
+    tickets = {
+        name: [judge.submit(rubric_named(response.rubric), response.item) for response in responses]
+        for name, judge in judges.items()
+    }
     total = len(judges) * len(responses)
     _log.info("agreement: %d verdicts asked for", total)
     raters: list[Rater] = []
-    for number, (name, judge) in enumerate(judges.items()):
-        verdicts = _wait(tickets[name], number * len(responses), total, progress)
+    done = 0
+    for name, judge in judges.items():
+        verdicts: list[Verdict] = []
+        for ticket in tickets[name]:
+            verdicts.append(ticket.verdict())
+            done += 1
+            if progress is not None:
+                progress(done, total)
         identities = tuple(judge.identity(rubric_named(rubric)) for rubric in sorted({one.rubric for one in responses}))
         raters.append(_rater(name, verdicts, identities))
     return raters
@@ -110,19 +119,6 @@ def grade(
 def _expected(responses: Sequence[RatedResponse]) -> list[tuple[Rubric, JudgeItem]]:
     distinct = dict.fromkeys((response.rubric, response.item) for response in responses)
     return [(rubric_named(rubric), item) for rubric, item in distinct]
-
-
-def _submit(judge: Judge, response: RatedResponse) -> Ticket:
-    return judge.submit(rubric_named(response.rubric), response.item)
-
-
-def _wait(tickets: Sequence[Ticket], before: int, total: int, progress: Progress | None) -> list[Verdict]:
-    verdicts: list[Verdict] = []
-    for ticket in tickets:
-        verdicts.append(ticket.verdict())
-        if progress is not None:
-            progress(before + len(verdicts), total)
-    return verdicts
 
 
 def _rater(name: str, verdicts: Sequence[Verdict], identities: tuple[JudgeIdentity, ...]) -> Rater:

@@ -192,8 +192,14 @@ def _report(data: RatedResponses, raters: list[Rater], args: argparse.Namespace,
 
     bootstrap = Bootstrap(args.resamples, args.confidence, args.seed)
     options = {"rubric": args.rubric, "limit": args.limit, "sample": args.sample, "skip_invalid": args.skip_invalid}
-    comparisons = compare(raters, data.responses, bootstrap)
-    return Report(data, raters, comparisons, bootstrap, settings.judge_min_coverage, options)
+    return Report(
+        data=data,
+        raters=raters,
+        comparisons=compare(raters, data.responses, bootstrap),
+        bootstrap=bootstrap,
+        least_coverage=settings.judge_min_coverage,
+        options=options,
+    )
 
 
 def _write(report: Report, folder: Path) -> None:
@@ -202,7 +208,9 @@ def _write(report: Report, folder: Path) -> None:
 
     languages = [response.language for response in report.data.responses]
     paths = write_report(report, folder)
-    paths += write_pictures(report.comparisons, languages, Scale(*report.data.scale), folder)
+    lowest, highest = report.data.scale
+    scale = Scale(lowest=lowest, highest=highest)
+    paths += write_pictures(report.comparisons, languages=languages, scale=scale, folder=folder)
     print(textwrap.fill(f"written to {folder}: {', '.join(path.name for path in paths)}", 118))
 
 

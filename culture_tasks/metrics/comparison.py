@@ -47,12 +47,12 @@ class Difference(NamedTuple):
         reason: Why a number is NaN or not what the method gives; None where all is well.
     """
 
-    difference: float
-    low: float
-    high: float
-    p: float
-    n: int
-    method: Method
+    difference: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    n: int = 0
+    method: Method = "paired t"
     clusters: int = 0
     sd: float = math.nan
     reason: str | None = None
@@ -109,7 +109,17 @@ def paired_difference(
     else:
         p = 2.0 * float(stats.t.sf(abs(mean.value) / mean.error, mean.clusters - 1))
     reason = mean.reason.replace("score", "difference") if mean.reason else None
-    return Difference(mean.value, interval.low, interval.high, p, mean.n, method, mean.clusters, sd, reason)
+    return Difference(
+        difference=mean.value,
+        low=interval.low,
+        high=interval.high,
+        p=p,
+        n=mean.n,
+        method=method,
+        clusters=mean.clusters,
+        sd=sd,
+        reason=reason,
+    )
 
 
 def paired_permutation(
@@ -238,11 +248,11 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
     ours, theirs = int(np.count_nonzero(differences == 1.0)), int(np.count_nonzero(differences == -1.0))
     method: Method = "McNemar exact" if ours + theirs < EXACT_BELOW else "McNemar mid-p"
     if n == 0:
-        return Difference(math.nan, math.nan, math.nan, math.nan, 0, method, reason="no item has both scores")
-    low, high = _agresti_min(ours, theirs, n, confidence)
+        return Difference(method=method, reason="no item has both scores")
+    low, high = _agresti_min(ours, theirs, n=n, confidence=confidence)
     p = _binomial_p(min(ours, theirs), ours + theirs, mid=method == "McNemar mid-p")
     sd = math.sqrt(max(ours + theirs - (ours - theirs) ** 2 / n, 0.0) / max(n - 1, 1))
-    return Difference((ours - theirs) / n, low, high, p, n, method, n, sd)
+    return Difference((ours - theirs) / n, low, high, p=p, n=n, method=method, clusters=n, sd=sd)
 
 
 def _right_or_wrong(scores: ArrayLike) -> bool:
@@ -257,7 +267,7 @@ def _binomial_p(fewer: int, of: int, *, mid: bool) -> float:
     return min(1.0, 2.0 * tail)
 
 
-def _agresti_min(ours: int, theirs: int, n: int, confidence: float) -> tuple[float, float]:
+def _agresti_min(ours: int, theirs: int, *, n: int, confidence: float) -> tuple[float, float]:
     discordant, surplus, size = ours + theirs + 1.0, float(ours - theirs), n + 2.0
     reach = float(stats.norm.ppf((1.0 + confidence) / 2.0)) * math.sqrt(discordant - surplus**2 / size) / size
     return max(-1.0, surplus / size - reach), min(1.0, surplus / size + reach)

@@ -33,11 +33,11 @@ class Interval(NamedTuple):
         reason: Why the value or an end is NaN; None where none is.
     """
 
-    value: float
-    low: float
-    high: float
-    n: int
-    clusters: int
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    n: int = 0
+    clusters: int = 0
     reason: str | None = None
 
 
@@ -68,9 +68,9 @@ def mean_interval(values: ArrayLike, clusters: Clusters | None = None, confidenc
     check_confidence(confidence)
     mean = mean_and_error(values, clusters)
     if mean.reason:
-        return Interval(mean.value, math.nan, math.nan, mean.n, mean.clusters, mean.reason)
+        return Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason)
     reach = t_quantile(confidence, mean.clusters) * mean.error
-    return Interval(mean.value, mean.value - reach, mean.value + reach, mean.n, mean.clusters)
+    return Interval(mean.value, mean.value - reach, mean.value + reach, n=mean.n, clusters=mean.clusters)
 
 
 def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Interval:
@@ -96,9 +96,9 @@ def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Int
     if not 0 <= successes <= n:
         raise ValueError(f"proportion_interval: {successes} successes of {n}; needed are 0 <= successes <= n.")
     if n == 0:
-        return Interval(math.nan, math.nan, math.nan, 0, 0, "no item has a score")
+        return Interval(reason="no item has a score")
     low, high = _wilson(successes / n, n, float(stats.norm.ppf((1.0 + confidence) / 2.0)))
-    return Interval(successes / n, low, high, n, n)
+    return Interval(successes / n, low, high, n=n, clusters=n)
 
 
 def share_interval(values: ArrayLike, clusters: Clusters | None = None, confidence: float = 0.95) -> Interval:
@@ -132,10 +132,10 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
     check_confidence(confidence)
     mean = mean_and_error(scores, clusters)
     if mean.clusters < 2:
-        return Interval(mean.value, math.nan, math.nan, mean.n, mean.clusters, mean.reason)
+        return Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason)
     size = _effective_size(mean)
     low, high = _wilson(mean.value, size, t_quantile(confidence, mean.clusters))
-    return Interval(mean.value, low, high, mean.n, mean.clusters)
+    return Interval(mean.value, low, high, n=mean.n, clusters=mean.clusters)
 
 
 def t_quantile(confidence: float, clusters: int) -> float:

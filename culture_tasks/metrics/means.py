@@ -36,13 +36,13 @@ class Mean(NamedTuple):
         error: Its standard error; NaN with fewer than two clusters.
         n: Number of items with a score.
         clusters: Number of clusters.
-        reason: Why a t interval can't be had; None where it can.
+        reason: Why there is no t interval; None where there is one.
     """
 
-    value: float
-    error: float
-    n: int
-    clusters: int
+    value: float = math.nan
+    error: float = math.nan
+    n: int = 0
+    clusters: int = 0
     reason: str | None = None
 
 
@@ -70,7 +70,7 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     kept = ~np.isnan(scores)
     scores, numbers = scores[kept], cluster_numbers(clusters, kept)
     if scores.size == 0:
-        return Mean(math.nan, math.nan, 0, 0, "no item has a score")
+        return Mean(reason="no item has a score")
     with np.errstate(over="ignore", invalid="ignore"):
         return _clustered(scores, numbers)
 
@@ -80,13 +80,13 @@ def _clustered(scores: Floats, numbers: Numbers) -> Mean:
     residuals = cluster_sums((scores - middle)[:, None], numbers)[:, 0]
     many = residuals.size
     if not float(residuals @ residuals) < _HUGE:
-        return Mean(math.nan, math.nan, n, many, "the scores are too large to be computed with")
+        return Mean(n=n, clusters=many, reason="the scores are too large to be computed with")
     if many < 2:
-        return Mean(middle, math.nan, n, many, "one cluster: its spread can't be known")
+        return Mean(middle, n=n, clusters=many, reason="one cluster: its spread can't be known")
     error = math.sqrt(many / (many - 1) * float(residuals @ residuals)) / n
     if error <= _TINY * float(np.abs(scores).max()):
-        return Mean(middle, 0.0, n, many, _why_no_spread(scores))
-    return Mean(middle, error, n, many)
+        return Mean(middle, 0.0, n=n, clusters=many, reason=_why_no_spread(scores))
+    return Mean(middle, error, n=n, clusters=many)
 
 
 def _steady_mean(scores: Floats) -> float:

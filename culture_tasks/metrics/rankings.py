@@ -47,15 +47,15 @@ class Spread(NamedTuple):
             where these are not all known.
     """
 
-    best: float
-    best_group: str | None
-    worst: float
-    worst_group: str | None
-    gap: float
-    variance: float
-    mean: float
-    groups: int
-    missing: int
+    best: float = math.nan
+    best_group: str | None = None
+    worst: float = math.nan
+    worst_group: str | None = None
+    gap: float = math.nan
+    variance: float = math.nan
+    mean: float = math.nan
+    groups: int = 0
+    missing: int = 0
     by_chance: float = math.nan
 
 
@@ -91,17 +91,22 @@ def spread(
     scored = {group: float(value) for group, value in values_by_group.items() if not math.isnan(value)}
     missing = len(values_by_group) - len(scored)
     if not scored:
-        return Spread(math.nan, None, math.nan, None, math.nan, math.nan, math.nan, 0, missing)
+        return Spread(missing=missing)
     highest, lowest = max(scored, key=scored.__getitem__), min(scored, key=scored.__getitem__)
     best, worst = (highest, lowest) if higher_is_better else (lowest, highest)
-    gap, mean, variance = scored[highest] - scored[lowest], *_mean_and_variance(scored, ddof)
-    by_chance = _variance_by_chance([(errors_by_group or {}).get(group, math.nan) for group in scored], ddof)
-    return Spread(scored[best], best, scored[worst], worst, gap, variance, mean, len(scored), missing, by_chance)
-
-
-def _mean_and_variance(scored: Mapping[str, float], ddof: int) -> tuple[float, float]:
     values = np.array(list(scored.values()))
-    return float(values.mean()), float(values.var(ddof=ddof)) if values.size > ddof else math.nan
+    return Spread(
+        best=scored[best],
+        best_group=best,
+        worst=scored[worst],
+        worst_group=worst,
+        gap=scored[highest] - scored[lowest],
+        variance=float(values.var(ddof=ddof)) if values.size > ddof else math.nan,
+        mean=float(values.mean()),
+        groups=len(scored),
+        missing=missing,
+        by_chance=_variance_by_chance([(errors_by_group or {}).get(group, math.nan) for group in scored], ddof),
+    )
 
 
 def _variance_by_chance(errors: Sequence[float], ddof: int) -> float:
@@ -142,6 +147,6 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
     means = np.divide(totals, counted, out=np.full(counted.shape, np.nan), where=counted > 0)
     columns = table.shape[1]
     return [
-        MeanRank(float(mean), int(count), int(has), columns)
+        MeanRank(float(mean), counted=int(count), scored=int(has), columns=columns)
         for mean, count, has in zip(means, counted, scored.sum(axis=1), strict=True)
     ]

@@ -47,8 +47,8 @@ class Estimate:
     """
 
     value: float
-    low: float
-    high: float
+    low: float = math.nan
+    high: float = math.nan
     reason: str | None = None
 
     @property
@@ -116,9 +116,12 @@ def agreement(
     points = {name: statistic(name, ours, theirs) for name in STATISTICS}
     if resamples == 0 or many < 2 or points["mean_error"].reason:
         why = "no resamples were asked for" if resamples == 0 else f"{many} question(s): nothing to resample"
-        estimates = {name: Estimate(value, math.nan, math.nan, no or why) for name, (value, no) in points.items()}
+        estimates = {name: Estimate(value, reason=no or why) for name, (value, no) in points.items()}
         return Agreement(ours.size, many, estimates)
-    draws = _bootstrap(ours, theirs, owners, resamples, rng or np.random.default_rng(0))
+    tables = resampled_tables(ours, theirs, clusters=owners, resamples=resamples, rng=rng or np.random.default_rng(0))
+    with np.errstate(all="ignore"):
+        batches = [{name: KERNELS[name](batch) for name in STATISTICS} for batch in tables]
+    draws = {name: np.concatenate([batch[name] for batch in batches]) for name in STATISTICS}
     return Agreement(ours.size, many, {name: _estimate(points[name], draws[name], confidence) for name in STATISTICS})
 
 
@@ -129,20 +132,11 @@ def _numbered(clusters: Sequence[Hashable], size: int) -> NDArray[np.intp]:
     return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
 
 
-def _bootstrap(
-    first: Floats, second: Floats, owners: NDArray[np.intp], resamples: int, rng: np.random.Generator
-) -> Mapping[Statistic, Floats]:
-    batches = resampled_tables(first, second, owners, resamples, rng)
-    with np.errstate(all="ignore"):
-        parts = [{name: KERNELS[name](tables) for name in STATISTICS} for tables in batches]
-    return {name: np.concatenate([part[name] for part in parts]) for name in STATISTICS}
-
-
 def _estimate(point: Value, draws: Floats, confidence: float) -> Estimate:
     defined = draws[np.isfinite(draws)]
     if point.reason or defined.size < _LEAST_DEFINED * draws.size:
         why = point.reason or f"defined in {defined.size} of {draws.size} resamples only"
-        return Estimate(point.value, math.nan, math.nan, why)
+        return Estimate(point.value, reason=why)
     low, high = np.quantile(defined, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
     return Estimate(point.value, float(low), float(high))
 

@@ -64,7 +64,7 @@ def tabulate(first: Floats, second: Floats) -> RatingTables:
 
 
 def resampled_tables(
-    first: Floats, second: Floats, clusters: NDArray[np.intp], resamples: int, rng: np.random.Generator
+    first: Floats, second: Floats, *, clusters: NDArray[np.intp], resamples: int, rng: np.random.Generator
 ) -> Iterator[RatingTables]:
     """Draws whole clusters with replacement, as many as there are, and counts the pairs of each resample.
 
