@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -31,6 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(config.hf_home, ignore_errors=True)
+    gc.unfreeze()  # what support.in_process froze, so that it is cleared away before Python ends
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.cedar_data import counted, worked_out, write_folder
+from support.in_process import run_lm_eval, run_lmms_eval
 
 from culture_tasks.benchmarks.cedar.reported import pooled
 
@@ -34,20 +35,18 @@ def _numbers(result):
 
 
 @pytest.mark.timeout(600)
-def test_two_ranks_give_the_numbers_of_one(tmp_path):
-    environment = os.environ | {
-        "PYTHONPATH": str(TESTS),
-        "ACCELERATE_USE_CPU": "true",
-        "OMP_NUM_THREADS": "1",
-        "CULTURE_TASKS_DATA": str(write_folder(tmp_path)),
-        "CULTURE_TASKS_LANGUAGES": "en,ja,zh",
-    }
-    common = ["-m", "support.run_lmms_eval", "--model", "emotional_chat", "--tasks", "cedar_text", "--log_samples"]
+def test_two_ranks_give_the_numbers_of_one(tmp_path, monkeypatch):
+    from support.lmms_models import EmotionalChat
+
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(write_folder(tmp_path)))
+    monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", "en,ja,zh")
+    environment = os.environ | {"PYTHONPATH": str(TESTS), "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    for name, start in (("one", [sys.executable]), ("two", torchrun)):
-        command = [*start, *common, "--output_path", str(tmp_path / name)]
-        subprocess.run(command, env=environment, check=True, capture_output=True)
-    one, two = _numbers(_result(tmp_path / "one")), _numbers(_result(tmp_path / "two"))
+    options = ["--model", "emotional_chat", "--tasks", "cedar_text", "--log_samples", "--output_path", tmp_path / "two"]
+    command = [*torchrun, "-m", "support.run_lmms_eval", *options]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    two = _numbers(_result(tmp_path / "two"))
+    one = _numbers(run_lmms_eval(EmotionalChat(), ["cedar_text"])["results"]["cedar_text"])
     assert len(one) > 40
     assert one == pytest.approx(two, nan_ok=True)
     assert len(_records(tmp_path / "two")) == 15
@@ -76,33 +75,10 @@ def _check(results):
 
 
 def test_a_tiny_model_of_images_runs_in_lm_eval(tiny_vlm, toy_data):
-    from lm_eval import simple_evaluate
-    from lm_eval.tasks import TaskManager
-
-    from culture_tasks.catalog import task_folder
-
-    results = simple_evaluate(
-        model="hf-multimodal",
-        model_args={"pretrained": str(tiny_vlm), "device": "cpu", "dtype": "float32"},
-        tasks=["cedar_multimodal"],
-        task_manager=TaskManager(include_path=str(task_folder("lm_eval")), include_defaults=False),
-        limit=14,
-        bootstrap_iters=0,
-        log_samples=True,
-    )
-    _check(results)
+    arguments = {"pretrained": str(tiny_vlm), "device": "cpu", "dtype": "float32"}
+    _check(run_lm_eval("hf-multimodal", ["cedar_multimodal"], model_args=arguments, limit=14, bootstrap_iters=0))
 
 
 def test_a_tiny_model_of_images_runs_in_lmms_eval(tiny_vlm, toy_data):
-    import lmms_eval.models  # noqa: F401 - loads the plug-in
-    from lmms_eval.evaluator import simple_evaluate
-
-    results = simple_evaluate(
-        model="internvl_hf",
-        model_args=f"pretrained={tiny_vlm},device=cpu,device_map=cpu",
-        tasks=["cedar_multimodal"],
-        limit=14,
-        bootstrap_iters=0,
-        log_samples=True,
-    )
-    _check(results)
+    arguments = f"pretrained={tiny_vlm},device=cpu,device_map=cpu"
+    _check(run_lmms_eval("internvl_hf", ["cedar_multimodal"], model_args=arguments, limit=14, bootstrap_iters=0))

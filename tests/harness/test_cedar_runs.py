@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 from support.cedar_data import counted, gold, rows, said, worked_out, write_folder
+from support.in_process import run_lm_eval, run_lmms_eval
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
 from culture_tasks.benchmarks.cedar.reported import of_language, pooled
@@ -90,19 +91,11 @@ def run(kind, script, tasks, **options):
     import support.scripted_models as models
 
     if kind == "lm_eval":
-        from lm_eval import simple_evaluate
-        from lm_eval.tasks import TaskManager
-
-        from culture_tasks.catalog import task_folder
-
-        model = models.ScriptedLM(script)
-        options["task_manager"] = TaskManager(include_path=str(task_folder("lm_eval")), include_defaults=False)
+        model, evaluate = models.ScriptedLM(script), run_lm_eval
     else:
-        import lmms_eval.models  # noqa: F401 - loads the plug-in
-        from lmms_eval.evaluator import simple_evaluate
-
         model = {"chat": models.ScriptedChat, "simple": models.ScriptedSimple}[kind](script)
-    return model, simple_evaluate(model=model, tasks=tasks, log_samples=True, bootstrap_iters=0, **options)
+        evaluate = run_lmms_eval
+    return model, evaluate(model, tasks, bootstrap_iters=0, **options)
 
 
 def reported(results, task):

@@ -1,5 +1,6 @@
 """CrossCult in real runs of both harnesses."""
 
+import itertools
 import json
 import math
 import os
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.in_process import run_lm_eval, run_lmms_eval
 
 pytestmark = pytest.mark.slow
 
@@ -19,13 +21,6 @@ TESTS = Path(__file__).parents[1]
 def toys(monkeypatch, fixture_data):
     monkeypatch.setenv("CULTURE_JUDGE", "lexical")
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-
-
-def run(model, tasks):
-    import lmms_eval.models  # noqa: F401 - loads the plug-in
-    from lmms_eval.evaluator import simple_evaluate
-
-    return simple_evaluate(model=model, tasks=tasks, log_samples=True, bootstrap_iters=0)
 
 
 def value(results, task, metric):
@@ -41,7 +36,7 @@ def test_an_ordinary_model_gives_the_base_row(kind):
     import support.lmms_models
 
     model = getattr(support.lmms_models, kind)()
-    results = run(model, GROUPS)
+    results = run_lmms_eval(model, GROUPS, bootstrap_iters=0)
     for task in ("crosscult_single_cross_language_locality", "crosscult_sequential_locality"):
         assert value(results, task, "rouge_l") == 100.0
         assert value(results, task, "judge_score_lexical") == 10.0
@@ -62,7 +57,7 @@ def test_the_system_prompt_is_the_request_s_language():
 
     chat, simple = ChatEcho(), SimpleEcho()
     for model in (chat, simple):
-        run(model, ["crosscult_single_cross_language_locality"])
+        run_lmms_eval(model, ["crosscult_single_cross_language_locality"], bootstrap_iters=0)
     system = {shown.messages[0]["content"][0]["text"] for shown in chat.seen}
     assert system == {
         "Please answer briefly in one sentence.",
@@ -77,7 +72,7 @@ def test_a_backend_s_own_system_message_does_not_make_two():
     from support.lmms_models import ChatEcho
 
     model = ChatEcho()
-    run(model, ["crosscult_single_reliability"])
+    run_lmms_eval(model, ["crosscult_single_reliability"], bootstrap_iters=0)
     messages = model.task_dict["crosscult_single_reliability"]["test"][0]
     from culture_tasks.harness.lmms_eval.crosscult import messages as build
 
@@ -89,7 +84,7 @@ def test_a_backend_s_own_system_message_does_not_make_two():
 def test_a_model_that_inserts_returns_both_answers_for_locality():
     from support.crosscult_models import Parrot
 
-    results = run(Parrot(), GROUPS[:3])
+    results = run_lmms_eval(Parrot(), GROUPS[:3], bootstrap_iters=0)
     assert value(results, "crosscult_single_reliability", "rouge_l") == 100.0
     assert value(results, "crosscult_single_cross_language_locality", "rouge_l") == 100.0
     assert value(results, "crosscult_sequential_reliability", "rouge_l") == 100.0
@@ -101,50 +96,37 @@ def test_a_model_that_inserts_returns_both_answers_for_locality():
 def test_what_leaks_into_locality_is_seen():
     from support.crosscult_models import Parrot
 
-    results = run(Parrot(leaks=True), GROUPS[:2])
+    results = run_lmms_eval(Parrot(leaks=True), GROUPS[:2], bootstrap_iters=0)
     for task in ("crosscult_single_cross_language_locality", "crosscult_sequential_locality"):
         assert value(results, task, "rouge_l") < 30.0
     record = samples(results, "crosscult_single_cross_scenario_locality")[0]
     assert record["runs"][0]["prediction"] != record["references"][0]
 
 
-def _logged(folder):
-    found = {}
-    for path in sorted(folder.rglob("*_samples_*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)["judge_score_lexical"]
-            found[record["id"]] = record["runs"][0]["prediction"]
-    return found
+def _said(logged):
+    records = [sample["judge_score_lexical"] for sample in logged]
+    return {record["id"]: record["runs"][0]["prediction"] for record in records}
 
 
 @pytest.mark.timeout(600)
 def test_two_ranks_say_the_same_as_one(tmp_path):
-    tasks = ["--tasks", "crosscult_single,crosscult_sequential"]
-    common = ["-m", "support.run_lmms_eval", "--model", "echo_chat", *tasks, "--log_samples", "--output_path"]
+    from support.lmms_models import ChatEcho
+
     environment = os.environ | {"PYTHONPATH": str(TESTS), "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    for name, start in (("one", [sys.executable]), ("two", torchrun)):
-        subprocess.run([*start, *common, str(tmp_path / name)], env=environment, check=True, capture_output=True)
-    one, two = _logged(tmp_path / "one"), _logged(tmp_path / "two")
+    options = ["--model", "echo_chat", "--tasks", ",".join(GROUPS[:2]), "--log_samples", "--output_path", tmp_path]
+    command = [*torchrun, "-m", "support.run_lmms_eval", *options]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    lines = [path.read_text(encoding="utf-8").splitlines() for path in tmp_path.rglob("*_samples_*.jsonl")]
+    two = _said(json.loads(line) for line in itertools.chain(*lines))
+    one = _said(itertools.chain(*run_lmms_eval(ChatEcho(), GROUPS[:2])["samples"].values()))
     assert len(one) == 4 * 12 + 9 * 6
     assert one == two
 
 
 def test_lm_eval_runs_the_diagnostic(tiny_vlm):
-    from lm_eval import simple_evaluate
-    from lm_eval.tasks import TaskManager
-
-    from culture_tasks.catalog import task_folder
-
-    results = simple_evaluate(
-        model="hf-multimodal",
-        model_args={"pretrained": str(tiny_vlm), "device": "cpu", "dtype": "float32"},
-        tasks=["crosscult_diagnostic"],
-        task_manager=TaskManager(include_path=str(task_folder("lm_eval"))),
-        limit=4,
-        bootstrap_iters=0,
-        log_samples=True,
-    )
+    arguments = {"pretrained": str(tiny_vlm), "device": "cpu", "dtype": "float32"}
+    results = run_lm_eval("hf-multimodal", ["crosscult_diagnostic"], model_args=arguments, limit=4, bootstrap_iters=0)
     scores = results["results"]["crosscult_diagnostic"]
     assert scores["judge_score_coverage,none"] == 1.0
     assert 0.0 <= scores["rouge_l,none"] <= 100.0
