@@ -103,9 +103,8 @@ class Asker:
     ) -> Asked:
         """Asks the endpoint until there is a completion, or patience ends.
 
-        An endpoint that doesn't answer is given as much time as for all requests together. A request that fails while
-        others are answered is asked again for just as long, counted by itself; one that only came too early is never
-        given up.
+        All requests share the time that an endpoint without answers is given. A request that fails while others are
+        answered is asked again for just as long, counted by itself; one that only came too early is never given up.
 
         A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
         allow; its tokens are counted in the usage of the reply that follows.

@@ -142,7 +142,7 @@ class InProcessJudge(Judge):
             try:
                 while jobs:
                     jobs = self._grade_round(jobs)
-            except BaseException as error:  # also at an interrupt, nobody may be left waiting
+            except BaseException as error:  # at an interrupt, too, no thread may be left waiting
                 for job in jobs:
                     job.abandon(self._reason(error))
                 if not isinstance(error, Exception):

@@ -395,49 +395,52 @@ def _inside_a_word(text: str, start: int, label: str) -> bool:
 
 def _value(text: str, match: re.Match[str], scale: Scale, closes: str = "") -> tuple[int | None, int]:
     """Returns the value of a statement, None for a repeated scale or a number in a list, and where it ends."""
-    number, end = match["number"], match.end()
-    plain = _WORDS.get(number)
-    if plain is None:
-        whole, _, fraction = number.replace(",", ".").partition(".")
-        plain = int(whole) if fraction in ("", "0", "00") and len(whole) < 3 else NOT_OFFERED
-    elif not LINE_ENDS.match(text, end) and not _WORD_ENDS.match(text, end):
-        return None, end  # "rating: one of the best"
-    if number.endswith((".", ",")):
-        end -= 1
-    groups = match.re.groupindex  # the patterns of statements have different groups
-    opened = (match["open"] if "open" in groups else None) or ""
+    groups = match.groupdict()  # the patterns of statements have different groups
+    opened = groups.get("open") or ""
     bracketed = "[[" in opened or bool(closes)
-    offered = plain in range(scale.lowest, scale.highest + 1) and not ("about" in groups and match["about"])
+    plain, end = _plain_value(text, match)
+    if plain is None:
+        return None, end
+    offered = plain in range(scale.lowest, scale.highest + 1) and not groups.get("about")
     if unit := _UNIT.match(text, end):
         end = unit.end()
     elif _is_attached(text, end):
         offered = False
-    if (span := _RANGE.match(text, _CLOSE.match(text, end).end())) or (span := _RANGE.match(text, end)):  # type: ignore[union-attr]
+    if span := _RANGE.match(text, _after_closing(text, end)) or _RANGE.match(text, end):
         if span["other"] and not span["again"] and (plain, _count(span["other"])) == (scale.lowest, scale.highest):
             return None, span.end()
         if not (bracketed and text[end : span.end()].lstrip("]*_").startswith((" ", ",", "、"))):
             return NOT_OFFERED, span.end()
-    closed = _CLOSE.match(text, end)
-    after = closed.end() if closed else end
-    for place in (end, after):
-        if scaled := _OUT_OF.match(text, place):
-            offered = offered and _count(scaled[1]) == scale.highest
-            end = scaled.end()
-            after = _CLOSE.match(text, end).end()  # type: ignore[union-attr]
-            break
-    if _HEDGED.match(text, after):
+    if scaled := _OUT_OF.match(text, end) or _OUT_OF.match(text, _after_closing(text, end)):
+        offered = offered and _count(scaled[1]) == scale.highest
+        end = scaled.end()
+    after = _after_closing(text, end)
+    closing = text[match.end() : after]
+    unclosed = (bracketed and "]" not in closing) or ("<" in opened and ">" not in closing)
+    other = _OTHER_SCALE.match(text, after)
+    if _HEDGED.match(text, after) or unclosed or (other and int(other[1] or other[2]) != scale.highest):
         offered = False
-    if bracketed and "]" not in text[match.end() : after]:
-        offered = False
-    if "<" in opened and ">" not in text[match.end() : after]:
-        offered = False
-    if (other := _OTHER_SCALE.match(text, after)) and int(other[1] or other[2]) != scale.highest:
-        offered = False
-    before = [match[name] or "" for name in ("mark", "heading") if name in groups]
-    separate = any("\n" in part for part in (*before, opened))
-    if separate and not LINE_ENDS.match(text, after):
+    on_a_line_of_its_own = any("\n" in (groups.get(name) or "") for name in ("mark", "heading", "open"))
+    if on_a_line_of_its_own and not LINE_ENDS.match(text, after):
         return None, after  # a list begins there
     return (plain if offered else NOT_OFFERED), after if text[end:after].strip() else end
+
+
+def _plain_value(text: str, match: re.Match[str]) -> tuple[int | None, int]:
+    """Returns the number itself, None for a word that only begins like one, and where it ends."""
+    number, end = match["number"], match.end()
+    if number in _WORDS:
+        is_number = LINE_ENDS.match(text, end) or _WORD_ENDS.match(text, end)
+        return (_WORDS[number] if is_number else None), end  # "rating: one of the best"
+    whole, _, fraction = number.replace(",", ".").partition(".")
+    is_whole = fraction in ("", "0", "00") and len(whole) < 3
+    return (int(whole) if is_whole else NOT_OFFERED), end - number.endswith((".", ","))
+
+
+def _after_closing(text: str, end: int) -> int:
+    """Returns the place after the brackets, quotation marks and blanks that follow."""
+    closed = _CLOSE.match(text, end)
+    return closed.end() if closed else end
 
 
 def _is_attached(text: str, end: int) -> bool:
