@@ -180,10 +180,10 @@ def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, it
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ("[1]", "no JSON object"),
-        ("{", "no JSON object"),
-        ('{"a": NaN}', "no JSON object"),
-        ("[" * 100_000, "no JSON object"),
+        ("[1]", "not a JSON object"),
+        ("{", "not a JSON object"),
+        ('{"a": NaN}', "not a JSON object"),
+        ("[" * 100_000, "not a JSON object"),
         ('{"model": "x"}', "may not set 'model'"),
         ('{"messages": []}', "may not set 'messages'"),
         ('{"stream": true}', "may not set 'stream'"),
