@@ -18,7 +18,7 @@ demo: .venv/installed ## Run both harnesses on the bundled toy data with toy mod
 	$(PYTHON) examples/demo.py
 
 .PHONY: test
-test: .venv/installed ## Run the whole test suite (ARGS="-k care" for a part)
+test: .venv/installed ## Run the whole test suite (ARGS='-m "not slow"' for the fast ones)
 	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 .PHONY: check

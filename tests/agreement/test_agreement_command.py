@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from support.scripted_judge import scripted_identity
 
 from culture_tasks.agreement.rated_responses import RatedResponse
 from culture_tasks.agreement.raters import Bootstrap, Rater, compare, grade, human_rater
@@ -13,7 +14,7 @@ from culture_tasks.agreement.rating_pictures import Scale, confusion, confusion_
 from culture_tasks.cli import agreement as command
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.judges.judge import Judge
-from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
+from culture_tasks.judges.verdicts import JudgeItem, Verdict
 
 WORDS = ["tea", "rice", "boat", "moon", "lamp", "song", "drum", "silk", "gate", "pine"]
 FILES = {"agreement.json", "agreement.md", "agreement.csv", "ratings.csv"}
@@ -39,14 +40,7 @@ class ShiftingJudge(Judge):
         self.checked, self.closed = [], False
 
     def identity(self, rubric):
-        return JudgeIdentity(
-            backend="openai",
-            model=self.model,
-            rubric=rubric.name,
-            prompt=rubric.user,
-            prompt_sha256="ab" * 32,
-            delimiters=True,
-        )
+        return scripted_identity(rubric, self.model)
 
     def submit(self, rubric, item):
         if item.response in ("refused", "failed", "unparsable"):

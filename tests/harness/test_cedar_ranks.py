@@ -15,8 +15,6 @@ from support.in_process import run_lm_eval, run_lmms_eval
 
 from culture_tasks.benchmarks.cedar.reported import pooled
 
-pytestmark = pytest.mark.slow
-
 TESTS = Path(__file__).parents[1]
 
 
@@ -34,6 +32,7 @@ def _numbers(result):
     return {name: value for name, value in result.items() if isinstance(value, (int, float))}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_two_ranks_give_the_numbers_of_one(tmp_path, monkeypatch):
     from support.lmms_models import EmotionalChat

@@ -12,8 +12,6 @@ from support.in_process import run_lm_eval, run_lmms_eval
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
 from culture_tasks.benchmarks.cedar.reported import of_language, pooled
 
-pytestmark = pytest.mark.slow
-
 KINDS = ["lm_eval", "chat", "simple"]
 # Of 15 replies 8 are right: ar 1 of 2, en 2 of 2, es 2 of 2, hi 1 of 2, ja 0 of 2, sw 0 of 2, zh 2 of 3; hi 1 and sw 2
 # are unparsed. Gold: happiness 7, sadness 6, embarrassment 1, fear 1. Predicted: happiness 6 (ar 2, en, es, hi, zh),

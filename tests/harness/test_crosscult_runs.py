@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from support.in_process import run_lm_eval, run_lmms_eval
 
-pytestmark = pytest.mark.slow
-
 GROUPS = ["crosscult_single", "crosscult_sequential", "crosscult_retention", "crosscult_diagnostic"]
 TESTS = Path(__file__).parents[1]
 
@@ -108,6 +106,7 @@ def _said(logged):
     return {record["id"]: record["runs"][0]["prediction"] for record in records}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_two_ranks_say_the_same_as_one(tmp_path):
     from support.lmms_models import ChatEcho

@@ -162,7 +162,6 @@ def test_only_predicting_needs_no_metrics(tmp_path):
     assert results["results"]["care_zh"]["bypass,none"] == 999
 
 
-@pytest.mark.slow
 def test_a_mixed_run_of_hf_multimodal_answers_as_runs_of_one_kind_do(tiny_vlm):
     from lm_eval.models.hf_vlms import HFMultimodalLM
 

@@ -20,7 +20,7 @@ from culture_tasks.harness import aggregation, result_rows
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.judges.verdicts import Verdict
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 HARNESSES = ("lm_eval", "lmms_eval")
 

@@ -20,8 +20,6 @@ from culture_tasks.insertion.state import StateError
 from culture_tasks.insertion.store import Store
 from culture_tasks.insertion.training_data import load_training_data
 
-pytestmark = pytest.mark.slow
-
 SINGLE = [
     "crosscult_single_reliability",
     "crosscult_single_generality",
@@ -194,6 +192,7 @@ def test_a_broken_image_stops_the_run_before_inference(arguments, tmp_path, monk
         run(SINGLE[:1], arguments)
 
 
+@pytest.mark.slow
 def test_two_ranks_answer_as_one_does(arguments, make_state, tmp_path):
     state = make_state(threshold=-1.0)
     chosen = {**arguments, "method": "mcki", "state": str(state), "answers": "off"}

@@ -236,7 +236,6 @@ def test_secret_arguments_are_not_shown(local_judge_for):
     assert "hf_abc" not in str(local_judge_for("hf,pretrained=x,token=hf_abc").identity(LAVE))
 
 
-@pytest.mark.slow
 def test_a_real_model_of_lm_eval(local_judge_for, tmp_path):
     from tiny_models import make_tiny_lm
 

@@ -60,6 +60,7 @@ def _chart(kind, *cells, groups=("a", "b"), label="m"):
 # ---- files
 
 
+@pytest.mark.slow
 def test_every_figure_is_written_in_both_formats(written):
     folder, paths = written
     assert {path.stem for path in paths} == FIGURES
@@ -67,6 +68,7 @@ def test_every_figure_is_written_in_both_formats(written):
     assert {path.suffix for path in paths} == {".png", ".svg"}
 
 
+@pytest.mark.slow
 def test_pictures_are_not_blank(written):
     for path in written[1]:
         if path.suffix == ".png":
@@ -76,6 +78,7 @@ def test_pictures_are_not_blank(written):
             assert 0.005 < (pixels < 200).mean() < 0.8, path.name
 
 
+@pytest.mark.slow
 def test_svg_files_are_sound_and_load_nothing(written):
     for path in written[1]:
         if path.suffix == ".svg":
@@ -101,6 +104,7 @@ def test_svg_files_are_sound_and_load_nothing(written):
             assert all(reference.startswith(("#", "data:image/png")) for reference in references)
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_every_time(written, tmp_path):
     for again in write_figures(example_report(), tmp_path):
         assert again.read_bytes() == (written[0] / again.name).read_bytes(), again.name
@@ -125,6 +129,7 @@ def test_a_report_without_numbers_has_no_figures(tmp_path):
 # ---- names
 
 
+@pytest.mark.slow
 def test_readers_without_our_fonts_get_letters_without_serifs(written):
     svg = (written[0] / "cedar_gepp.svg").read_text()
     families = set(re.findall(r"font-family: ([^;\"]+)|px ('DejaVu[^;\"]+)", svg))
@@ -132,6 +137,7 @@ def test_readers_without_our_fonts_get_letters_without_serifs(written):
     assert all("".join(found).endswith("sans-serif") for found in families)
 
 
+@pytest.mark.slow
 def test_names_of_every_script_are_text(written):
     for name in ("culturalvqa_country", "cedar_gepp"):
         texts = "".join(_texts((written[0] / f"{name}.svg").read_bytes()))
@@ -352,6 +358,7 @@ def test_drawing_leaves_matplotlibs_settings_alone():
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.slow
 def test_a_png_is_a_png(written):
     with Image.open(io.BytesIO((written[0] / "cedar_gepp.png").read_bytes())) as picture:
         assert picture.format == "PNG"

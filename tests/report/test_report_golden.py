@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parent / "golden"
 TEXTS = ("report.md", "report.tex", "csv/summary.csv", "csv/care_table_3.csv", "csv/comparisons.csv", "csv/groups.csv")
 MOST_LINES = 400
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="module")

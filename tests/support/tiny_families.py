@@ -51,6 +51,14 @@ _LLAVA_TEMPLATE = """\
 """
 
 _ROPE = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10_000.0}
+_QWEN_VISION = {
+    "depth": 2,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_heads": 2,
+    "out_hidden_size": 64,
+    "patch_size": PATCH,
+}
 
 
 @dataclass(frozen=True)
@@ -121,16 +129,7 @@ def _qwen2_5_vl() -> Family:
     tokenizer = _tokenizer(_QWEN_IMAGE, _QWEN_VIDEO, _VISION_START, _VISION_END)
     config = Qwen2_5_VLConfig(
         text_config={**_text(tokenizer), "rope_parameters": _ROPE},
-        vision_config={
-            "depth": 2,
-            "hidden_size": 32,
-            "intermediate_size": 64,
-            "num_heads": 2,
-            "out_hidden_size": 64,
-            "patch_size": PATCH,
-            "fullatt_block_indexes": [1],
-            "window_size": 56,
-        },
+        vision_config={**_QWEN_VISION, "fullatt_block_indexes": [1], "window_size": 56},
         **_qwen_tokens(tokenizer),
     )
     processor = Qwen2_5_VLProcessor(_qwen_images(), tokenizer, Qwen2VLVideoProcessor(), _QWEN_TEMPLATE)
@@ -138,16 +137,7 @@ def _qwen2_5_vl() -> Family:
 
 
 def _qwen3_vision() -> dict[str, Any]:
-    return {
-        "depth": 2,
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_heads": 2,
-        "out_hidden_size": 64,
-        "patch_size": PATCH,
-        "num_position_embeddings": 64,
-        "deepstack_visual_indexes": [0],
-    }
+    return {**_QWEN_VISION, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}
 
 
 def _qwen3_processor(tokenizer: PreTrainedTokenizerFast) -> Qwen3VLProcessor:
