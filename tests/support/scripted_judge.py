@@ -27,7 +27,7 @@ def scripted_identity(rubric: Rubric, model: str) -> JudgeIdentity:
         model=model,
         rubric=rubric.name,
         prompt=rubric.user,
-        prompt_sha256="ab" * 32,
+        prompt_sha256="0" * 64,
         delimiters=True,
     )
 
