@@ -11,7 +11,7 @@ CODE := culture_tasks judges benchmarks examples tests tools setup.py
 
 .PHONY: help
 help: ## Show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 .PHONY: demo
 demo: .venv/installed ## Run both harnesses on the bundled toy data with toy models
@@ -39,6 +39,10 @@ format: .venv/installed ## Format the code and mend what the linter can
 .PHONY: readme
 readme: .venv/installed ## Write the generated parts of README.md anew
 	$(PYTHON) tools/readme.py
+
+.PHONY: task-files
+task-files: .venv/installed ## Write the task files anew from what the benchmarks declare
+	$(PYTHON) tools/task_yamls.py
 
 .PHONY: lock
 lock: ## Write requirements/lock.txt anew from pyproject.toml (UPGRADE=--upgrade for newer versions)

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ import jsonlines
 from culture_tasks.benchmarks.care.categories import CATEGORIES
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
-from culture_tasks.harness import care, cedar, culturalvqa
+from culture_tasks.benchmarks.registry import benchmark_of, task_named
+from culture_tasks.harness.scoring import RECORD_VERSION, metric_list
 
 _STAMP = "20260101_000000"
 _SIZES = {"culturalvqa": 2_378, "care_ar": 150, "care_ja": 150, "care_zh": 150, "cedar_text": 8_162}
@@ -116,45 +118,46 @@ def _samples(task: str, rng: random.Random) -> Iterator[dict[str, Any]]:
         yield {"doc_id": number, "target": _TEXT, "filtered_resps": [_TEXT], **make(task, number, rng, skill)}
 
 
-def _judged(about: dict[str, Any], rating: float, score: float, metrics: list[dict[str, Any]]) -> dict[str, Any]:
+def _record(task: str, item: str, groups: dict[str, str], score: float, **more: Any) -> dict[str, Any]:
+    """Returns a record as a run of the task logs it."""
+    main = next(metric for metric in task_named(task).metrics() if metric.name == task_named(task).metric)
+    record = {"record": RECORD_VERSION, "benchmark": benchmark_of(task).name, "metric": main.name}
+    record |= {"scale": asdict(main.scale), "item": item, "cluster": item, "groups": groups, "data": {"data": "0" * 16}}
+    return record | {"question": _TEXT, "references": [_TEXT], "outcomes": {"scored": 1}, "score": score, **more}
+
+
+def _judged(task: str, item: str, groups: dict[str, str], rating: float, score: float) -> dict[str, Any]:
     judge = {"backend": "openai", "model": "judge", "rubric": "synthetic", "prompt": "v1"}
-    run = {"prediction": _TEXT, "outcome": "scored", "rating": rating, "rationale": _TEXT, "tokens": [400, 40]}
-    small = {"id": about["id"], "outcomes": {"scored": 1}, "score": score}
-    record = {"record": 1, **about, "data": "0" * 16, "question": _TEXT, "references": [_TEXT]}
-    record |= {"judge": judge | {"prompt_sha256": "0" * 64, "sampling": {}}, "runs": [run], **small}
-    names = [metric["metric"] for metric in metrics if "lexical" not in metric["metric"]]
-    return dict.fromkeys(names, small) | {names[0]: record}
+    run = {"response": _TEXT, "outcome": "scored", "rating": rating, "rationale": _TEXT, "tokens": [400, 40]}
+    record = _record(task, item, groups, score, judge=judge | {"prompt_sha256": "0" * 64, "sampling": {}}, runs=[run])
+    names = [each["metric"] for each in metric_list(task_named(task)) if "lexical" not in each["metric"]]
+    return {key: {} for key in names} | {record["metric"]: record}
 
 
-def _culturalvqa(_: str, number: int, rng: random.Random, skill: float) -> dict[str, Any]:
+def _culturalvqa(task: str, number: int, rng: random.Random, skill: float) -> dict[str, Any]:
     right = float(rng.random() < skill)
-    about = {"benchmark": "culturalvqa", "id": f"q{number}", "country": COUNTRIES[number % len(COUNTRIES)]}
-    about["facet"] = FACETS[number % len(FACETS)]
-    return _judged(about, right + 1, right, culturalvqa.metrics())
+    groups = {"country": COUNTRIES[number % len(COUNTRIES)], "facet": FACETS[number % len(FACETS)]}
+    return _judged(task, f"q{number}", groups, right + 1, right)
 
 
 def _care(task: str, number: int, rng: random.Random, skill: float) -> dict[str, Any]:
     language = task.rsplit("_", 1)[1]
     rating = float(min(10, max(1, round(rng.gauss(10 * skill, 2)))))
-    about = {"benchmark": "care", "id": f"{language}-{number}", "language": language, "prompt_language": language}
-    about |= {"category": CATEGORIES[number % len(CATEGORIES)], "scope": "nationwide", "culture": "Native"}
-    return _judged(about, rating, rating, care.metrics())
+    groups = {"language": language, "category": CATEGORIES[number % len(CATEGORIES)], "scope": "nationwide"}
+    groups |= {"culture": "Native", "prompt_language": language}
+    return _judged(task, f"{language}-{number}", groups, rating, rating)
 
 
-def _cedar(_: str, number: int, rng: random.Random, skill: float) -> dict[str, Any]:
+def _cedar(task: str, number: int, rng: random.Random, skill: float) -> dict[str, Any]:
     language, gold = LANGUAGES[number % len(LANGUAGES)], EMOTIONS[number // len(LANGUAGES) % len(EMOTIONS)]
-    prediction = gold if rng.random() < skill else rng.choice(EMOTIONS)
-    record = {"record": 1, "benchmark": "cedar", "id": str(number // len(LANGUAGES)), "modality": "text"}
-    record |= {"language": language, "prompt_language": language, "narrative": _TEXT, "question": _TEXT, "gold": gold}
-    record |= {"minority": "", "data": "0" * 16, "prompt": f"text_{language}.v1", "prompt_sha256": "0" * 64}
-    record |= {
-        "response": prediction,
-        "prediction": prediction,
-        "supported": True,
-        "score": 100.0 * (prediction == gold),
-    }
-    triple = [language, gold, prediction]
-    return {"acc": record, **{metric["metric"]: triple for metric in cedar.pooled_metrics()[1:]}}
+    label = gold if rng.random() < skill else rng.choice(EMOTIONS)
+    groups = {"language": language, "prompt_language": language, "gold": gold, "prediction": label, "supported": "True"}
+    runs = [{"response": label, "outcome": "scored", "label": label}]
+    prompt = {"prompt": f"text_{language}.v1", "prompt_sha256": "0" * 64}
+    item = f"{language} {number // len(LANGUAGES)}"
+    record = _record(task, item, groups, float(label == gold), runs=runs, **prompt)
+    others = [each.name for each in task_named(task).metrics() if each.name != "acc"]
+    return {"acc": record, **{key: [language, gold, label] for key in others}}
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ _SLOT = re.compile(r"\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptFile:
     """One prompt file.
 
     Attributes:
@@ -40,11 +40,11 @@ class Prompt:
 
 
 @cache
-def load(package: str, name: str) -> Prompt:
+def load(package: str, name: str) -> PromptFile:
     """Loads ``prompts/<name>.txt`` of a package; the final line break of the file is not part of the wording.
 
     Raises:
         FileNotFoundError: If there is no such prompt.
     """
     file = resources.files(package) / "prompts" / f"{name}.txt"
-    return Prompt(name, file.read_text(encoding="utf-8").removesuffix("\n"))
+    return PromptFile(name, file.read_text(encoding="utf-8").removesuffix("\n"))

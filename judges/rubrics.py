@@ -16,7 +16,7 @@ from typing import Any, Literal, TypedDict
 from culture_tasks.judges.parsers import Reading, read_rating
 from culture_tasks.judges.statements import Scale
 from culture_tasks.judges.verdicts import JudgeItem
-from culture_tasks.prompt_files import Prompt, load
+from culture_tasks.prompt_files import PromptFile, load
 from culture_tasks.text import storable
 
 LONGEST_TEXT = 32_000
@@ -97,11 +97,11 @@ class Rubric:
         hashes = [prompt.sha256 if prompt else None for prompt in prompts]
         return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
 
-    def _prompt(self, name: str) -> Prompt:
+    def _prompt(self, name: str) -> PromptFile:
         return load(self.package, name)
 
 
-def _about_delimiters() -> Prompt:
+def _about_delimiters() -> PromptFile:
     return load(__package__, "delimiters.v1")
 
 

@@ -95,9 +95,9 @@ def test_the_unpacked_wheel_works_away_from_the_checkout(wheel, tmp_path):
         archive.extractall(tmp_path / "site")
     code = (
         "import culture_tasks; from pathlib import Path; print(Path(culture_tasks.__file__).parent);"
-        "from culture_tasks.catalog import *;"
-        "from culture_tasks.benchmarks.rubrics import RUBRICS; from culture_tasks.judges.verdicts import JudgeItem;"
-        "[rubric.messages(JudgeItem('q', ('a',), 'r')) for rubric in RUBRICS.values()];"
+        "from culture_tasks.benchmarks.registry import *;"
+        "from culture_tasks.benchmarks.registry import rubrics(); from culture_tasks.judges.verdicts import JudgeItem;"
+        "[rubric.messages(JudgeItem('q', ('a',), 'r')) for rubric in rubrics().values()];"
         "assert all(any(is_available(e, h) for h in HARNESSES) for e in entries().values());"
         "print(task_folder('lm_eval'))"
     )

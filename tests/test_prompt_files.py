@@ -1,4 +1,4 @@
-"""Prompt files: slots are filled in one pass, and every change of wording changes the hash."""
+"""PromptFile files: slots are filled in one pass, and every change of wording changes the hash."""
 
 import hashlib
 
@@ -6,28 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.prompt_files import Prompt, load
+from culture_tasks.prompt_files import PromptFile, load
 
 
 def test_slots_are_filled_and_other_braces_stay():
-    prompt = Prompt("x.v1", 'Q: {question} {"a": 1} {} {Question} {question}')
+    prompt = PromptFile("x.v1", 'Q: {question} {"a": 1} {} {Question} {question}')
     assert prompt.fill({"question": "why?", "more": "unused"}) == 'Q: why? {"a": 1} {} {Question} why?'
 
 
 @given(st.text(), st.text())
 def test_a_slot_inside_a_value_stays_as_it_is(one, other):
-    filled = Prompt("x.v1", "{a}|{b}").fill({"a": f"{one}{{b}}\\1", "b": f"{other}{{a}}"})
+    filled = PromptFile("x.v1", "{a}|{b}").fill({"a": f"{one}{{b}}\\1", "b": f"{other}{{a}}"})
     assert filled == f"{one}{{b}}\\1|{other}{{a}}"
 
 
 def test_a_slot_without_a_value_is_an_error():
     with pytest.raises(KeyError, match="answer"):
-        Prompt("x.v1", "{question} {answer}").fill({"question": "q"})
+        PromptFile("x.v1", "{question} {answer}").fill({"question": "q"})
 
 
 def test_the_hash_is_that_of_the_wording_and_not_of_the_name():
-    assert Prompt("x.v1", "é").sha256 == hashlib.sha256("é".encode()).hexdigest() == Prompt("y.v1", "é").sha256
-    assert Prompt("x.v1", "e").sha256 != Prompt("x.v1", "é").sha256
+    assert PromptFile("x.v1", "é").sha256 == hashlib.sha256("é".encode()).hexdigest() == PromptFile("y.v1", "é").sha256
+    assert PromptFile("x.v1", "e").sha256 != PromptFile("x.v1", "é").sha256
 
 
 def test_the_file_s_last_line_break_is_no_part_of_the_wording():

@@ -1,4 +1,4 @@
-"""The registry is the test list: the catalogue, the files on disk and both harnesses' indexes agree."""
+"""The registry is the test list: the benchmarks, the files on disk and both harnesses' indexes agree."""
 
 from __future__ import annotations
 
@@ -11,11 +11,20 @@ from typing import Any
 import pytest
 import yaml
 
-from culture_tasks.catalog import BENCHMARKS, HARNESSES, TaskEntry, entries, is_available, task_file, task_folder
+from culture_tasks.benchmarks.interface import HARNESSES, Entry, Group, Tag, Task
+from culture_tasks.benchmarks.registry import (
+    benchmark_of,
+    benchmarks,
+    entries,
+    in_harness,
+    task_file,
+    task_folder,
+    tasks_below,
+)
 from culture_tasks.harness.lmms_eval import plugin
-from culture_tasks.harness.loading import LOADERS
+from culture_tasks.harness.task_files import stale_files
 
-FOLDERS = [(harness, name) for harness in HARNESSES for name in BENCHMARKS if (task_folder(harness) / name).is_dir()]
+FOLDERS = [(harness, name) for harness in HARNESSES for name in benchmarks() if (task_folder(harness) / name).is_dir()]
 
 each_folder = pytest.mark.parametrize(("harness", "benchmark"), FOLDERS)
 each_entry = pytest.mark.parametrize("entry", entries().values(), ids=entries())
@@ -59,20 +68,25 @@ def tags(path: Path) -> list[str]:
     return [given] if isinstance(given, str) else given
 
 
-def ours(harness: str) -> dict[str, TaskEntry]:
-    return {name: entry for name, entry in entries().items() if is_available(entry, harness)}
+def ours(harness: str) -> dict[str, Entry]:
+    return {name: entry for name, entry in entries().items() if in_harness(entry, harness)}
+
+
+@pytest.mark.parametrize("benchmark", benchmarks().values(), ids=benchmarks())
+def test_the_files_are_what_the_benchmarks_declare(benchmark):
+    assert stale_files(benchmark, task_folder("lm_eval").parent) == [], "run `make task-files`"
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_every_file_is_in_the_catalogue_and_every_entry_has_its_file(harness):
-    catalogued = {task_file(entry, harness) for entry in ours(harness).values() if entry.kind != "tag"}
-    assert catalogued == set(files(harness))
-    assert len(catalogued) > 20
+def test_every_file_is_declared_and_every_entry_has_its_file(harness):
+    declared = {task_file(entry, harness) for entry in ours(harness).values() if not isinstance(entry, Tag)}
+    assert declared == set(files(harness))
+    assert len(declared) > 20
 
 
 @each_entry
 def test_every_entry_is_in_at_least_one_harness(entry):
-    assert any(is_available(entry, harness) for harness in HARNESSES)
+    assert any(in_harness(entry, harness) for harness in HARNESSES)
 
 
 @each_folder
@@ -80,7 +94,8 @@ def test_the_stem_is_the_name_and_the_folder_the_benchmark(harness, benchmark):
     for path in files(harness, benchmark):
         content, entry = written(path), entries()[path.stem]
         assert content.get("group", content["task"]) == path.stem
-        assert (entry.benchmark, entry.kind) == (benchmark, "group" if "group" in content else "task"), path
+        assert benchmark_of(entry.name).name == benchmark, path
+        assert isinstance(entry, Group if "group" in content else Task), path
 
 
 @each_folder
@@ -113,34 +128,26 @@ def test_no_python_file_lies_beside_a_task_file():
 
 @each_entry
 def test_the_members_of_a_group_exist_in_its_harnesses_and_its_benchmark(entry):
-    for member in entry.members:
-        assert entries()[member].benchmark == entry.benchmark
-        assert all(is_available(entries()[member], harness) for harness in HARNESSES if is_available(entry, harness))
-    assert bool(entry.members) == (entry.kind != "task")
+    for member in () if isinstance(entry, Task) else entry.members:
+        assert benchmark_of(member) is benchmark_of(entry.name)
+        assert all(in_harness(entries()[member], harness) for harness in HARNESSES if in_harness(entry, harness))
+    assert tasks_below(entry.name)
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_the_members_in_the_files_are_those_of_the_catalogue(harness):
+def test_the_members_in_the_files_are_those_that_are_declared(harness):
     tagged = {path.stem: tags(path) for path in files(harness)}
     for entry in ours(harness).values():
-        if entry.kind == "group":
+        if isinstance(entry, Group):
             assert tuple(written(task_file(entry, harness))["task"]) == entry.members
-        if entry.kind == "tag":
+        if isinstance(entry, Tag):
             assert {name for name, given in tagged.items() if entry.name in given} == set(entry.members)
     assert {tag for given in tagged.values() for tag in given} <= entries().keys()
 
 
 @each_entry
-def test_an_entry_loads_what_its_members_load_and_nothing_unknown(entry):
-    assert entry.datasets
-    assert set(entry.datasets) <= LOADERS.keys()
-    assert entry.sources
-    if entry.members:
-        assert set(entry.datasets) == {name for member in entry.members for name in entries()[member].datasets}
-
-
-def test_every_data_set_belongs_to_a_task():
-    assert LOADERS.keys() == {name for entry in entries().values() for name in entry.datasets}
+def test_every_task_says_where_its_data_come_from(entry):
+    assert all(task.data.sources for task in tasks_below(entry.name))
 
 
 # lm-eval
@@ -157,9 +164,9 @@ def test_lm_eval_s_index_holds_all_of_ours_and_nothing_else():
     from lm_eval.tasks import TaskManager
 
     manager = TaskManager(include_path=str(task_folder("lm_eval")), include_defaults=False)
-    kinds = {"task": manager.all_subtasks, "group": manager.all_groups, "tag": manager.all_tags}
+    kinds = {Task: manager.all_subtasks, Group: manager.all_groups, Tag: manager.all_tags}
     for kind, names in kinds.items():
-        assert set(names) == {entry.name for entry in ours("lm_eval").values() if entry.kind == kind}
+        assert set(names) == {entry.name for entry in ours("lm_eval").values() if isinstance(entry, kind)}
 
 
 def test_no_name_of_ours_is_lm_eval_s(lm_eval_own):
@@ -208,7 +215,7 @@ def test_no_name_of_ours_is_lmms_eval_s(lmms_eval_own):
     assert lmms_eval_own.isdisjoint(entries())
 
 
-def test_the_index_from_the_catalogue_is_what_lmms_eval_reads_from_the_files(lmms_eval_manager):
+def test_the_index_from_the_benchmarks_is_what_lmms_eval_reads_from_the_files(lmms_eval_manager):
     read = lmms_eval_manager._get_task_and_group(str(task_folder("lmms_eval")))
     assert {name: in_order(entry) for name, entry in plugin.task_index().items()} == {
         name: in_order(entry) for name, entry in read.items()
@@ -247,4 +254,4 @@ def check(content: Mapping[str, Any], hooks: tuple[str, ...], name: str) -> None
     for metric in metrics.values():
         assert callable(metric["aggregation"]) or metric["aggregation"] in ("mean", "nanmean"), name
         assert metric["higher_is_better"] in (True, False, None), name
-    assert entries()[name].metric in metrics, name
+    assert tasks_below(name)[0].metric in metrics, name

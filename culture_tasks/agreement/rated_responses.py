@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
-from culture_tasks.benchmarks.rubrics import RUBRICS, rubric_named
+from culture_tasks.benchmarks.registry import rubric_named, rubrics
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import OptionalLabel, Table, Text, read_file, validated
@@ -255,7 +255,7 @@ def _rubric(where: str, row: ResponseRow, category: str, chosen: str | None) -> 
     raise DataError(
         f"{where}: no rubric for the category {category!r}. Either choose one for all rows with --rubric, or "
         f"add a column 'rubric', or a 'category' with one of {', '.join(known_categories())}. "
-        f"Rubrics are {', '.join(RUBRICS)}."
+        f"Rubrics are {', '.join(rubrics())}."
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from culture_tasks.agreement.rated_responses import known_categories
 from culture_tasks.benchmarks.human_ratings import Dimension
-from culture_tasks.benchmarks.rubrics import rubric_named
+from culture_tasks.benchmarks.registry import rubric_named
 from culture_tasks.metrics.rater_agreement import Agreement, agreement
 
 if TYPE_CHECKING:

@@ -15,6 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from culture_tasks.benchmarks.interface import Scale
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -24,33 +26,6 @@ Where = tuple[tuple[str, str], ...]
 
 CULTURES = ("Chinese", "Arabic", "Japanese", "American", "Indian")
 """Cultures that several benchmarks have groups of, in the order of their columns; others come after them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The scale that a number is on.
-
-    Attributes:
-        unit: How the number is meant, such as ``share``, ``percent``, ``rating``, ``ratio``.
-        low: Lowest value that is possible; None where there is none.
-        high: Highest value that is possible; None where there is none.
-        better: Which end is better; None where a value in between is neutral.
-        neutral: The value that means "no bias", where there is one.
-        digits: Digits after the point that are worth showing.
-    """
-
-    unit: str
-    low: float | None = None
-    high: float | None = None
-    better: Literal["higher", "lower"] | None = "higher"
-    neutral: float | None = None
-    digits: int = 2
-
-    def allows(self, value: float) -> bool:
-        """Whether a value is on the scale; NaN, which stands for none, is."""
-        return not (
-            (self.low is not None and value < self.low - 1e-9) or (self.high is not None and value > self.high + 1e-9)
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.rubrics import RUBRICS
+from culture_tasks.benchmarks.registry import rubrics
 from culture_tasks.errors import SettingsError
 from culture_tasks.settings import Settings
 
@@ -66,7 +66,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--data", default=names[0], metavar=metavar, help="rated responses (default: %(default)s)")
     parser.add_argument(
         "--rubric",
-        choices=sorted(RUBRICS),
+        choices=sorted(rubrics()),
         help="rubric for all rows (default: that of the row or of its category)",
     )
     parser.add_argument(
@@ -142,7 +142,7 @@ def _prepare(folder: Path | None) -> None:
 
 def _specs(args: argparse.Namespace, settings: Settings) -> list[JudgeSpec]:
     from culture_tasks.agreement.rated_responses import offered
-    from culture_tasks.benchmarks.rubrics import rubric_named
+    from culture_tasks.benchmarks.registry import rubric_named
     from culture_tasks.judges.selection import parse_spec, spec_for
 
     ratings = offered().get(args.data) or next(iter(offered().values()))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from culture_tasks.catalog import HARNESSES, task_folder
+from culture_tasks.benchmarks.interface import HARNESSES
+from culture_tasks.benchmarks.registry import task_folder
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:

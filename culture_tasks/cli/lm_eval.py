@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.catalog import task_folder
+from culture_tasks.benchmarks.registry import task_folders
 from culture_tasks.errors import ImagesNotShownError
 
 
@@ -52,7 +52,7 @@ def _with_our_folder(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def initialize(self: Any, *args: Any, include_path: Any = None, **kwargs: Any) -> None:
         given = include_path if isinstance(include_path, (list, tuple)) else [include_path] if include_path else []
-        original(self, *args, include_path=[*given, str(task_folder("lm_eval"))], **kwargs)
+        original(self, *args, include_path=[*given, *map(str, task_folders("lm_eval"))], **kwargs)
 
     return initialize
 
@@ -65,7 +65,7 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
         manager = original(self, *args, **kwargs)
         tasks = dict(_ours(manager.task_index, self.tasks))
         _check_model(self.model, [name for name, config in tasks.items() if config.get("doc_to_image")])
-        load_ahead(_hook(config).name for config in tasks.values())
+        load_ahead(_hook(config).task.name for config in tasks.values())
         return manager
 
     return process_tasks

@@ -73,7 +73,7 @@ def _print(run: Any, tasks: Sequence[Any]) -> None:
     rows = []
     for task in tasks:
         values = run.content["results"][task.name]
-        metric = task.samples[0].benchmark.metric
+        metric = task.samples[0].metric
         for name in (metric, f"{metric}_lexical"):
             if f"{name},none" in values:
                 shown = (values[f"{name},none"], values[f"{name}_stderr,none"], values[f"{metric}_coverage,none"])

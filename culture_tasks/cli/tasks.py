@@ -7,10 +7,11 @@ import json
 from importlib.metadata import entry_points
 from typing import Any
 
-from culture_tasks.catalog import TaskEntry, entries, is_available
+from culture_tasks.benchmarks.interface import Entry, Task
+from culture_tasks.benchmarks.registry import benchmark_of, entries, in_harness, tasks_below
 from culture_tasks.data.sources import availability
 from culture_tasks.settings import Settings
-from culture_tasks.task_table import HEADER, markdown, rows
+from culture_tasks.task_table import HEADER, languages_of, markdown, rows
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -23,8 +24,9 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
 def _run(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
 
-    def data_now(entry: TaskEntry) -> str:
-        return availability(entry.sources, settings.data_folder)
+    def data_now(entry: Entry) -> str:
+        sources = dict.fromkeys(source for task in tasks_below(entry.name) for source in task.data.sources)
+        return availability(tuple(sources), settings.data_folder)
 
     if options.json:
         print(
@@ -36,18 +38,19 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _as_json(entry: TaskEntry, data_now: str) -> dict[str, Any]:
+def _as_json(entry: Entry, data_now: str) -> dict[str, Any]:
+    tasks = tasks_below(entry.name)
     return {
         "name": entry.name,
-        "kind": entry.kind,
-        "benchmark": entry.benchmark,
-        "modality": entry.modality,
-        "languages": list(entry.languages),
-        "metric": entry.metric,
+        "kind": type(entry).__name__.lower(),
+        "benchmark": benchmark_of(entry.name).name,
+        "modality": "image+text" if any(task.shows_images for task in tasks) else "text",
+        "languages": languages_of(tasks),
+        "metric": tasks[0].metric,
         "about": entry.about,
-        "members": list(entry.members),
-        "lm_eval": is_available(entry, "lm_eval"),
-        "lmms_eval": is_available(entry, "lmms_eval"),
+        "members": [] if isinstance(entry, Task) else list(entry.members),
+        "lm_eval": in_harness(entry, "lm_eval"),
+        "lmms_eval": in_harness(entry, "lmms_eval"),
         "data_now": data_now,
     }
 

@@ -1,8 +1,9 @@
 """From the records of one metric to its value and standard error.
 
-A record is a dictionary with ``outcomes`` (how many of its verdicts ended how) and, if any was scored, ``score``; or
-None, where the metric does not concern the document (a question about Brazil says nothing about India).
-Every function takes the records of one metric, in any order, and is registered with both harnesses.
+The record of a judged metric is a dictionary with ``outcomes`` (how many of its verdicts ended how) and, if any was
+scored, ``score``. That of any other is the value that the benchmark gave, or the document's whole record for a task's
+main metric. It is None where the metric does not concern the document: a question about Brazil says nothing about
+India. Every function takes the records of one metric, in any order, and is registered with both harnesses.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from culture_tasks.benchmarks.interface import ComputedScore, Run
 from culture_tasks.harness.records import PartRecord
 from culture_tasks.harness.session import current_session
 
@@ -24,18 +26,6 @@ Number = float | Literal["N/A"]
 """A number of a harness's result table, or what the table shows in place of one that isn't defined."""
 
 _log = logging.getLogger(__name__)
-
-
-class Run(NamedTuple):
-    """What a harness is running.
-
-    Attributes:
-        model: Name of the evaluated model.
-        output: Folder that the harness writes to, where it says so.
-    """
-
-    model: str
-    output: Path | None
 
 
 class Aggregation:
@@ -49,7 +39,7 @@ class Aggregation:
             a group they are taken over all records.
     """
 
-    __slots__ = ("_stderr", "_value", "is_score", "name")
+    __slots__ = ("_finish", "_stderr", "_value", "is_score", "name")
 
     def __init__(
         self,
@@ -58,6 +48,7 @@ class Aggregation:
         stderr: Callable[[Sequence[Any]], float] | None = None,
         *,
         is_score: bool = True,
+        finish: Callable[[Sequence[Any], str, Run], None] | None = None,
     ) -> None:
         """Makes an aggregation.
 
@@ -66,9 +57,11 @@ class Aggregation:
             value: Works out the value.
             stderr: Works out the standard error, in the same unit; None where there is none.
             is_score: Whether the mean of several tasks' values means something.
+            finish: What is left to do with a task's records when a harness has its results, such as writing a file.
         """
         self.name = name
         self.is_score = is_score
+        self._finish = finish
         self._value = value
         self._stderr = stderr
 
@@ -84,7 +77,9 @@ class Aggregation:
         return "N/A" if self._stderr is None else _shown(self._stderr(records))
 
     def finish(self, records: Sequence[Any], task: str, run: Run) -> None:
-        """Is called once with a task's records, when a harness has its results. A score has nothing left to do."""
+        """Does what is left to do with a task's records. It is called once, when a harness has its results."""
+        if self._finish is not None:
+            self._finish(records, task, run)
 
     def of_group(self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool) -> tuple[float, Number]:
         """Returns the value and standard error of a group of tasks.
@@ -230,6 +225,51 @@ def _explain(tally: _Tally) -> None:
     )
 
 
+def mean_of_values(records: Iterable[Any]) -> float:
+    """Mean over the documents that the metric concerns; NaN without any."""
+    values = _values(records)
+    return float(values.mean()) if len(values) else math.nan
+
+
+def stderr_of_values(records: Iterable[Any]) -> float:
+    """Standard error of :func:`mean_of_values`: the sample standard deviation over the square root of n.
+
+    NaN with fewer than two documents.
+    """
+    values = _values(records)
+    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+
+
+def _values(records: Iterable[Any]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    found = (record.get("score") if isinstance(record, Mapping) else record for record in records)
+    return np.array([value for value in found if value is not None], dtype=np.float64)
+
+
+def aggregation_of(metric: ComputedScore, *, is_main: bool) -> Aggregation:
+    """Returns the aggregation of a benchmark's own metric.
+
+    Args:
+        metric: The metric.
+        is_main: Whether it is its task's main metric, whose records are whole.
+    """
+
+    def given(function: Callable[[Sequence[Any]], Any], records: Sequence[Any]) -> Any:
+        return function([record for record in records if record is not None and (not is_main or "score" in record)])
+
+    def finish(records: Sequence[Any], task: str, run: Run) -> None:
+        if metric.finish is not None:
+            given(lambda values: metric.finish(values, task, run), records)
+
+    return Aggregation(
+        metric.name,
+        partial(given, metric.value),
+        None if metric.stderr is None else partial(given, metric.stderr),
+        is_score=metric.is_score,
+        finish=finish,
+    )
+
+
+MEAN = Aggregation("mean", mean_of_values, stderr_of_values)
 MEAN_OF_SCORED = Aggregation("mean of the scored", mean_of_scored, stderr_of_scored)
 COVERAGE = Aggregation("share of verdicts that were scored", coverage, coverage_stderr, is_score=False)
 UNSCORED = Aggregation("number of verdicts that were not scored", unscored, is_score=False)

@@ -109,7 +109,7 @@ class PartRecord(dict[str, Any]):
     """
 
     __slots__ = ("record",)
-    names = frozenset({"id", "outcomes", "score", "run_scores"})
+    names = frozenset({"item", "outcomes", "score", "run_scores"})
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         """Makes a view.
@@ -140,4 +140,4 @@ class CountedRecord(PartRecord):
     """What a count or a spread reads: no score, from which lmms-eval would make a standard error of it."""
 
     __slots__ = ()
-    names = frozenset({"id", "outcomes", "run_scores"})
+    names = frozenset({"item", "outcomes", "run_scores"})

@@ -15,8 +15,10 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from culture_tasks.benchmarks.interface import Run
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.harness.aggregation import Aggregation, Run
+from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.harness.session import current_session
 
 Key = str
 """A metric and a filter, with a comma between them, as both harnesses name the entries of a row."""
@@ -96,9 +98,11 @@ def complete_group_row(row: dict[str, Any], tasks: Sequence[Task], weight_by_siz
 
 def finish(name: str, task: Task) -> None:
     """Lets a task's metrics do what is left to do with their records, such as writing a file."""
+    model, output = _running.get(("model", None))
+    run = Run(model, output, current_session().settings)
     for aggregation, records in task.values():
         if aggregation is not None:
-            aggregation.finish(records, name, _run.get(Run("model", None)))
+            aggregation.finish(records, name, run)
 
 
 def only_written(
@@ -121,7 +125,8 @@ def _stderr(key: Key) -> Key:
     return f"{metric}_stderr,{which}"
 
 
-_run: ContextVar[Run] = ContextVar("run")
+_running: ContextVar[tuple[str, Path | None]] = ContextVar("running")
+"""Name of the model that is evaluated, and the folder that the harness writes to, where it says so."""
 
 
 def knowing_the_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,11 +135,11 @@ def knowing_the_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
     def extended(*args: Any, **kwargs: Any) -> Any:
         model, command = kwargs.get("lm", args[0] if args else None), kwargs.get("cli_args")
         output = getattr(command, "output_path", None)
-        token = _run.set(Run(_name_of(model, command), Path(output) if output else None))
+        token = _running.set((_name_of(model, command), Path(output) if output else None))
         try:
             return evaluate(*args, **kwargs)
         finally:
-            _run.reset(token)
+            _running.reset(token)
 
     return extended
 

@@ -10,13 +10,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from culture_tasks.benchmarks.interface import Group
+from culture_tasks.benchmarks.registry import entries
 from culture_tasks.errors import DataError
-from culture_tasks.harness.judged import JudgedDocument
-from culture_tasks.harness.metric_lists import Metric
+from culture_tasks.harness.scoring import JudgedDocument
 from culture_tasks.harness.session import Session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
-from culture_tasks.rejudge.grading import JudgedSample, check_same_judge, grade, judged_samples, regraded
+from culture_tasks.rejudge.grading import JudgedSample, check_same_judge, grade, judged_samples
 from culture_tasks.rejudge.tables import group_values, task_values, without_metrics
 from culture_tasks.results.finding import Problem, find
 from culture_tasks.results.run_files import (
@@ -49,10 +50,9 @@ class TaskToGrade:
     documents: list[JudgedDocument] = field(default_factory=list)
 
     @property
-    def metrics(self) -> list[Metric]:
+    def metrics(self) -> list[dict[str, Any]]:
         """The judged metrics of the task."""
-        first = self.samples[0]
-        return first.benchmark.metrics(first.groups)
+        return self.samples[0].metrics
 
 
 def find_runs(paths: Sequence[Path]) -> list[RunFiles]:
@@ -144,7 +144,7 @@ def finish(run: RunFiles, tasks: Sequence[TaskToGrade], progress: Progress, now:
         document.wait()
     records: dict[str, list[dict[str, Any]]] = {}
     for task in tasks:
-        pairs = [regraded(*both) for both in zip(task.samples, task.documents, strict=True)]
+        pairs = [sample.regraded(document) for sample, document in zip(task.samples, task.documents, strict=True)]
         write_samples(new.samples_file(task.name), (sample for sample, _ in pairs))
         records[task.name] = [of_document for _, of_document in pairs]
         _update(results, run, task, records[task.name])
@@ -180,7 +180,8 @@ def _update_groups(
         if not inside or len(inside) < len(members):
             continue
         metrics = [metric for task in inside for metric in task.metrics]
-        by_size = inside[0].samples[0].benchmark.weight_by_size
+        known = entries().get(group)
+        by_size = known.weight_by_size if isinstance(known, Group) else True
         for part in ("results", "groups"):
             if group in results.get(part, {}):
                 of_tasks = [records[task.name] for task in inside]

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from culture_tasks.harness.aggregation import Aggregation
-from culture_tasks.harness.metric_lists import Metric
 from culture_tasks.harness.result_rows import concerns_any
 from culture_tasks.results.finding import Harness
 
 _FILTER = "none"
 
 
-def task_values(harness: Harness, metrics: Iterable[Metric], records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def task_values(
+    harness: Harness, metrics: Iterable[Mapping[str, Any]], records: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Returns the entries of a task in a result file for judged metrics.
 
     Args:
@@ -35,11 +36,11 @@ def task_values(harness: Harness, metrics: Iterable[Metric], records: Sequence[M
     return values
 
 
-def _functions(metrics: Iterable[Metric]) -> dict[str, Aggregation]:
+def _functions(metrics: Iterable[Mapping[str, Any]]) -> dict[str, Aggregation]:
     return {metric["metric"]: metric["aggregation"] for metric in metrics}
 
 
-def without_metrics(entry: Mapping[str, Any], metrics: Iterable[Metric]) -> dict[str, Any]:
+def without_metrics(entry: Mapping[str, Any], metrics: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns a task's entry without what belongs to these metrics."""
     names = {metric["metric"] for metric in metrics}
     return {key: value for key, value in entry.items() if _metric_of(key) not in names}
@@ -54,7 +55,7 @@ def _metric_of(key: str) -> str:
 
 def group_values(
     old: Mapping[str, Any],
-    metrics: Iterable[Metric],
+    metrics: Iterable[Mapping[str, Any]],
     tasks: Sequence[Sequence[Mapping[str, Any]]],
     *,
     weight_by_size: bool,

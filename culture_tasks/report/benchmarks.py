@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from culture_tasks.harness.care import METRIC as CARE_METRIC
-from culture_tasks.harness.crosscult import JUDGED, OVERLAP
-from culture_tasks.harness.metric_lists import LEXICAL
-from culture_tasks.report.model import Scale
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.harness.scoring import LEXICAL
+
+CARE_METRIC, JUDGED, OVERLAP = "care_rating", "judge_score", "rouge_l"
 
 Record = Mapping[str, Any]
 
@@ -32,9 +32,6 @@ class Layout:
         keys: Names under which a sample has the record, the judge's before the text overlap's.
         scale: The scale of the score.
         groups: Fields that samples are grouped by.
-        cluster: Gives what a record shares with others: an image, a scene or a scenario.
-        item: Gives the item, the same for every model and harness.
-        data: Fields that hold fingerprints of the data.
         extra: A second score in the record, or None.
         unit: What 1 of the harnesses' scores is on the scale: 100 where they have fractions and the paper percent.
     """
@@ -44,32 +41,8 @@ class Layout:
     keys: tuple[str, ...]
     scale: Scale
     groups: tuple[str, ...]
-    cluster: Callable[[Record], str]
-    item: Callable[[Record], str]
-    data: tuple[str, ...] = ("data",)
     extra: str | None = None
     unit: float = 1.0
-
-
-def _own(record: Record) -> str:
-    return str(record["id"])
-
-
-def _image(record: Record) -> str:
-    """The image, where the question has one: questions about one image are not independent."""
-    return str(record.get("image_id") or record["id"])
-
-
-def _scene(record: Record) -> str:
-    return f"{record['modality']} {record['id']}"
-
-
-def _scenario(record: Record) -> str:
-    return str(record["scenario"])
-
-
-def _in_language(record: Record) -> str:
-    return f"{record['language']} {record['id']}"
 
 
 def _judged(*metrics: str) -> tuple[str, ...]:
@@ -79,15 +52,13 @@ def _judged(*metrics: str) -> tuple[str, ...]:
 LAYOUTS: Mapping[str, Layout] = {
     layout.benchmark: layout
     for layout in (
-        Layout("culturalvqa", "lave", _judged("lave", "lave3"), SHARE, ("country", "facet"), _image, _own),
+        Layout("culturalvqa", "lave", _judged("lave", "lave3"), SHARE, ("country", "facet")),
         Layout(
             "care",
             CARE_METRIC,
             _judged(CARE_METRIC),
             Scale("rating", 1.0, 10.0),
             ("language", "category", "scope", "culture"),
-            _own,
-            _own,
         ),
         Layout(
             "cedar",
@@ -95,8 +66,6 @@ LAYOUTS: Mapping[str, Layout] = {
             ("acc",),
             PERCENT,
             ("language", "prompt_language", "gold", "prediction", "supported"),
-            _scene,
-            _in_language,
             unit=100.0,
         ),
         Layout(
@@ -105,9 +74,6 @@ LAYOUTS: Mapping[str, Layout] = {
             _judged(JUDGED),
             Scale("score", 0.0, 10.0),
             ("role", "topic", "partition", "language", "after"),
-            _scenario,
-            _own,
-            ("data", "draw"),
             OVERLAP,
         ),
     )

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from culture_tasks.benchmarks.interface import Scale
+
 Flag = Literal[
     "other_judge",
     "other_judge_prompt",
@@ -51,33 +53,6 @@ NOT_COMPARABLE: frozenset[Flag] = frozenset(
     flag for flag in FLAG_TEXT if flag.startswith("other_") or flag in {"low_coverage", "mixed_settings", "incomplete"}
 ) | {"unjudged"}
 """Flags that keep a cell out of ranks and tests."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The scale that a number is on.
-
-    Attributes:
-        unit: How the number is meant, such as ``share``, ``percent``, ``rating``, ``ratio``.
-        low: Lowest value that is possible; None where there is none.
-        high: Highest value that is possible; None where there is none.
-        better: Which end is better; None where a value in between is neutral.
-        neutral: The value that means "no bias", where there is one.
-        digits: Digits after the point that are worth showing.
-    """
-
-    unit: str
-    low: float | None = None
-    high: float | None = None
-    better: Literal["higher", "lower"] | None = "higher"
-    neutral: float | None = None
-    digits: int = 2
-
-    def allows(self, value: float) -> bool:
-        """Whether a value is on the scale; NaN, which stands for none, is."""
-        return not (
-            (self.low is not None and value < self.low - 1e-9) or (self.high is not None and value > self.high + 1e-9)
-        )
 
 
 @dataclass(frozen=True, slots=True)

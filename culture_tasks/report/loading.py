@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from culture_tasks.catalog import entries
+from culture_tasks.benchmarks.interface import Task
+from culture_tasks.benchmarks.registry import benchmark_of, entries
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.metric_lists import LEXICAL
+from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.report.benchmarks import LAYOUTS, Layout
 from culture_tasks.report.columns import Columns
 from culture_tasks.report.model import Kind, Problem, Run, Settings
@@ -114,9 +115,9 @@ def load(named: Sequence[str], names: Names, reader: SampleReader | None = None,
 
 def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReader, prefix: str) -> None:
     entry = entries().get(result.task)
-    if entry is not None and entry.kind != "task":
+    if entry is not None and not isinstance(entry, Task):
         return  # a group of ours is worked out again from its members
-    layout = LAYOUTS[entry.benchmark] if entry is not None else _sniffed(result.samples_file)
+    layout = LAYOUTS[benchmark_of(entry.name).name] if entry is not None else _sniffed(result.samples_file)
     loaded = None if layout is None else _samples(result, layout, reader, loading.problems)
     key = f"{prefix}{len(loading.runs) + 1}"
     run = _run(key, result, names.of(result), layout, loaded)

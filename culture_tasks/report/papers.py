@@ -12,7 +12,7 @@ from typing import Any
 
 from culture_tasks import published
 from culture_tasks.benchmarks.cedar.labels import MODALITIES
-from culture_tasks.catalog import entries
+from culture_tasks.benchmarks.registry import tasks_below
 from culture_tasks.report.model import Cell, Entrant, GroupValue
 from culture_tasks.report.units import Measured
 
@@ -61,7 +61,10 @@ def paper_values(measured: Iterable[Measured], values: Iterable[GroupValue]) -> 
 
 def is_the_papers(measured: Measured) -> bool:
     """Whether a unit is the variant that CARE's or CEDAR's tables are about, and not another prompt or language."""
-    plain = {"care": entries()["care"].members, "cedar": tuple(f"cedar_{modality}" for modality in MODALITIES)}
+    plain = {
+        "care": tuple(task.name for task in tasks_below("care")),
+        "cedar": tuple(f"cedar_{modality}" for modality in MODALITIES),
+    }
     return set(measured.tasks) <= set(plain.get(measured.unit.benchmark or "", ()))
 
 

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from culture_tasks.harness.culturalvqa import SUBMISSION
-from culture_tasks.harness.judged import RECORD_VERSION
-from culture_tasks.harness.metric_lists import LEXICAL
+from culture_tasks.benchmarks.culturalvqa.scoring import SUBMISSION
+from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.report.benchmarks import NOTHING_READ, Layout, Record
 from culture_tasks.report.columns import Coded, Columns, Vocabulary
 from culture_tasks.report.model import Judge, Kind, Problem
@@ -111,8 +110,8 @@ class _Pass:
             key, record = found
             if record["record"] != RECORD_VERSION or record.get("benchmark") != self._layout.benchmark:
                 return "unknown_record"
-            groups = [_name(record.get(field)) for field in self._groups]
-            item, cluster = self._layout.item(record), self._layout.cluster(record)
+            groups = [_name(record["groups"].get(field, "")) for field in self._groups]
+            item, cluster = str(record["item"]), str(record["cluster"])
             score, extra, outcomes = self._measured(record)
         except ValueError:
             return "damaged"
@@ -132,10 +131,8 @@ class _Pass:
 
     def _measured(self, record: Record) -> tuple[float, float, Mapping[str, int]]:
         score = record.get("score")
-        extra = record.get(self._layout.extra) if self._layout.extra else None
-        outcomes = record.get("outcomes")
-        if outcomes is None:  # no judge: a reply that can't be read is a wrong answer
-            outcomes = {"scored" if record["prediction"] is not None else "unparsable": 1}
+        extra = record.get("values", {}).get(self._layout.extra) if self._layout.extra else None
+        outcomes = record["outcomes"]
         return self._layout.unit * _float(score), _float(extra), outcomes
 
     def _append(
@@ -161,8 +158,8 @@ class _Pass:
             self._endpoints.update(str(run["endpoint"]) for run in record.get("runs", ()) if run.get("endpoint"))
         if "prompt_sha256" in record:
             self._prompts[f"{record.get('prompt')} {str(record['prompt_sha256'])[:12]}"] = None
-        for field in self._layout.data:
-            self._data[str(record.get(field))] = None
+        for fingerprint in record["data"].values():
+            self._data[str(fingerprint)] = None
 
     def _loaded(self, path: Path) -> Loaded:
         groups = {

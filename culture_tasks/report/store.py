@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -61,45 +60,20 @@ class FileSamples:
 
 
 def _sample(run: str, record: Record, groups: Mapping[str, str], score: float) -> Sample:
-    own = _of_cedar(record) if "runs" not in record else _judged(record)
+    first = (record.get("runs") or [{}])[0]
     return Sample(
         run=run,
-        item=str(record["id"]),
+        item=str(record["item"]),
+        question=str(record.get("question", "")),
+        references=tuple(str(text) for text in record.get("references") or ()),
+        response=str(first.get("response", "")),
+        outcome=str(first.get("outcome", "")),
         score=None if np.isnan(score) else score,
+        rationale=_text(first.get("rationale") or first.get("error") or first.get("completion") or first.get("label")),
         groups={name: value for name, value in groups.items() if value},
-        image=_image(record),
-        **own,
+        image=_text(record.get("image")),
     )
-
-
-def _judged(record: Record) -> dict[str, Any]:
-    first = (record.get("runs") or [{}])[0]
-    return {
-        "question": str(record.get("question", "")),
-        "references": tuple(str(text) for text in record.get("references") or ()),
-        "response": str(first.get("prediction", "")),
-        "outcome": str(first.get("outcome", "")),
-        "rationale": _text(first.get("rationale") or first.get("error") or first.get("completion")),
-    }
-
-
-def _of_cedar(record: Record) -> dict[str, Any]:
-    prediction = record.get("prediction")
-    parts = (str(record.get(name) or "") for name in ("narrative", "question"))
-    return {
-        "question": "\n".join(part for part in parts if part),
-        "references": (str(record.get("gold")),),
-        "response": str(record.get("response", "")),
-        "outcome": "unparsable" if prediction is None else "scored",
-        "rationale": _text(prediction),
-    }
 
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
-
-
-def _image(record: Record) -> str | None:
-    if record.get("image_id"):
-        return str(record["image_id"])
-    return str(record["id"]) if record.get("modality") == "multimodal" else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from culture_tasks.catalog import TaskEntry, entries
-from culture_tasks.harness.metric_lists import LEXICAL
+from culture_tasks.benchmarks.interface import Entry, Group, Task
+from culture_tasks.benchmarks.registry import benchmark_of, entries, tasks_below
+from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.report import comparability
 from culture_tasks.report.benchmarks import LAYOUTS
@@ -94,54 +95,47 @@ def _plans(entered: Sequence[Entered]) -> Iterator[_Plan]:
             covered.update(plan.tasks if plan.headline else ())
             yield plan
     for entry in entries().values():
-        if entry.kind == "task" and entry.name in anywhere and _stands_alone(entry, covered):
+        if isinstance(entry, Task) and entry.name in anywhere and _stands_alone(entry, covered):
             headline = _is_headline(entry, anywhere)
-            yield _Plan(entry.name, entry.benchmark, entry.metric, entry.about, headline, (entry.name,))
+            yield _Plan(entry.name, benchmark_of(entry.name).name, entry.metric, entry.about, headline, (entry.name,))
     for task in sorted(anywhere - entries().keys()):
         layout = next(LAYOUTS[one.runs[task].run.benchmark or ""] for one in entered if task in one.runs)
         yield _Plan(task, layout.benchmark, layout.metric, "a task of your own", True, (task,))
 
 
-def _group_plan(entry: TaskEntry, anywhere: set[str], ran: Sequence[set[str]]) -> _Plan | None:
+def _group_plan(entry: Entry, anywhere: set[str], ran: Sequence[set[str]]) -> _Plan | None:
     """Returns the plan of a group that an entrant has all of, or of a chain whose steps stand nowhere else."""
-    if entry.kind != "group" or entry.benchmark == "cedar" or _is_part(entry):
+    if not isinstance(entry, Group) or not entry.means or _is_part(entry):
         return None
-    tasks = _tasks_below(entry)
+    below = tasks_below(entry.name)
+    tasks = tuple(task.name for task in below)
     is_chain = entry.name.startswith(_RETENTION)
     if not anywhere.intersection(tasks) or not (is_chain or any(one.issuperset(tasks) for one in ran)):
         return None
     return _Plan(
         entry.name,
-        entry.benchmark,
-        entry.metric,
+        benchmark_of(entry.name).name,
+        below[0].metric,
         entry.about,
         not is_chain,
         tasks,
-        equal_parts=entry.benchmark == "crosscult",
+        equal_parts=not entry.weight_by_size,
     )
 
 
-def _is_part(entry: TaskEntry) -> bool:
+def _is_part(entry: Entry) -> bool:
     """Whether a group is a part of another one whose mean counts; the orders of retention stand for themselves."""
-    above = [other for other in entries().values() if entry.name in other.members]
+    above = [other for other in entries().values() if not isinstance(other, Task) and entry.name in other.members]
     return any(other.name != _RETENTION for other in above) or entry.name == _RETENTION
 
 
-def _tasks_below(entry: TaskEntry) -> tuple[str, ...]:
-    found: list[str] = []
-    for name in entry.members:
-        member = entries()[name]
-        found.extend(_tasks_below(member) if member.kind == "group" else (name,))
-    return tuple(found)
-
-
-def _stands_alone(entry: TaskEntry, covered: set[str]) -> bool:
+def _stands_alone(entry: Entry, covered: set[str]) -> bool:
     return entry.name not in covered and not entry.name.startswith(_RETENTION)
 
 
-def _is_headline(entry: TaskEntry, anywhere: set[str]) -> bool:
+def _is_headline(entry: Entry, anywhere: set[str]) -> bool:
     """Whether a task stands in the summary: CEDAR's pairs never do, and its languages only without the pooled task."""
-    if entry.benchmark != "cedar":
+    if benchmark_of(entry.name).name != "cedar":
         return True
     pooled = "_".join(entry.name.split("_")[:2])
     return _PAIR not in entry.name and (entry.name == pooled or pooled not in anywhere)

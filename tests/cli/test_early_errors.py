@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import yaml
 from lm_eval.config.evaluate_config import EvaluatorConfig
 from lm_eval.tasks import TaskManager
 
-from culture_tasks.catalog import task_folder
+from culture_tasks.benchmarks.registry import task_folder, task_named
 from culture_tasks.cli import lm_eval as command
 from culture_tasks.errors import DataError, ImagesNotShownError, JudgeNotConfiguredError
 from culture_tasks.harness import loading
@@ -22,20 +23,20 @@ TESTS = Path(__file__).parents[1]
 
 @pytest.fixture
 def loads(monkeypatch, fixture_data):
-    """The data sets that are read, in order; the toy data are there and nobody grades."""
+    """The tasks whose documents are read, in order; the toy data are there, and text overlap grades."""
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
     monkeypatch.setenv("CULTURE_JUDGE", "lexical")
     read = []
 
-    def counted(name, loader):
-        def load(folder):
+    def counted(name):
+        def load(settings):
             read.append(name)
-            return loader(folder)
+            return task.data.load(settings)
 
-        return load
+        task = task_named(name)
+        return replace(task, data=replace(task.data, load=load))
 
-    loaders = {name: counted(name, loader) for name, loader in loading.LOADERS.items()}
-    monkeypatch.setattr(loading, "LOADERS", loaders)
+    monkeypatch.setattr(loading, "task_named", counted)
     return read
 
 
@@ -58,7 +59,7 @@ def process_tasks(tasks, folder=None, model="local-chat-completions", **options)
     [
         ("care_zh", ["care_zh"]),
         ("care,culturalvqa", ["care_ar", "care_ja", "care_zh", "culturalvqa"]),
-        ("care_greedy_*", ["care_ar", "care_ja", "care_zh"]),
+        ("care_greedy_*", ["care_greedy_ar", "care_greedy_ja", "care_greedy_zh"]),
         ("cedar", ["cedar_text", "cedar_multimodal"]),
         (["care_ja", "culturalvqa_blind,care_ja"], ["care_ja", "culturalvqa_blind"]),
         ("group_of_the_user", ["care_zh", "culturalvqa_blind", "care_ar"]),

@@ -10,7 +10,8 @@ import lm_eval.__main__
 import pytest
 from lm_eval.tasks import TaskManager
 
-from culture_tasks.catalog import HARNESSES, task_folder
+from culture_tasks.benchmarks.interface import HARNESSES
+from culture_tasks.benchmarks.registry import task_folder
 from culture_tasks.cli import lm_eval as command
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError

@@ -12,13 +12,11 @@ from support.in_process import run_lm_eval, run_lmms_eval
 from support.scripted_judge import ScriptedJudge, install
 from support.scripted_lm import ScriptedLM
 
-from culture_tasks.catalog import task_folder
+from culture_tasks.benchmarks.culturalvqa.scoring import write_submission
+from culture_tasks.benchmarks.interface import Run
+from culture_tasks.benchmarks.registry import task_folder
 from culture_tasks.errors import DataError, JudgeNotConfiguredError
-from culture_tasks.harness.aggregation import Run
-from culture_tasks.harness.culturalvqa import Submission
-from culture_tasks.harness.session import start_session
 from culture_tasks.judges.verdicts import Verdict
-from culture_tasks.report.benchmarks import LAYOUTS
 from culture_tasks.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -83,7 +81,7 @@ def test_a_run_ends_with_scores_errors_coverage_and_full_records(harness, fixtur
     record = records(results, "care_zh", "care_rating_lexical")[0]
     assert {"id", "language", "category", "scope", "culture", "data", "question", "references", "judge"} <= set(record)
     assert record["runs"][0] | {"rationale": ""} == {
-        "prediction": answers[record["question"]],
+        "response": answers[record["question"]],
         "outcome": "scored",
         "rating": 10.0,
         "rationale": "",
@@ -181,7 +179,7 @@ def test_repeats_give_mean_and_spread_over_runs(harness, monkeypatch, tmp_path):
     assert value(results, name, "care_rating") == pytest.approx(5.0)
     assert value(results, name, "care_rating_run_sd") == pytest.approx(math.sqrt(13))
     record = records(results, name, "care_rating")[0]
-    assert [run["prediction"] for run in record["runs"]] == ["2", "4", "9"]
+    assert [run["response"] for run in record["runs"]] == ["2", "4", "9"]
     assert record["outcomes"] == {"scored": 3}
 
 
@@ -316,7 +314,7 @@ def test_records_tell_which_questions_share_an_image(harness, task, fixture_data
     (home / "test.jsonl").write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
     found = records(run(harness, model_for(harness, lambda prompt: "x"), [task]), task, "lave_lexical")
-    shared = {record["id"]: LAYOUTS["culturalvqa"].cluster(record) for record in found}
+    shared = {record["item"]: record["cluster"] for record in found}
     ids = [question["u_id"] for question in questions]
     assert shared[ids[0]] == shared[ids[2]]
     assert len(set(shared.values())) == 3
@@ -363,9 +361,8 @@ def test_the_setting_names_the_folder_of_submissions_before_the_harness_does(
     monkeypatch.chdir(tmp_path)
     if setting:
         monkeypatch.setenv("CULTURE_TASKS_SUBMISSIONS", setting)
-    start_session(Settings.from_environment())
-    run = Run("org/some model:v1", Path(output) if output else None)
-    Submission().finish([{"id": "1", "pred": "naan"}], "culturalvqa", run)
+    run = Run("org/some model:v1", Path(output) if output else None, Settings.from_environment())
+    write_submission([{"id": "1", "pred": "naan"}], "culturalvqa", run)
     [file] = (tmp_path / folder).glob("*.json")
     assert file.name.startswith("culturalvqa_org_some_model_v1_")
 
@@ -429,7 +426,7 @@ def test_without_a_judge_responses_are_recorded(harness, monkeypatch):
     results = run(harness, model_for(harness, lambda prompt: "x"), ["care_zh"], limit=2)
     assert math.isnan(value(results, "care_zh", "care_rating"))
     assert value(results, "care_zh", "care_rating_unscored") == 2
-    assert records(results, "care_zh", "care_rating")[0]["runs"][0]["prediction"] == "x"
+    assert records(results, "care_zh", "care_rating")[0]["runs"][0]["response"] == "x"
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -437,4 +434,4 @@ def test_reasoning_is_kept_in_the_log_and_not_shown_to_the_judge(harness, monkey
     judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 5.0)))
     results = run(harness, model_for(harness, lambda prompt: "<think>naan?</think>roti"), ["care_zh"], limit=1)
     assert judge.asked[0][1].response == "roti"
-    assert records(results, "care_zh", "care_rating")[0]["runs"][0]["prediction"] == "<think>naan?</think>roti"
+    assert records(results, "care_zh", "care_rating")[0]["runs"][0]["response"] == "<think>naan?</think>roti"

@@ -7,12 +7,13 @@ from support.cedar_data import row, rows, write_folder
 from support.steps import steps
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
-from culture_tasks.benchmarks.cedar.prompts import render
-from culture_tasks.errors import SettingsError
-from culture_tasks.harness import cedar, cedar_loading, lm_eval, lmms_eval  # noqa: F401
-from culture_tasks.harness.lm_eval import cedar as lm_hooks
-from culture_tasks.harness.lmms_eval import cedar as lmms_hooks
+from culture_tasks.benchmarks.cedar.prompts import prompt_file
+from culture_tasks.benchmarks.registry import entries, task_named, tasks_below
+from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.harness.lm_eval import hooks as lm_hooks
+from culture_tasks.harness.lmms_eval import hooks as lmms_hooks
 from culture_tasks.harness.loading import load_for_evaluation
+from culture_tasks.harness.scoring import metric_list, scorer_of
 
 
 @pytest.fixture
@@ -24,6 +25,14 @@ def load(monkeypatch):
         return load_for_evaluation(name)
 
     return load
+
+
+def results(doc, responses, task="cedar_text"):
+    return scorer_of(task)(doc, responses)
+
+
+def metrics(task):
+    return metric_list(task_named(task))
 
 
 def test_languages_take_turns(load, tmp_path):
@@ -43,39 +52,48 @@ def test_some_minority_labels_give_every_document_the_metric(load, tmp_path):
     content["es"][1]["minority_label"] = "dolor"
     data = load(tmp_path, "cedar_text", content)
     assert set(data["minority"]) == {"none", "pain"}
-    found = [cedar.results(doc, ["pain"], pooled=True)["top2_macro_f1"] for doc in data]
+    found = [results(doc, ["pain"])["top2_macro_f1"] for doc in data]
     assert found.count(("sadness", "pain", "pain")) == 1
     assert found.count(("happiness", "pain", None)) == 7
     # One true positive of pain, 14 false ones: F1 2/16. happiness 7, sadness 5, embarrassment and fear missed: 0.
-    assert cedar.top2(found) == pytest.approx(2 / 16 / 5)
+    (top2,) = (metric["aggregation"] for metric in metrics("cedar_text") if metric["metric"] == "top2_macro_f1")
+    assert top2(found) == pytest.approx(2 / 16 / 5)
 
 
 def test_every_document_has_every_metric(load, tmp_path, monkeypatch):
     data = load(tmp_path, "cedar_text")
-    keys = {tuple(cedar.results(doc, ["joy?"], pooled=True)) for doc in data}
-    listed = [metric["metric"] for metric in cedar.pooled_metrics() if metric["metric"] != "top2_macro_f1"]
-    assert keys == {tuple(cedar.results(data[0], ["happiness"], pooled=True))}
+    keys = {tuple(results(doc, ["joy?"])) for doc in data}
+    listed = [metric["metric"] for metric in metrics("cedar_text") if metric["metric"] != "top2_macro_f1"]
+    assert keys == {tuple(results(data[0], ["happiness"]))}
     assert sorted(next(iter(keys))) == sorted(listed)
     monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", "en")
     data = load(tmp_path, "cedar_text")
-    assert {tuple(cedar.results(doc, ["joy?"], pooled=True)) for doc in data} == keys
+    assert {tuple(results(doc, ["joy?"])) for doc in data} == keys
 
 
 def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
     doc = load(tmp_path, "cedar_text_prompt_ar_data_en")[1]
-    record = cedar.results(doc, [["<think>…</think> **حزن**\ud800"]], pooled=False)["acc"]
-    assert record["response"] == "<think>…</think> **حزن**\ufffd"
-    expected = {"benchmark": "cedar", "modality": "text", "language": "en", "prompt_language": "ar", "id": "2"}
-    expected |= {"gold": "sadness", "prediction": "sadness", "score": 1.0, "supported": True}
-    expected |= {"narrative": "N en 2.", "question": "Q en 2?", "prompt": "text_ar.v1"}
+    record = results(doc, [["<think>…</think> **حزن**\ud800"]], "cedar_text_prompt_ar_data_en")["acc"]
+    read = {"response": "<think>…</think> **حزن**\ufffd", "outcome": "scored", "label": "sadness"}
+    groups = {
+        "language": "en",
+        "prompt_language": "ar",
+        "gold": "sadness",
+        "prediction": "sadness",
+        "supported": "True",
+    }
+    expected = {"benchmark": "cedar", "metric": "acc", "item": "en 2", "cluster": "text 2", "groups": groups}
+    expected |= {"score": 1.0, "runs": [read], "outcomes": {"scored": 1}, "references": ["sadness"]}
+    expected |= {"question": "N en 2.\nQ en 2?", "prompt": "text_ar.v1", "facts": {"modality": "text", "minority": ""}}
     assert expected.items() <= record.items()
+    assert record["scale"]["times"] == 100.0  # a share in the harness, percent in the paper
     assert len(record["prompt_sha256"]) == 64
 
 
 def test_without_a_response_nothing_is_read(load, tmp_path):
     doc = load(tmp_path, "cedar_text_en")[0]
     for responses in ([None], [""], [[""]]):
-        assert cedar.results(doc, responses, pooled=False)["unparsed"] == ("en", "happiness", None)
+        assert results(doc, responses, "cedar_text_en")["unparsed"] == ("en", "happiness", None)
 
 
 @pytest.mark.parametrize(("value", "said"), [("en,fr", "unknown language 'fr'"), ("EN", "'EN'"), (",", "no language")])
@@ -86,7 +104,7 @@ def test_an_unknown_supported_language_stops_before_inference(load, tmp_path, mo
 
 
 def test_metrics_of_no_documents_are_nan():
-    for metric in (*cedar.pooled_metrics(), *cedar.language_metrics()):
+    for metric in (*metrics("cedar_text"), *metrics("cedar_text_en")):
         value = metric["aggregation"]([])
         assert value != value, metric["metric"]
         assert metric["aggregation"]([None, None] if metric["metric"] != "acc" else []) != value
@@ -95,8 +113,9 @@ def test_metrics_of_no_documents_are_nan():
 def test_twice_the_records_are_aggregated_in_no_more_than_twice_the_work():
     def aggregate(count):
         triples = [(LANGUAGES[n % 7], EMOTIONS[n % 14], EMOTIONS[n % 13]) for n in range(count)]
-        records = [dict(zip(("language", "gold", "prediction"), each, strict=True), score=0.0) for each in triples]
-        for metric in cedar.pooled_metrics():
+        groups = [dict(zip(("language", "gold", "prediction"), each, strict=True)) for each in triples]
+        records = [{"groups": each, "score": 0.0} for each in groups]
+        for metric in metrics("cedar_text"):
             if metric["metric"] != "top2_macro_f1":
                 metric["aggregation"](records if metric["metric"] == "acc" else triples)
 
@@ -106,41 +125,53 @@ def test_twice_the_records_are_aggregated_in_no_more_than_twice_the_work():
 
 @pytest.mark.parametrize("hooks", [lm_hooks, lmms_hooks])
 def test_a_hook_that_is_not_there_is_an_attribute_error(hooks):
-    for name in ("dataset_", "docs_", "__path__", "prompt"):
+    for name in ("cedar_text", "cedar_text__prompt", "__path__", "prompt"):
         with pytest.raises(AttributeError, match="has no attribute"):
             getattr(hooks, name)
+    with pytest.raises(CultureTasksError, match="no task 'cedar_txt'"):
+        hooks.__getattr__("cedar_txt__text")
 
 
 @pytest.mark.parametrize("prompt", LANGUAGES)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_pair_asks_about_one_language_in_another(load, tmp_path, prompt, language):
-    doc = load(tmp_path, f"cedar_text_prompt_{prompt}_data_{language}", {language: [row(1, language, "awe")]})[0]
-    asked = render(prompt, "text", f"N {language} 1.", f"Q {language} 1?")
-    assert lm_hooks.text(doc) == lmms_hooks.text(doc) == asked
-    assert lmms_hooks.messages(doc) == [{"role": "user", "content": [{"type": "text", "text": asked}]}]
-    assert lmms_hooks.visuals(doc) == []
-    assert lm_hooks.target(doc) == lmms_hooks.target(doc) == "awe"
+    task = f"cedar_text_prompt_{prompt}_data_{language}"
+    doc = load(tmp_path, task, {language: [row(1, language, "awe")]})[0]
+    filled = {"narrative": f"N {language} 1.", "question": f"Q {language} 1?"}
+    asked = prompt_file(prompt, "text").fill(filled)
+    assert hook(lm_hooks, task, "text")(doc) == hook(lmms_hooks, task, "text")(doc) == asked
+    assert hook(lmms_hooks, task, "messages")(doc) == [{"role": "user", "content": [{"type": "text", "text": asked}]}]
+    assert hook(lmms_hooks, task, "visuals")(doc) == []
+    assert hook(lm_hooks, task, "target")(doc) == hook(lmms_hooks, task, "target")(doc) == "awe"
+
+
+def hook(module, task, kind):
+    return getattr(module, f"{task}__{kind}")
 
 
 def test_a_scene_goes_before_its_question(load, tmp_path):
     doc = load(tmp_path, "cedar_multimodal_hi", images=True)[1]
-    asked = render("hi", "multimodal", "N hi 2.", "Q hi 2?")
-    (message,) = lmms_hooks.messages(doc)
+    asked = prompt_file("hi", "multimodal").fill({"narrative": "N hi 2.", "question": "Q hi 2?"})
+    (message,) = lmms_hooks.cedar_multimodal_hi__messages(doc)
     scene, text = message["content"]
     assert (scene["type"], scene["url"].mode, scene["url"].getpixel((0, 0))) == ("image", "RGB", (20, 99, 7))
     assert text == {"type": "text", "text": asked}
-    assert lm_hooks.text(doc) == f"<image>\n{asked}"
-    (image,) = lm_hooks.image(doc)
+    assert lm_hooks.cedar_multimodal_hi__text(doc) == f"<image>\n{asked}"
+    (image,) = lm_hooks.cedar_multimodal_hi__images(doc)
     assert image.getpixel((0, 0)) == (20, 99, 7)
 
 
 def test_an_image_tag_in_the_data_is_no_place_for_an_image(load, tmp_path):
     content = {"en": [row(1, "en", "awe") | {"narrative": "They write <image> on a wall."}]}
     doc = load(tmp_path, "cedar_multimodal_en", content, images=True)[0]
-    assert lm_hooks.text(doc).count("<image>") == 1
-    assert "They write < image > on a wall." in lm_hooks.text(doc)
-    assert "They write <image> on a wall." in lmms_hooks.text(doc)
+    text = lm_hooks.cedar_multimodal_en__text(doc)
+    assert text.count("<image>") == 1
+    assert "They write < image > on a wall." in text
+    assert "They write <image> on a wall." in lmms_hooks.cedar_multimodal_en__text(doc)
 
 
-def test_data_sets_are_all_pairs_all_languages_and_each():
-    assert len(cedar_loading.DATASETS) == 2 * (1 + 7 + 49)
+def test_tasks_are_all_languages_each_and_all_pairs():
+    for modality in ("text", "multimodal"):
+        assert len(tasks_below(f"cedar_{modality}_matrix")) == 49
+        names = [name for name in entries() if name.startswith(f"cedar_{modality}") and "_prompt_" not in name]
+        assert len(names) == 1 + 7 + 1  # pooled, one of each language, and the tag

@@ -10,7 +10,6 @@ from support.cedar_data import counted, gold, rows, said, worked_out, write_fold
 from support.in_process import run_lm_eval, run_lmms_eval
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
-from culture_tasks.benchmarks.cedar.reported import of_language, pooled
 
 KINDS = ["lm_eval", "chat", "simple"]
 # Of 15 replies 8 are right: ar 1 of 2, en 2 of 2, es 2 of 2, hi 1 of 2, ja 0 of 2, sw 0 of 2, zh 2 of 3; hi 1 and sw 2
@@ -148,11 +147,11 @@ def test_every_metric_is_the_one_worked_out_by_hand(kind, data):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_logged_samples_alone_give_every_metric(kind, data):
     _, results = run(kind, said, ["cedar_multimodal", "cedar_multimodal_zh"])
-    again = worked_out(logged(results, "cedar_multimodal"), pooled())
+    again = worked_out(logged(results, "cedar_multimodal"), is_pooled=True)
     assert {f"gepp_{emotion}" for emotion in EMOTIONS} < set(again)
     agrees(again, POOLED)
     agrees(reported(results, "cedar_multimodal"), again)
-    of_chinese = worked_out(logged(results, "cedar_multimodal_zh"), of_language())
+    of_chinese = worked_out(logged(results, "cedar_multimodal_zh"), is_pooled=False)
     agrees(of_chinese, OF_CHINESE)
     agrees(reported(results, "cedar_multimodal_zh"), of_chinese)
 
@@ -166,8 +165,8 @@ def test_languages_that_a_model_does_not_support_stay_out_of_the_pooled_metrics(
     agrees(reported(results, "cedar_text_zh"), OF_CHINESE)
     records = logged(results, "cedar_text")
     assert len(model.seen) == len(records) + 3 == 15 + 3  # all are asked and logged
-    agrees(worked_out(counted(records), pooled()), OF_FOUR)
-    everything = worked_out(records, of_language())
+    agrees(worked_out(counted(records), is_pooled=True), OF_FOUR)
+    everything = worked_out(records, is_pooled=False)
     assert math.isclose(everything["acc"], POOLED["acc"])
     assert {record["language"] for record in records if "score" not in record} == {"ja", "sw", "zh"}
     if kind != "lm_eval":
@@ -184,17 +183,14 @@ def test_minority_labels_give_the_top_2_score(kind, tmp_path, monkeypatch):
     # contentment is in the first gold set: F1 1. anger for sadness: F1 0 of both. Mean of the three.
     found = reported(results, "cedar_text_en")
     agrees(found, {"acc": 0.0, "top2_macro_f1": 1 / 3})
-    agrees(worked_out(logged(results, "cedar_text_en"), of_language()), {"top2_macro_f1": 1 / 3})
+    agrees(worked_out(logged(results, "cedar_text_en"), is_pooled=False), {"top2_macro_f1": 1 / 3})
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_limit_takes_languages_in_turns(kind, data):
     _, results = run(kind, gold, ["cedar_text"], limit=8)
     records = logged(results, "cedar_text")
-    assert [(record["language"], record["id"]) for record in records] == [
-        *((one, "1") for one in LANGUAGES),
-        ("ar", "2"),
-    ]
+    assert [record["item"] for record in records] == [*(f"{one} 1" for one in LANGUAGES), "ar 2"]
     agrees(reported(results, "cedar_text"), {"acc": 1.0, "acc_avg": 1.0, "acc_var": 0.0, "unparsed": 0.0})
 
 
@@ -202,7 +198,7 @@ def test_a_limit_takes_languages_in_turns(kind, data):
 def test_images_reach_the_model_and_prompts_are_in_the_asked_language(kind, data):
     model, results = run(kind, gold, ["cedar_multimodal_prompt_sw_data_zh"])
     (first, *_) = logged(results, "cedar_multimodal_prompt_sw_data_zh")
-    assert (first["language"], first["prompt_language"], first["prediction"]) == ("zh", "sw", "happiness")
+    assert first["groups"].items() >= {"language": "zh", "prompt_language": "sw", "prediction": "happiness"}.items()
     agrees(reported(results, "cedar_multimodal_prompt_sw_data_zh"), {"acc": 1.0, "lsrqb_q1": 0.0})
     if kind == "lm_eval":
         texts, images = [args[0] for args in model.seen], [args[2]["visual"] for args in model.seen]
@@ -227,7 +223,7 @@ def test_the_group_runs_on_the_toy_data_and_its_multimodal_half_without_the_othe
     _, results = run(kind, gold, [group])
     found = reported(results, "cedar_multimodal")
     agrees(found, {"acc": 1.0, "acc_avg": 1.0, "unparsed": 0.0, "grqb_q1": 0.0, "grqb_q4": 0.0})
-    agrees(found, worked_out(logged(results, "cedar_multimodal"), pooled()))
+    agrees(found, worked_out(logged(results, "cedar_multimodal"), is_pooled=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)

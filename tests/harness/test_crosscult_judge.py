@@ -4,8 +4,8 @@ import pytest
 from support.crosscult_cases import rows, write_folder
 from support.fault_server import FaultServer, fails, says
 
-from culture_tasks.harness import crosscult
 from culture_tasks.harness.loading import load_for_evaluation
+from culture_tasks.harness.scoring import scorer_of
 
 REPLY = '```json\n{"score": 9, "reason": "Same stance."}\n```'
 
@@ -34,7 +34,7 @@ def load(server, tmp_path, monkeypatch):
 
 
 def record_of(doc, answer, base=None):
-    return crosscult.results(doc, [answer, answer if base is None else base])["judge_score"]
+    return scorer_of("crosscult_single_reliability")(doc, [answer, answer if base is None else base])["judge_score"]
 
 
 def test_the_paper_s_judge_is_asked_by_figure_10(load, server):

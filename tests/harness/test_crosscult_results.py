@@ -3,10 +3,13 @@ from pathlib import Path
 import pytest
 from support.crosscult_cases import rows, write_folder
 
-from culture_tasks.harness import crosscult
-from culture_tasks.harness.crosscult_data import open_release
-from culture_tasks.harness.loading import LOADERS, load_for_evaluation
-from culture_tasks.harness.plain_metrics import mean_of_values, stderr_of_values
+from culture_tasks.benchmarks.crosscult.benchmark import open_release
+from culture_tasks.benchmarks.crosscult.scoring import Pairs, score
+from culture_tasks.benchmarks.interface import Task, responses_of
+from culture_tasks.benchmarks.registry import benchmarks, task_named
+from culture_tasks.harness.aggregation import mean_of_values, stderr_of_values
+from culture_tasks.harness.loading import load_for_evaluation
+from culture_tasks.harness.scoring import metric_list, scorer_of
 
 
 @pytest.fixture
@@ -36,19 +39,21 @@ def locality(folder):
         ([None], [("", "")]),
     ],
 )
-def test_every_response_becomes_an_answer_and_a_base_answer(runs, answers):
-    filtered = crosscult.Pairs().apply([runs], docs=None)[0]
-    assert crosscult.answers_of([filtered]) == answers  # lm-eval
-    assert crosscult.answers_of([text.strip() for text in filtered]) == answers  # lmms-eval
+def test_every_response_becomes_an_answer_and_a_base_answer(locality, runs, answers):
+    filtered = Pairs().apply([runs], docs=None)[0]
+    for passed_on in ([filtered], [text.strip() for text in filtered]):  # by lm-eval, by lmms-eval
+        answered = score(locality, responses_of(passed_on))
+        assert answered.responses == [text for text, _ in answers]
+        assert answered.references == (answers[0][1],)
 
 
 def test_a_response_of_another_shape_is_refused():
     with pytest.raises(ValueError, match="a list of 3; needed is"):
-        crosscult.Pairs().apply([[["a", "b", "c"]]], docs=None)
+        Pairs().apply([[["a", "b", "c"]]], docs=None)
 
 
-def results(doc, *runs):
-    return crosscult.results(doc, crosscult.Pairs().apply([list(runs)], docs=None))
+def results(doc, *runs, task="crosscult_single_reliability"):
+    return scorer_of(task)(doc, Pairs().apply([list(runs)], docs=None))
 
 
 def test_an_answer_is_scored_against_the_reference(doc):
@@ -77,25 +82,32 @@ def test_a_model_that_inserts_is_compared_with_itself_before(locality):
     assert records["rouge_l"] == pytest.approx(50.0)  # L = 2 of 4 and 4 tokens
     record = records["judge_score_lexical"]
     assert record["references"] == ["a b x y"]
-    assert record["runs"][0]["prediction"] == "a b c d"
+    assert record["runs"][0]["response"] == "a b c d"
 
 
 def test_a_record_holds_all_that_other_tables_and_a_regrading_need(doc):
     record = dict(results(doc, "x")["judge_score_lexical"])
-    for name in ("id", "case_id", "role", "scenario", "topic", "partition", "order", "step", "data", "draw"):
-        assert record[name] == doc[name]
-    assert record["after"] == 1
-    assert record["rouge_l"] == 0.0
+    assert (record["item"], record["cluster"]) == (doc["id"], doc["scenario"])
+    assert record["data"] == {"data": doc["data"], "draw": doc["draw"]}
+    for name in ("role", "topic", "partition", "language"):
+        assert record["groups"][name] == doc[name]
+    assert record["groups"]["after"] == "1"
+    for name in ("case_id", "setting", "scenario", "order", "step"):
+        assert record["facts"][name] == doc[name]
+    assert record["values"] == {"rouge_l": 0.0}
     assert record["judge_language"] == "Chinese"
     assert record["question"] == doc["question"]
     assert record["judge"]["rubric"] == "crosscult"
 
 
-@pytest.mark.parametrize("name", [name for name in LOADERS if name.startswith("crosscult")])
+TASKS = [entry.name for entry in benchmarks()["crosscult"].entries() if isinstance(entry, Task)]
+
+
+@pytest.mark.parametrize("name", TASKS)
 def test_every_document_has_every_metric_of_its_task(folder, name):
     data = load_for_evaluation(name)
-    listed = {metric["metric"] for metric in crosscult.metrics(data[0]["setting"])}
-    keys = [results(doc, "x").keys() for doc in data]
+    listed = {metric["metric"] for metric in metric_list(task_named(name))}
+    keys = [results(doc, "x", task=name).keys() for doc in data]
     assert all(each == keys[0] for each in keys)
     assert keys[0] <= listed
     assert {"rouge_l", "judge_score_lexical", "judge_score_coverage", "judge_score_unscored"} <= keys[0]

@@ -71,10 +71,10 @@ def test_a_backend_s_own_system_message_does_not_make_two():
 
     model = ChatEcho()
     run_lmms_eval(model, ["crosscult_single_reliability"], bootstrap_iters=0)
-    messages = model.task_dict["crosscult_single_reliability"]["test"][0]
-    from culture_tasks.harness.lmms_eval.crosscult import messages as build
+    document = model.task_dict["crosscult_single_reliability"]["test"][0]
+    from culture_tasks.harness.lmms_eval import hooks
 
-    conversation = build(messages)
+    conversation = hooks.crosscult_single_reliability__messages(document)
     conversation.insert(0, {"role": "system", "content": []})
     assert [message["role"] for message in conversation] == ["system", "user"]
 
@@ -98,12 +98,12 @@ def test_what_leaks_into_locality_is_seen():
     for task in ("crosscult_single_cross_language_locality", "crosscult_sequential_locality"):
         assert value(results, task, "rouge_l") < 30.0
     record = samples(results, "crosscult_single_cross_scenario_locality")[0]
-    assert record["runs"][0]["prediction"] != record["references"][0]
+    assert record["runs"][0]["response"] != record["references"][0]
 
 
 def _said(logged):
     records = [sample["judge_score_lexical"] for sample in logged]
-    return {record["id"]: record["runs"][0]["prediction"] for record in records}
+    return {record["item"]: record["runs"][0]["response"] for record in records}
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from support.crosscult_cases import write_folder as write_crosscult
 from support.in_process import run_lm_eval, run_lmms_eval
 from support.scripted_judge import ScriptedJudge, install
 
-from culture_tasks.catalog import task_folder
+from culture_tasks.benchmarks.registry import task_folder
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness import aggregation, result_rows
 from culture_tasks.harness.aggregation import Aggregation
@@ -199,7 +199,9 @@ def test_the_group_of_care_is_over_all_scored_questions(harness, uneven):
     assert row["care_rating_coverage,none"] == pytest.approx(len(scored) / len(records))
     assert row["care_rating_unscored,none"] == len(records) - len(scored)
     if harness == "lmms_eval":
-        nationwide = [record["score"] for record in records if record["scope"] == "nationwide" and "score" in record]
+        nationwide = [
+            record["score"] for record in records if record["groups"]["scope"] == "nationwide" and "score" in record
+        ]
         assert row["care_rating_nationwide,none"] == pytest.approx(mean(nationwide))
     assert not [key for key in row if "worldwide" in key]  # no question of that scope
     assert results["groups"]["care"]["care_rating,none"] == row["care_rating,none"]

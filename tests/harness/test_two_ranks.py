@@ -79,5 +79,5 @@ def test_two_ranks_of_lm_eval_equal_one(tmp_path, fixture_data):
         found[ranks] = json.loads(output.read_text(encoding="utf-8"))
     assert [found[ranks]["shares"] for ranks in (1, 2)] == [[10], [5, 5]]
     assert_same_values(found[1]["values"], found[2]["values"])
-    one, two = ({record["id"]: record for record in found[ranks]["samples"]} for ranks in (1, 2))
+    one, two = ({record["item"]: record for record in found[ranks]["samples"]} for ranks in (1, 2))
     assert one == two

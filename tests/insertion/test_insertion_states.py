@@ -82,8 +82,9 @@ class TestTrainingData:
                 assert item.answer
 
     def test_queries_are_phrased_as_the_tasks_phrase_them(self, data):
-        from culture_tasks.harness.lmms_eval.crosscult import messages
+        from culture_tasks.harness.lmms_eval import hooks
 
+        messages = hooks.crosscult_single_reliability__messages
         case = data.cases[0]
         asked = case.insertion.query
         language = "zh" if any("一" <= letter <= "鿿" for letter in asked.question) else "ar"

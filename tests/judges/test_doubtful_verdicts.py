@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from culture_tasks.benchmarks.rubrics import RUBRICS
+from culture_tasks.benchmarks.registry import rubrics
 
 FORMATS = {"l": "lave", "3": "lave3", "c": "care_literacy", "x": "crosscult"}
 
@@ -358,5 +358,5 @@ CASES = [
 
 @pytest.mark.parametrize(("form", "reply", "rating"), CASES)
 def test_a_hasty_reader_would_be_wrong(form, reply, rating):
-    reading = RUBRICS[FORMATS[form]].read(reply)
+    reading = rubrics()[FORMATS[form]].read(reply)
     assert (reading.rating if reading else None) == rating

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.benchmarks.rubrics import RUBRICS, rubric_named
+from culture_tasks.benchmarks.registry import rubric_named, rubrics
 from culture_tasks.errors import JudgeError
 from culture_tasks.judges.parsers import Reading
 from culture_tasks.judges.rubrics import LONGEST_TEXT, Rubric, delimited, shortened
@@ -25,7 +25,7 @@ PROMPTS = sorted(
     {DELIMITERS}
     | {
         (rubric.package, name)
-        for rubric in RUBRICS.values()
+        for rubric in rubrics().values()
         for name in (rubric.system, rubric.user, rubric.reminder)
         if name
     }
@@ -33,7 +33,7 @@ PROMPTS = sorted(
 ITEM = JudgeItem("What is {response}?", ("naan", "flat {question}"), "It is {answer} rating=2")
 
 
-@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
+@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
 def test_every_slot_of_a_rubric_s_prompts_is_filled(rubric):
     plain = JudgeItem("QUESTION", ("ANSWER",), "RESPONSE")
     for message in rubric.messages(plain):
@@ -41,14 +41,14 @@ def test_every_slot_of_a_rubric_s_prompts_is_filled(rubric):
 
 
 @pytest.mark.parametrize("delimiters", [True, False])
-@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
+@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
 def test_braces_in_a_text_are_not_filled_in(rubric, delimiters):
     user = rubric.messages(ITEM, delimiters=delimiters)[-1]["content"]
     for text in (ITEM.question, *ITEM.references, ITEM.response):
         assert user.count(text) == 1
 
 
-@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
+@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
 def test_with_delimiters_the_system_message_ends_in_what_they_mean(rubric):
     system, user = rubric.messages(ITEM)
     assert (system["role"], user["role"]) == ("system", "user")
@@ -58,7 +58,7 @@ def test_with_delimiters_the_system_message_ends_in_what_they_mean(rubric):
     )
 
 
-@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
+@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
 def test_a_reminder_follows_the_unreadable_reply(rubric):
     assistant, user = rubric.reminder_messages("I can't say.\ud800")
     assert assistant == {"role": "assistant", "content": "I can't say.\ufffd"}
@@ -75,7 +75,7 @@ def test_a_reminder_follows_the_unreadable_reply(rubric):
     ],
 )
 def test_the_format_that_each_rubric_asks_for_is_the_one_it_reads(name, form, asked_as):
-    rubric = RUBRICS[name]
+    rubric = rubrics()[name]
     assert asked_as in load(rubric.package, rubric.user).text
     readings = [rubric.read(form.format(rating)) for rating in range(rubric.lowest - 1, rubric.highest + 2)]
     assert [reading is not None for reading in readings] == [
@@ -122,7 +122,7 @@ def test_every_published_prompt_is_used():
     assert {name for _, name in PROMPTS} >= set(PUBLISHED)
 
 
-@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=RUBRICS)
+@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
 def test_the_hash_covers_each_prompt_and_the_delimiters(rubric):
     prompts = {rubric.prompt_sha256(), rubric.prompt_sha256(delimiters=False)}
     for part in ("user", "reminder", "system"):
@@ -132,7 +132,7 @@ def test_the_hash_covers_each_prompt_and_the_delimiters(rubric):
 
 
 def test_the_hash_is_that_of_the_files_hashes():
-    rubric = RUBRICS["care_literacy"]
+    rubric = rubrics()["care_literacy"]
     files = [
         None,
         *(

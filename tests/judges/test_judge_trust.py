@@ -12,7 +12,7 @@ from support.fault_server import says
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3
-from culture_tasks.benchmarks.rubrics import RUBRICS
+from culture_tasks.benchmarks.registry import rubrics
 from culture_tasks.judges.completions import ChatRequest
 from culture_tasks.judges.rubrics import LONGEST_TEXT, delimited, shortened
 from culture_tasks.judges.verdicts import JudgeItem
@@ -84,7 +84,7 @@ def test_lave3_offers_three_ratings():
 
 @given(st.text())
 def test_parsers_offer_only_what_the_prompt_offers(reply):
-    for rubric in RUBRICS.values():
+    for rubric in rubrics().values():
         reading = rubric.read(reply)
         assert reading is None or rubric.lowest <= reading.rating <= rubric.highest
 
@@ -139,7 +139,7 @@ def test_a_reminder_is_asked_with_the_same_tags(server, judge_for, item):
 @given(st.text(alphabet=st.characters(exclude_categories=[]), max_size=200))
 def test_any_item_makes_a_request(text):
     item = JudgeItem(text, (text, text), text)
-    for rubric in RUBRICS.values():
+    for rubric in rubrics().values():
         for delimiters in (True, False):
             request = ChatRequest("e", "m", rubric.messages(item, delimiters=delimiters), rubric.sampling)
             assert json.loads(request.body(rubric.sampling))["model"] == "m"

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.steps import steps
 
-from culture_tasks.benchmarks.rubrics import RUBRICS
+from culture_tasks.benchmarks.registry import rubrics
 from culture_tasks.judges.parsers import Reading
 
 LAVE = [
@@ -413,7 +413,7 @@ CROSSCULT = [
 ]
 
 GRADED_BY = {
-    name: RUBRICS["care_literacy" if name == "care" else name] for name in ("lave", "lave3", "care", "crosscult")
+    name: rubrics()["care_literacy" if name == "care" else name] for name in ("lave", "lave3", "care", "crosscult")
 }
 LABELLED = [
     (name, reply, rating)
@@ -438,7 +438,7 @@ def test_a_reply_is_read_as_a_careful_person_reads_it(name, reply, rating):
     ],
 )
 def test_the_rationale_is_the_reply_without_its_verdict_in_the_judge_s_own_letters(reply, reading):
-    assert RUBRICS["lave"].read(reply) == reading
+    assert rubrics()["lave"].read(reply) == reading
 
 
 FORMATS = {

@@ -10,8 +10,7 @@ from typing import Any
 from PIL import Image
 
 from culture_tasks.benchmarks.cedar.labels import FILE_NAMES, LANGUAGES, OPTION_WORDS, Emotion, Language
-from culture_tasks.benchmarks.cedar.metrics import table_of, top2_macro_f1
-from culture_tasks.benchmarks.cedar.reported import Reported
+from culture_tasks.benchmarks.cedar.scoring import ACC, TOP2, metrics
 
 GOLDS: Mapping[Language, Sequence[Emotion]] = {
     **dict.fromkeys(LANGUAGES, ("happiness", "sadness")),
@@ -81,18 +80,22 @@ def gold(doc: Mapping[str, Any]) -> str:
     return OPTION_WORDS[doc["prompt_language"]][doc["gold"]] + "."
 
 
-def worked_out(records: Sequence[Mapping[str, Any]], wanted: Iterable[Reported]) -> dict[str, float]:
+def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict[str, float]:
     """Works metrics out again from logged records alone, with their standard errors."""
-    table = table_of((record["language"], record["gold"], record["prediction"]) for record in records)
+    groups = [record["groups"] for record in records]
+    triples = [(each["language"], each["gold"], each["prediction"]) for each in groups]
+    values: dict[str, Sequence[Any]] = {ACC: records, TOP2: []}
+    if any(record["facts"]["minority"] for record in records):
+        minorities = [record["facts"]["minority"] for record in records]
+        pairs = zip(groups, minorities, strict=True)
+        values[TOP2] = [(each["gold"], each["prediction"], None if one == "none" else one) for each, one in pairs]
     found = {}
-    for metric in wanted:
-        found[metric.name] = metric.value(table)
+    for metric in metrics(is_pooled=is_pooled):
+        own = values.get(metric.name, triples)
+        if own or metric.name != TOP2:
+            found[metric.name] = metric.value(own)
         if metric.stderr is not None:
-            found[f"{metric.name}_stderr"] = metric.stderr(table)
-    if any(record["minority"] for record in records):
-        minorities = [None if record["minority"] == "none" else record["minority"] for record in records]
-        columns = [[record[name] for record in records] for name in ("prediction", "gold")]
-        found["top2_macro_f1"] = top2_macro_f1(*columns, minorities)
+            found[f"{metric.name}_stderr"] = metric.stderr(own)
     return found
 
 

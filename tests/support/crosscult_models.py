@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from PIL import Image
 from support.lmms_models import ChatEcho, answer_to
 
 from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES
-from culture_tasks.harness.lmms_eval.crosscult import insertion_image
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
@@ -33,7 +33,8 @@ class Parrot(ChatEcho):
         doc = self.task_dict[shown.task][request.args[-1]][shown.doc_id]
         base = answer_to(shown.text, shown.images)
         known = {insertion["question"]: insertion["answer"] for insertion in doc["insertions"]}
-        same_image = insertion_image(doc).tobytes() == shown.images[0].tobytes()
+        with Image.open(doc["insertion_image"]["path"]) as image:
+            same_image = image.convert("RGB").tobytes() == shown.images[0].tobytes()
         answer = known.get(doc["question"], base) if same_image else base
         if self.leaks and answer == base:
             answer = doc["insertions"][-1]["answer"]

@@ -43,7 +43,7 @@ def run_lm_eval(
 def _task_manager(include: Path | None, metadata: dict[str, Any] | None) -> Any:
     from lm_eval.tasks import TaskManager
 
-    from culture_tasks.catalog import task_folder
+    from culture_tasks.benchmarks.registry import task_folder
 
     folders = [str(task_folder("lm_eval")), *([str(include)] if include else [])]
     return TaskManager(include_path=folders, include_defaults=False, metadata=metadata)

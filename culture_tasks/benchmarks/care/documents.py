@@ -56,7 +56,7 @@ ALIASES = {
     "answer_english": "answer_en",
 }
 
-Prompt = Literal["plain", "roleplay", "cot"]
+PromptName = Literal["plain", "roleplay", "cot"]
 """Prompting of the evaluated model: the question alone, Figure 8, or Figure 9."""
 
 

@@ -77,7 +77,8 @@ class CedarDoc(TypedDict):
     """One question of CEDAR in one language, its image aside.
 
     ``gold`` and ``minority`` are English labels. ``minority`` is empty where the data have no minority labels at all,
-    and :data:`NO_MINORITY` where this item has none. ``prompt_language`` is the language of the instruction and the
+    and :data:`NO_MINORITY` where this item has none. ``supported`` is whether the evaluated model supports the language
+    officially, as far as the user says. ``prompt_language`` is the language of the instruction and the
     options (section 4.4).
     """
 
@@ -89,6 +90,7 @@ class CedarDoc(TypedDict):
     question: str
     gold: str
     minority: str
+    supported: bool
     data: str
 
 
@@ -139,6 +141,7 @@ def load(
             question=row.question,
             gold=golds[index],
             minority=minority_label(row, language, table.where(index)) or "",
+            supported=True,
             data=data,
         )
         for index, row in enumerate(rows)

@@ -60,13 +60,21 @@ _ALIKE = 0.85
 """How alike a country or facet is to one of the paper's to be that one misspelt: Niger is another than Nigeria."""
 
 
+class Example(TypedDict):
+    """One answered question of the few-shot prompt: its row, which has its image, and of several answers the first."""
+
+    row: int
+    question: str
+    answer: str
+
+
 class CulturalVqaDoc(TypedDict):
     """One question of CulturalVQA, its image aside.
 
     ``references`` is empty where the answers are withheld. ``country`` and ``facet`` are empty where the row has none
     of the paper's. ``image_id`` is the same for questions about one image, and empty where there is none. What only one
     variant shows is in its documents alone, since the harnesses walk over every field of every document several times:
-    ``country_name`` (the row's own spelling), ``entities``, and ``examples``, the rows that stand before the question.
+    ``country_name`` (the row's own spelling), ``entities``, and ``examples``, which stand before the question.
     """
 
     id: str
@@ -78,7 +86,7 @@ class CulturalVqaDoc(TypedDict):
     data: str
     country_name: NotRequired[str]
     entities: NotRequired[str]
-    examples: NotRequired[list[int]]
+    examples: NotRequired[list[Example]]
 
 
 @dataclass(frozen=True)
@@ -273,8 +281,10 @@ def _add_shown(
 ) -> None:
     """Adds what this variant alone shows to the model."""
     if variant == "fewshot":
-        for document, examples in zip(documents, _examples(table, keys), strict=True):
-            document["examples"] = examples
+        for document, drawn in zip(documents, _examples(table, keys), strict=True):
+            document["examples"] = [
+                Example(row=row, question=rows[row].question, answer=rows[row].all_answers[0]) for row in drawn
+            ]
     for document, row in zip(documents, rows, strict=True):
         if variant == "country":
             document["country_name"] = row.country or ""

@@ -20,7 +20,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.errors import ImagesNotShownError
-from culture_tasks.harness.lm_eval.placeholders import images_first
+from culture_tasks.harness.lm_eval.hooks import images_first
 
 FROM_TEXT = "generate_from_text"
 FROM_IMAGES = "generate_from_images"

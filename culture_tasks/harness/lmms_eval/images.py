@@ -8,8 +8,7 @@ reads no document at all, such as ``dummy``: it is scored.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -19,8 +18,6 @@ from culture_tasks.harness.session import Session, current_session
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-Results = Callable[[Any, Sequence[Any]], dict[str, Any]]
 
 
 class _Looks:
@@ -61,22 +58,20 @@ def watched(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
     return [looks.watch(image, place) for place, image in enumerate(handed_out)]
 
 
-def only_of_seen(results: Results) -> Results:
-    """Makes a ``process_results`` hook refuse a document whose images were handed out and not all looked at."""
+def refuse_unseen(doc: Mapping[str, Any]) -> None:
+    """Refuses a document whose images were handed out and not all looked at.
 
-    @functools.wraps(results)
-    def checked(doc: Any, responses: Sequence[Any]) -> dict[str, Any]:
-        looks = _looks.get(current_session(), {}).get(_key(doc))
-        with one_message():
-            if looks is not None and looks.unseen:
-                raise ImagesNotShownError(
-                    f"lmms-eval: the model looked at {looks.number - len(looks.unseen)} of {looks.number} images of "
-                    f"document {doc['id']!r:.80}. Its answers aren't scored. Use a model type that is shown all of "
-                    "them: a chat type, such as internvl_hf, qwen2_5_vl or vllm."
-                )
-        return results(doc, responses)
-
-    return checked
+    Raises:
+        ImagesNotShownError: For such a document.
+    """
+    looks = _looks.get(current_session(), {}).get(_key(doc))
+    with one_message():
+        if looks is not None and looks.unseen:
+            raise ImagesNotShownError(
+                f"lmms-eval: the model looked at {looks.number - len(looks.unseen)} of {looks.number} images of "
+                f"document {doc.get('id', '')!r:.80}. Its answers aren't scored. Use a model type that is shown all of "
+                "them: a chat type, such as internvl_hf, qwen2_5_vl or vllm."
+            )
 
 
 def _key(doc: Mapping[str, Any]) -> int:

@@ -17,7 +17,8 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from culture_tasks.catalog import TaskEntry, entries, is_available, task_file
+from culture_tasks.benchmarks.interface import Entry, Group, Tag
+from culture_tasks.benchmarks.registry import entries, in_harness, task_file, tasks_below
 from culture_tasks.errors import CultureTasksError
 
 _MARK = "_culture_tasks_extended"
@@ -59,7 +60,7 @@ def _with_checks_ahead(original: Callable[..., list[str]]) -> Callable[..., list
         names = original(self, *args, **kwargs)
         _in_a_command = True
         with one_message():
-            load_ahead(datasets_of(names))
+            load_ahead(our_tasks(names))
         return names
 
     return match_tasks
@@ -97,29 +98,26 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def task_index() -> dict[str, dict[str, Any]]:
-    """Returns our entries of lmms-eval's task index, made from the catalogue: no file is read at start-up."""
-    return {name: _index_entry(entry) for name, entry in entries().items() if is_available(entry, "lmms_eval")}
+    """Returns our entries of lmms-eval's task index, made from the benchmarks: no file is read at start-up."""
+    return {name: _index_entry(entry) for name, entry in entries().items() if in_harness(entry, "lmms_eval")}
 
 
-def _index_entry(entry: TaskEntry) -> dict[str, Any]:
-    if entry.kind == "tag":
+def _index_entry(entry: Entry) -> dict[str, Any]:
+    if isinstance(entry, Tag):
         return {"type": "tag", "task": list(entry.members), "yaml_path": -1}
     path = str(task_file(entry, "lmms_eval"))
-    return (
-        {"type": "group", "task": -1, "yaml_path": path}
-        if entry.kind == "group"
-        else {"type": "task", "yaml_path": path}
-    )
+    if isinstance(entry, Group):
+        return {"type": "group", "task": -1, "yaml_path": path}
+    return {"type": "task", "yaml_path": path}
 
 
-def datasets_of(names: Iterable[str]) -> list[str]:
-    """Returns the data sets of those names that are ours, each once."""
-    known = entries()
-    return list(dict.fromkeys(dataset for name in names if name in known for dataset in known[name].datasets))
+def our_tasks(names: Iterable[str]) -> list[str]:
+    """Returns the tasks below those names that are ours, each once."""
+    return list(dict.fromkeys(task.name for name in names if name in entries() for task in tasks_below(name)))
 
 
 def check_before_inference(names: Iterable[str]) -> None:
-    """Loads and checks the data sets of those names that are ours, each once.
+    """Loads and checks the documents of those names that are ours, each once.
 
     Raises:
         CultureTasksError: With one clear message, if anything asked for can't be run or graded.
@@ -127,5 +125,5 @@ def check_before_inference(names: Iterable[str]) -> None:
     from culture_tasks.harness.loading import load_for_evaluation
 
     with one_message():
-        for dataset in datasets_of(names):
-            load_for_evaluation(dataset)
+        for task in our_tasks(names):
+            load_for_evaluation(task)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.papers import printed, wording
 
+from culture_tasks.benchmarks.care import prompts
 from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, CareDoc
-from culture_tasks.benchmarks.care.prompts import render
 from culture_tasks.prompt_files import load
 
 
@@ -22,6 +22,12 @@ def doc(question="Q?", language="ar"):
         scope="nationwide",
         data="",
     )
+
+
+def render(prompt, doc):
+    """The one text of a prompt."""
+    (text,) = prompts.render(prompt, doc).parts
+    return text
 
 
 def test_the_plain_prompt_is_the_question_alone():

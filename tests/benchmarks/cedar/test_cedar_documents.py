@@ -47,6 +47,7 @@ def test_a_document_holds_its_row(tmp_path):
         "question": "Q en 7?",
         "gold": "pain",
         "minority": "",
+        "supported": True,
     }
 
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.benchmarks.cedar import metrics
+from culture_tasks.benchmarks.cedar import metrics, scoring
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANTS
 from culture_tasks.benchmarks.cedar.metrics import bootstrapped, table_of, tabulate
 from culture_tasks.benchmarks.cedar.report import REPORT
-from culture_tasks.benchmarks.cedar.reported import of_language, pooled
 from culture_tasks.benchmarks.reporting import Answers, Texts
 from culture_tasks.errors import DataError, SettingsError
 
@@ -266,8 +265,8 @@ def _texts(values):
 
 
 def test_names_are_all_different():
-    for reported in (pooled(), of_language()):
+    for reported in (scoring.metrics(is_pooled=True), scoring.metrics(is_pooled=False)):
         names = [metric.name for metric in reported]
         assert len(set(names)) == len(names)
-    assert len(pooled()) == 2 + 7 + 2 + 14 + 4
-    assert len(of_language()) == 2 + 14 + 4
+    assert len(scoring.metrics(is_pooled=True)) == 2 + 7 + 2 + 14 + 4 + 1
+    assert len(scoring.metrics(is_pooled=False)) == 2 + 14 + 4 + 1

@@ -3,11 +3,21 @@ from __future__ import annotations
 import pytest
 from support.papers import printed, wording
 
+from culture_tasks.benchmarks.cedar import prompts
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, OPTION_WORDS
-from culture_tasks.benchmarks.cedar.prompts import prompt_file, render
+from culture_tasks.benchmarks.cedar.prompts import prompt_file
+from culture_tasks.benchmarks.interface import Picture
 
 FIGURES = {"multimodal": "figure_9", "text": "figure_10"}
 BOTH = [(modality, language) for modality in FIGURES for language in LANGUAGES]
+
+
+def render(language, modality, narrative, question):
+    """The text of a prompt, which an image stands before where there is one."""
+    doc = {"prompt_language": language, "modality": modality, "narrative": narrative, "question": question}
+    *image, text = prompts.render(doc).parts
+    assert image == ([Picture()] if modality == "multimodal" else [])
+    return text
 
 
 @pytest.mark.parametrize(("modality", "language"), BOTH)

@@ -4,8 +4,8 @@ import pytest
 from support.crosscult_cases import rows, write_folder
 
 from culture_tasks.benchmarks.crosscult.checking import CASES_PER_SCENARIO, RAW_CASES, SCENARIOS, TASK_CASES, check
+from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.cli.main import main
-from culture_tasks.data_checks import CHECKS
 
 
 def lines(report):
@@ -99,6 +99,6 @@ def test_the_bundled_cases_are_usable(fixture_data):
     assert lines(report)["scenarios"] == "9"
 
 
-@pytest.mark.parametrize("benchmark", CHECKS)
+@pytest.mark.parametrize("benchmark", benchmarks())
 def test_every_check_takes_the_bundled_data(benchmark, fixture_data):
-    assert CHECKS[benchmark](fixture_data).lines
+    assert benchmarks()[benchmark].check(fixture_data).lines

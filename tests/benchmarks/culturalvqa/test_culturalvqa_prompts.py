@@ -7,8 +7,9 @@ import re
 import pytest
 from support.papers import printed, wording
 
-from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc
-from culture_tasks.benchmarks.culturalvqa.prompts import Example, example_text, instruction, render
+from culture_tasks.benchmarks.culturalvqa import prompts
+from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc, Example
+from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.prompt_files import load
 
 
@@ -26,14 +27,23 @@ def doc(question="Q?", country="India", entities="plate, cup"):
     )
 
 
+def render(variant, doc):
+    """The text of a prompt without examples."""
+    (text,) = (part for part in prompts.render(variant, doc).parts if part != Picture())
+    return text
+
+
 def test_the_prompt_is_that_of_appendix_h_and_the_question():
     assert wording(render("vlm", doc())) == f"{wording(printed('culturalvqa', 'appendix_h'))} Q?"
 
 
 def test_the_few_shot_prompt_is_that_of_appendix_i():
-    shown = f"{instruction()}\n{{image}}\n{example_text(Example('{question}', '{answer}'))}"
-    assert wording(shown) == wording(printed("culturalvqa", "appendix_i"))
-    assert instruction() + "\n{image}\n{question}\n{answer}" == shown
+    examples = [Example(row=7, question="{question}", answer="{answer}"), Example(row=9, question="q", answer="a")]
+    prompt = prompts.render("fewshot", doc("the question") | {"examples": examples})
+    instruction, image, first, *rest = prompt.parts
+    assert wording(f"{instruction}\n{{image}}\n{first}") == wording(printed("culturalvqa", "appendix_i"))
+    assert (image, first) == (Picture(7), "{question}\n{answer}")
+    assert rest == [Picture(9), "q\na", Picture(), "the question"]
 
 
 def test_the_baselines_ask_for_the_same_kind_of_answer_as_appendix_h():

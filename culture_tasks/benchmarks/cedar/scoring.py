@@ -1,0 +1,169 @@
+"""How the replies to a question of CEDAR are scored, and what metrics are made of them.
+
+The main metric ``acc`` has a document's whole record. Every other metric gets a triple, ``(language, gold,
+prediction)``, from which all of them can be worked out.
+
+Where ``CULTURE_TASKS_LANGUAGES`` names the languages that the model officially supports, the pooled tasks leave the
+documents of all others out of every metric, as the hyphens of Table 1 do: ``acc``, ``unparsed``, ``acc_avg``,
+``acc_var``, GEPP and GRQB are those of the supported languages, and ``acc_<language>`` of another one is NaN. The
+other documents are asked and logged all the same. The tasks of one language report it either way.
+
+The harnesses' own columns see none of this. lmms-eval's ``acc_stderr_clt`` is taken over the records with a ``score``;
+those that a task leaves out have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, Protocol
+
+from culture_tasks.benchmarks.cedar import metrics as measures
+from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES, Emotion, Language, Quadrant
+from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
+from culture_tasks.benchmarks.cedar.prompts import prompt_file
+from culture_tasks.benchmarks.cedar.reading.choice import read_reply
+from culture_tasks.benchmarks.interface import Answered, ComputedScore, Scale
+
+ACC = "acc"
+TOP2 = "top2_macro_f1"
+
+PERCENT = Scale("percent", 0.0, 100.0, times=100.0)
+UNPARSED = Scale("percent", 0.0, 100.0, better="lower", times=100.0)
+RATIO = Scale("ratio", 0.0, None, better=None, neutral=1.0)
+BIAS = Scale("percent", -100.0, 100.0, better=None, neutral=0.0, times=100.0)
+VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1, times=10_000.0)
+"""The scales of the paper's tables. Harnesses have fractions, and the variance of fractions."""
+
+
+class TableMetric(Protocol):
+    """A metric of a table of counts."""
+
+    def __call__(self, table: CountTable, /) -> float:
+        """Works it out."""
+
+
+@cache
+def metrics(*, is_pooled: bool) -> tuple[ComputedScore, ...]:
+    """Returns the metrics of the tasks of all languages together, or of those of one language.
+
+    Pooled tasks have accuracies, GEPP and GRQB; those of one language accuracy, LSEPP and LSRQB. In a table of one
+    language the local metrics are what the global ones are (equations 1 and 2).
+    """
+    return tuple(_pooled() if is_pooled else _of_language())
+
+
+def _of_language() -> Iterator[ComputedScore]:
+    yield _metric(ACC, PERCENT, measures.accuracy, measures.accuracy_stderr)
+    yield _metric("unparsed", UNPARSED, measures.unparsed_share, measures.unparsed_stderr)
+    yield from _biases("lsepp", "lsrqb")
+    yield ComputedScore(name=TOP2, scale=Scale("share", 0.0, 1.0, digits=3), value=_top2)
+
+
+def _pooled() -> Iterator[ComputedScore]:
+    accuracy, unparsed, *_, top2 = _of_language()
+    yield from (accuracy, unparsed)
+    for language in LANGUAGES:
+        value, stderr = partial(_of, language, measures.accuracy), partial(_of, language, measures.accuracy_stderr)
+        yield _metric(f"acc_{language}", PERCENT, value, stderr)
+    yield _metric("acc_avg", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
+    yield _metric("acc_var", VARIANCE, measures.acc_var)
+    yield from _biases("gepp", "grqb")
+    yield top2
+
+
+def _biases(propensity: str, bias: str) -> Iterator[ComputedScore]:
+    for emotion in EMOTIONS:
+        value, stderr = partial(_propensity, emotion), partial(_propensity_stderr, emotion)
+        yield _metric(f"{propensity}_{emotion}", RATIO, value, stderr)
+    for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
+        value, stderr = partial(_bias, quadrant), partial(_bias_stderr, quadrant)
+        yield _metric(f"{bias}_q{number}", BIAS, value, stderr)
+
+
+def _metric(name: str, scale: Scale, value: TableMetric, stderr: TableMetric | None = None) -> ComputedScore:
+    """Returns a metric of tables as one of a document's values: whole records for ``acc``, else triples."""
+
+    def worked_out(function: TableMetric, values: Sequence[Any]) -> float:
+        return function(table_of(map(_triple, values) if name == ACC else values))
+
+    return ComputedScore(
+        name=name,
+        scale=scale,
+        value=partial(worked_out, value),
+        stderr=None if stderr is None else partial(worked_out, stderr),
+    )
+
+
+def _triple(record: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    groups = record["groups"]
+    return groups["language"], groups["gold"], groups["prediction"]
+
+
+def _of(language: Language, function: TableMetric, table: CountTable) -> float:
+    return function(table.limited_to([language]))
+
+
+def _propensity(emotion: Emotion, table: CountTable) -> float:
+    return measures.gepp(table)[emotion]
+
+
+def _bias(quadrant: Quadrant, table: CountTable) -> float:
+    return measures.grqb(table)[quadrant]
+
+
+def _propensity_stderr(emotion: Emotion, table: CountTable) -> float:
+    return measures.bootstrapped(table).gepp[emotion]
+
+
+def _bias_stderr(quadrant: Quadrant, table: CountTable) -> float:
+    return measures.bootstrapped(table).grqb[quadrant]
+
+
+def _top2(values: Sequence[Sequence[Any]]) -> float:
+    """Macro F1 against the two most frequent annotations (Appendix B), from gold label, prediction and minority."""
+    golds, predictions, minority = zip(*values, strict=True) if values else ((), (), ())
+    return top2_macro_f1(predictions, golds, minority)
+
+
+@cache
+def _names_of_triples(*, is_pooled: bool) -> tuple[str, ...]:
+    return tuple(each.name for each in metrics(is_pooled=is_pooled) if each.name not in (ACC, TOP2))
+
+
+def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answered:
+    """Reads the reply to a question.
+
+    The tasks decode greedily, so of repeated responses the first counts. Every document has every metric, with None
+    where it is left out: the harnesses expect lists of one length.
+    """
+    prediction = read_reply(responses[0])
+    counts = doc["supported"] or not is_pooled
+    triple = (doc["language"], doc["gold"], prediction) if counts else None
+    values: dict[str, Any] = dict.fromkeys(_names_of_triples(is_pooled=is_pooled), triple)
+    if doc["minority"]:
+        minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
+        values[TOP2] = (doc["gold"], prediction, minority) if counts else None
+    shown = doc["modality"] == "multimodal"
+    return Answered(
+        item=f"{doc['language']} {doc['id']}",
+        responses=responses[:1],
+        question="\n".join(part for part in (doc["narrative"], doc["question"]) if part),
+        references=(doc["gold"],),
+        groups={
+            "language": doc["language"],
+            "prompt_language": doc["prompt_language"],
+            "gold": doc["gold"],
+            "prediction": prediction,
+            "supported": str(doc["supported"]),
+        },
+        cluster=f"{doc['modality']} {doc['id']}",
+        image=doc["id"] if shown else "",
+        data={"data": doc["data"]},
+        prompt=prompt_file(doc["prompt_language"], doc["modality"]),  # type: ignore[arg-type]
+        facts={"modality": doc["modality"], "minority": doc["minority"]},
+        labels=(prediction,),
+        score=float(prediction == doc["gold"]) if counts else None,
+        values=values,
+    )

@@ -1,0 +1,54 @@
+"""``culture-tasks data draw``: splits the scenarios and pairs the cases of CrossCult-KIBench."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, get_args
+
+from culture_tasks.benchmarks.crosscult.draw import (
+    FILE_NAME,
+    CrossLanguage,
+    DrawOptions,
+    LocalityPool,
+    SplitBy,
+    make_draw,
+)
+from culture_tasks.benchmarks.crosscult.raw_cases import load
+from culture_tasks.data.tables import extra_columns
+from culture_tasks.settings import Settings
+
+
+def register(actions: argparse._SubParsersAction[Any]) -> None:
+    """Adds the action."""
+    parser = actions.add_parser(
+        "draw",
+        help="split and pair the cases of CrossCult-KIBench",
+        description=f"Writes the scenario split and the pairing of cases. As {FILE_NAME} in the data folder they "
+        "replace the default ones.",
+    )
+    defaults = DrawOptions()
+    parser.add_argument("benchmark", choices=["crosscult"])
+    parser.add_argument("--out", type=Path, required=True, help="file to write")
+    parser.add_argument("--seed", type=int, default=defaults.seed)
+    parser.add_argument("--split-by", choices=get_args(SplitBy), default=defaults.split_by)
+    parser.add_argument("--cross-language", choices=get_args(CrossLanguage), default=defaults.cross_language)
+    parser.add_argument("--locality-pool", choices=get_args(LocalityPool), default=defaults.locality_pool)
+    parser.add_argument("--data", type=Path, help="the data folder (default: CULTURE_TASKS_DATA, else the Hub)")
+    parser.set_defaults(handler=_draw)
+
+
+def _draw(options: argparse.Namespace) -> int:
+    settings = Settings.from_environment()
+    chosen = DrawOptions(
+        seed=options.seed,
+        split_by=options.split_by,
+        cross_language=options.cross_language,
+        locality_pool=options.locality_pool,
+    )
+    with extra_columns(settings.extra_columns):
+        cases = load(options.data or settings.data_folder)
+    draw = make_draw(cases, chosen)
+    draw.write(options.out)
+    print(f"{options.out}: {len(draw.single)} single-insert cases, {len(draw.sequential)} chains ({draw.fingerprint})")
+    return 0

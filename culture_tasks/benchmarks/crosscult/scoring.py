@@ -1,0 +1,135 @@
+"""How the answers to a request of CrossCult-KIBench are scored: by ROUGE-L and by the judge of Figure 10.
+
+In locality the reference is what the model says without any insertion. A model that inserts returns the list
+``[answer, answer without insertions]`` for such a document. Any other model returns one text, which is both: nothing
+was inserted, so nothing can have changed, and its ROUGE-L is 100.
+
+Identical texts are judged like all others, and not taken for a 10: the paper's base model scores 9.99, 9.98 and 9.89 in
+locality (Tables 2 and 3), so its judge was asked too. The judge asks an identical question once, and its cache keeps
+the reply for later runs and other methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
+from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
+from culture_tasks.benchmarks.crosscult.vocabulary import (
+    LANGUAGE_NAMES,
+    LOCALITY_ROLES,
+    PARTITIONS,
+    TARGETS,
+    TOPICS,
+    Setting,
+)
+from culture_tasks.benchmarks.interface import Answered, JudgedScore, MeanScore, Metric, Scale
+from culture_tasks.metrics.rouge import rouge_l
+from culture_tasks.text import answer_in, storable
+
+OVERLAP = "rouge_l"
+"""ROUGE-L F in percent: 0 to 100, higher is nearer."""
+
+JUDGED = "judge_score"
+"""Mean score of the judge of Figure 10: 0 (opposite or irrelevant) to 10 (the same meaning)."""
+
+_GROUPS: Mapping[Setting, Mapping[str, tuple[str, ...]]] = {
+    "diagnostic": {"topic": TOPICS, "partition": PARTITIONS},
+    "single": {"topic": TOPICS, "partition": TARGETS},
+    "sequential": {},
+    "retention": {},
+}
+"""Parts of the data with a mean of their own (Figures 1b and 5). The tasks of chains are about one partition each; what
+else a table needs, such as scenarios, stands in the logged records."""
+
+_FACTS = (
+    *("case_id", "setting", "scenario", "order", "step"),
+    *("image_id", "insertion_image_id", "request_scenario"),
+)
+
+
+class Answer(NamedTuple):
+    """One response.
+
+    Attributes:
+        text: What the model says after the insertions.
+        base: What it says without them.
+    """
+
+    text: str
+    base: str
+
+
+class Pairs:
+    """Response filter that makes every response a pair: answer, answer without insertions.
+
+    A response that is one text is both. The pairs of all runs stand in one flat list of texts, since lmms-eval strips
+    each element of it before ``process_results``.
+    """
+
+    def __init__(self, **_: object) -> None:
+        """Takes no arguments; the harnesses pass none or a few of their own."""
+
+    def apply(self, resps: Sequence[Sequence[Any]], docs: Any) -> list[list[str]]:  # noqa: ARG002
+        """Returns the pairs of each document's runs.
+
+        Raises:
+            ValueError: If a response is a list of another length than two.
+        """
+        return [[text for run in runs for text in _answer(run)] for runs in resps]
+
+
+def _answer(run: Any) -> Answer:
+    if isinstance(run, (list, tuple)):
+        if len(run) != 2:
+            raise ValueError(f"crosscult: a response is a list of {len(run)}; needed is [answer, base answer]")
+        return Answer(str(run[0]), str(run[1]))
+    text = "" if run is None else str(run)
+    return Answer(text, text)
+
+
+def metrics(setting: Setting) -> list[Metric]:
+    """Returns the metrics of a setting's tasks."""
+    groups = _GROUPS[setting]
+    return [
+        MeanScore(name=OVERLAP, scale=Scale("percent", 0.0, 100.0), groups=groups),
+        JudgedScore(name=JUDGED, scale=Scale("score", 0.0, 10.0), groups=groups),
+    ]
+
+
+def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
+    """Scores the answers to a request and has them graded.
+
+    Args:
+        doc: The request.
+        responses: What :class:`Pairs` made of the model's responses; without any, the request is not answered yet.
+    """
+    pairs = list(responses) if len(responses) > 1 else [*responses, *responses]
+    answers = [Answer(text, base) for text, base in zip(pairs[0::2], pairs[1::2], strict=True)]
+    reference = _cleaned(answers[0].base if doc["role"] in LOCALITY_ROLES else doc["reference"])
+    overlaps = [rouge_l(_cleaned(answer.text), reference) for answer in answers]
+    return Answered(
+        item=doc["id"],
+        responses=[answer.text for answer in answers],
+        question=doc["question"],
+        references=(reference,),
+        groups={
+            "role": doc["role"],
+            "topic": doc["topic"],
+            "partition": doc["partition"],
+            "language": doc["language"],
+            "after": str(len(doc["insertions"])),
+        },
+        cluster=doc["scenario"],
+        image=doc["image_id"],
+        data={"data": doc["data"], "draw": doc["draw"]},
+        facts={name: doc[name] for name in _FACTS},  # type: ignore[literal-required]
+        rubric=CROSSCULT,
+        judge_language=next(name for code, name in LANGUAGE_NAMES.items() if code == doc["language"]),
+        values={OVERLAP: sum(overlaps) / len(overlaps)},
+    )
+
+
+def _cleaned(text: str) -> str:
+    return answer_in(storable(text))

@@ -1,0 +1,82 @@
+"""CulturalVQA as a benchmark: one set of questions, and what a model is shown of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import Path
+
+from culture_tasks.benchmarks.culturalvqa.checking import check
+from culture_tasks.benchmarks.culturalvqa.documents import SOURCE, WITH_IMAGE, CulturalVqaDoc, Variant, load
+from culture_tasks.benchmarks.culturalvqa.prompts import render
+from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
+from culture_tasks.benchmarks.culturalvqa.scoring import RubricName, metrics, score
+from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Task
+from culture_tasks.data.images import image_column
+from culture_tasks.data.report import Report
+from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.settings import Settings
+
+_TASKS: tuple[tuple[str, Variant, RubricName, str], ...] = (
+    ("culturalvqa", "vlm", "lave", "image and question (App. H)"),
+    ("culturalvqa_lave3", "vlm", "lave3", "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)"),
+    ("culturalvqa_fewshot", "fewshot", "lave", "with examples before the question (App. I)"),
+    ("culturalvqa_blind", "blind", "lave", "question alone (section 5)"),
+    ("culturalvqa_country", "country", "lave", "question and country (section 5)"),
+    ("culturalvqa_lens", "lens", "lave", "question and coarse visual entities (section 5)"),
+)
+"""Name, what is shown, rubric and what it is about of each task."""
+
+
+class CulturalVqa(Benchmark):
+    """CulturalVQA (Nayak et al., 2024)."""
+
+    name = "culturalvqa"
+    title = "CulturalVQA"
+    paper = "Nayak et al., 2024"
+    judge = "LAVE, GPT-4o"
+    data = "Hub mair-lab/CulturalVQA"
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns the tasks."""
+        return tuple(
+            Task(
+                name=name,
+                about=about,
+                languages=("en",),
+                metric=rubric,
+                metrics=partial(metrics, rubric),
+                data=DataSet((SOURCE,), partial(_documents, variant)),
+                prompt=partial(render, variant),
+                score=partial(score, rubric),
+                decoding=Decoding(max_tokens=64),
+                shows_images=variant in WITH_IMAGE,
+                target=_answers,
+                note="The paper doesn't give decoding settings: greedy.",
+            )
+            for name, variant, rubric, about in _TASKS
+        )
+
+    def rubrics(self) -> Sequence[Rubric]:
+        """Returns LAVE's rubric as the paper changed it, and LAVE's own."""
+        return RUBRICS
+
+    def check(self, data_folder: Path | None) -> Report:
+        """Checks questions, answers and images."""
+        return check(data_folder)
+
+
+def _documents(variant: Variant, settings: Settings) -> Documents:
+    questions = load(variant, settings.data_folder)
+    if variant not in WITH_IMAGE:
+        return Documents(questions.documents)
+    images = image_column(questions.table, questions.image_names, questions.folder)
+    return Documents(questions.documents, images)
+
+
+def _answers(doc: CulturalVqaDoc) -> list[str]:
+    return doc["references"]
+
+
+BENCHMARK = CulturalVqa()

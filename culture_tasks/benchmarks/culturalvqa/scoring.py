@@ -1,0 +1,91 @@
+"""How the answers to a question of CulturalVQA are scored: by the LAVE judge, and by exact match beside it.
+
+Where the answers are withheld there is no score: the predictions are collected in a file for submission.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc
+from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3
+from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
+from culture_tasks.benchmarks.interface import Answered, ComputedScore, JudgedScore, MeanScore, Metric, Run, Scale
+from culture_tasks.text import answer_in
+
+RubricName = Literal["lave", "lave3"]
+"""The rubric, and the name of its metric, from 0 to 1. ``lave`` (Appendix F): the share of answers that the judge calls
+correct, accuracy in the paper's sense. ``lave3``: the scale of LAVE itself (Mañas et al., 2024), where an ambiguous or
+incomplete answer counts one half."""
+
+SHARE = Scale("share", 0.0, 1.0, digits=3)
+SUBMISSION = "predictions_for_submission"
+
+_RUBRICS = {"lave": LAVE, "lave3": LAVE3}
+
+_log = logging.getLogger(__name__)
+
+
+def metrics(rubric: RubricName) -> list[Metric]:
+    """Returns the metrics of a task that is graded by a rubric."""
+    return [
+        JudgedScore(name=rubric, scale=SHARE, groups={"country": COUNTRIES, "facet": FACETS}),
+        MeanScore(name="exact_match", scale=SHARE),
+        ComputedScore(
+            name=SUBMISSION, scale=Scale("count", 0.0, better=None), value=len, is_score=False, finish=write_submission
+        ),
+    ]
+
+
+def score(rubric: RubricName, doc: CulturalVqaDoc, responses: Sequence[str]) -> Answered:
+    """Has the answers to a question graded; without reference answers, gives the prediction for a submission."""
+    if not doc["references"]:
+        prediction = {"id": doc["id"], "pred": answer_in(responses[0])}
+        return Answered(item=doc["id"], responses=responses, values={SUBMISSION: prediction})
+    matches = [exact_match(answer_in(response), doc["references"]) for response in responses]
+    return Answered(
+        item=doc["id"],
+        responses=responses,
+        question=doc["question"],
+        references=doc["references"],
+        groups={"country": doc["country"], "facet": doc["facet"]},
+        cluster=doc["image_id"],
+        image=doc["image_id"],
+        data={"data": doc["data"]},
+        rubric=_RUBRICS[rubric],
+        values={"exact_match": sum(matches) / len(matches)},
+    )
+
+
+def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: Run) -> None:
+    """Writes predictions into a file that is named after task, model and time, and says where.
+
+    ``CULTURE_TASKS_SUBMISSIONS`` names the folder. Where it isn't set, that is ``submissions`` below the folder that
+    the harness writes to, as far as the harness says, else below the current one.
+
+    Args:
+        predictions: Mappings with ``id`` and ``pred``.
+        task: Name of the task.
+        run: What the harness is running.
+    """
+    if not predictions:
+        return
+    chosen = run.settings.submissions
+    folder = (run.output or Path()) / "submissions" if chosen is None else chosen.expanduser()
+    folder.mkdir(parents=True, exist_ok=True)
+    model = re.sub(r"[^\w.-]+", "_", run.model).strip("._")[-100:]  # what every file system takes in a name
+    path = folder / f"{task}_{model}_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"
+    path.write_text(json.dumps(list(predictions), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    _log.warning(
+        "%s: the data have no answers, so there is no score. %d predictions for submission are in %s.",
+        task,
+        len(predictions),
+        path,
+    )

@@ -1,0 +1,410 @@
+"""What a benchmark is: an object that declares its data, its tasks, how an answer is scored, and its report.
+
+A benchmark is a folder with a ``benchmark.py`` whose ``BENCHMARK`` is a :class:`Benchmark`, below
+:mod:`culture_tasks.benchmarks` or in another package that names it in the entry-point group
+``culture_tasks.benchmarks``. It declares, and neither loads a model nor asks a judge: harnesses and reports do what it
+says, and know nothing of it beyond this interface.
+"""
+
+from __future__ import annotations
+
+import argparse
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from culture_tasks.text import storable
+
+if TYPE_CHECKING:
+    import datasets
+
+    from culture_tasks.benchmarks.reporting import BenchmarkReport
+    from culture_tasks.data.report import Report
+    from culture_tasks.data.sources import Source
+    from culture_tasks.judges.rubrics import Rubric
+    from culture_tasks.prompt_files import PromptFile
+    from culture_tasks.settings import Settings
+
+Harness = Literal["lm_eval", "lmms_eval"]
+HARNESSES: tuple[Harness, ...] = get_args(Harness)
+
+Doc = Mapping[str, Any]
+"""One document of a task: a row of its data set."""
+
+
+# What a model is asked
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image that a prompt shows.
+
+    Attributes:
+        row: Row of the data set that has the image; None means the document's own.
+    """
+
+    row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model is shown of a document.
+
+    Attributes:
+        parts: Texts and images of the user's message, in order.
+        system: The system message, for models that have one; other models read it before the first text.
+    """
+
+    parts: tuple[str | Picture, ...]
+    system: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoding:
+    """How a model generates.
+
+    Attributes:
+        max_tokens: Most tokens of an answer.
+        temperature: Temperature of sampling; 0 is greedy decoding.
+        top_p: Nucleus of sampling; None leaves it to the model.
+    """
+
+    max_tokens: int
+    temperature: float = 0.0
+    top_p: float | None = None
+
+
+# What a task is about
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The documents of a task, checked.
+
+    Attributes:
+        rows: One mapping a document, all with the same fields.
+        images: Image columns of the same documents, in the same order, not decoded yet; None where there are none.
+    """
+
+    rows: Sequence[Doc]
+    images: datasets.Dataset | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """Where the documents of a task come from.
+
+    Attributes:
+        sources: The tables that are needed.
+        load: Reads and checks them, by the user's settings; raises DataError for what can't be used.
+    """
+
+    sources: tuple[Source, ...]
+    load: Callable[[Settings], Documents]
+
+
+# What is made of an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The scale that a number is on.
+
+    Attributes:
+        unit: How the number is meant, such as ``share``, ``percent``, ``rating``, ``ratio``.
+        low: Lowest value that is possible; None where there is none.
+        high: Highest value that is possible; None where there is none.
+        better: Which end is better; None where a value in between is neutral.
+        neutral: The value that means "no bias", where there is one.
+        digits: Digits after the point that are worth showing.
+        times: What 1 of a harness's number is on the scale: 100 where harnesses have fractions and the paper percent.
+    """
+
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    better: Literal["higher", "lower"] | None = "higher"
+    neutral: float | None = None
+    digits: int = 2
+    times: float = 1.0
+
+    def allows(self, value: float) -> bool:
+        """Whether a value is on the scale; NaN, which stands for none, is."""
+        return not (
+            (self.low is not None and value < self.low - 1e-9) or (self.high is not None and value > self.high + 1e-9)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a harness is running, for metrics that write files.
+
+    Attributes:
+        model: Name of the evaluated model.
+        output: Folder that the harness writes to, where it says so.
+        settings: The user's settings.
+    """
+
+    model: str
+    output: Path | None
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A number of a task.
+
+    Attributes:
+        name: Its name.
+        scale: The scale that it is on, with the better end.
+    """
+
+    name: str
+    scale: Scale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanScore(Metric):
+    """The mean of a score that is known at once.
+
+    Attributes:
+        groups: Parts of the data with a mean of their own, ``<name>_<group>``, by field of :attr:`Answered.groups`.
+    """
+
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedScore(MeanScore):
+    """The mean of a judge's scores: the judge's ratings, mapped from the rubric's range to the scale's, end to end.
+
+    It comes with ``<name>_coverage`` and ``<name>_unscored`` and, over repeats, ``<name>_run_sd``. Where text overlap
+    stands in for a judge, its name is ``<name>_lexical``.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedScore(Metric):
+    """A number that is worked out from the values that the documents have for it, documents without one left out.
+
+    For a task's main metric the values are the records of the documents that have a score.
+
+    Attributes:
+        value: Works it out.
+        stderr: Works out its standard error, in the same unit; None where there is none.
+        is_score: Whether the mean of several tasks' numbers means something.
+        finish: Called once with the values, the task's name and the run, when a harness has its results.
+    """
+
+    value: Callable[[Sequence[Any]], float]
+    stderr: Callable[[Sequence[Any]], float] | None = None
+    is_score: bool = True
+    finish: Callable[[Sequence[Any], str, Run], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """One document with the answers to it: all that its record will say, but for the judge's verdicts.
+
+    Attributes:
+        item: The question, the same for every model and harness.
+        responses: The answers, one a run; several where the harness repeats a request.
+        question: What was asked, as a judge or reader is shown it.
+        references: Answers that count as right.
+        groups: The groups that the document belongs to, by field, such as ``{"country": "brazil"}``.
+        cluster: What it shares with others, such as an image, a scene or a scenario; empty means nothing.
+        image: What stands for its image, the same wherever the image is the same; empty without one.
+        data: Fingerprints of the data, by name.
+        prompt: The prompt file, where a benchmark has several.
+        facts: More about the document that a record should tell.
+        rubric: How a judge grades the answers; None where no judge is needed.
+        judge_language: Name of the language, where the rubric's prompt tells the judge.
+        labels: What was read from each answer where no judge is needed; None where nothing could be read.
+        score: The score of the task's metric where no judge is needed; None where the document doesn't count.
+        values: Its values for the task's other metrics, by name. A metric that no document has a value for is no part
+            of the results.
+    """
+
+    item: str
+    responses: Sequence[str]
+    question: str = ""
+    references: Sequence[str] = ()
+    groups: Mapping[str, str | None] = field(default_factory=dict)
+    cluster: str = ""
+    image: str = ""
+    data: Mapping[str, str] = field(default_factory=dict)
+    prompt: PromptFile | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    rubric: Rubric | None = None
+    judge_language: str = ""
+    labels: Sequence[str | None] = ()
+    score: float | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def has_record(self) -> bool:
+        """Whether there is anything to record: a verdict to come, a label or a score."""
+        return self.rubric is not None or bool(self.labels) or self.score is not None
+
+
+class KeepAll:
+    """Response filter that keeps every response of a request, so that repeated runs are scored together.
+
+    Both harnesses keep only the first by default.
+    """
+
+    def __init__(self, **_: object) -> None:
+        """Takes no arguments; the harnesses pass none or a few of their own."""
+
+    def apply(self, resps: Sequence[Sequence[Any]], docs: Any) -> list[list[str]]:  # noqa: ARG002
+        """Returns the responses as they are."""
+        return [list(responses) for responses in resps]
+
+
+# Names that can be passed to --tasks
+
+
+def _nothing(doc: Doc) -> str:  # noqa: ARG001
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A task of a harness.
+
+    Attributes:
+        name: Its name; the stem of its YAML file.
+        about: What it measures together with the tasks like it, in a few words.
+        languages: Codes of the languages in which the model is asked.
+        metric: Name of its main metric, under which its records are logged.
+        metrics: Its metrics, the main one included.
+        data: Its documents.
+        prompt: Gives what the model is shown of a document.
+        score: Scores the answers to a document, one a run.
+        decoding: How the model generates.
+        shows_images: Whether its documents have images.
+        target: Gives the right answers of a document, for the harness's log.
+        responses: Filter that the responses go through before they are scored.
+        harnesses: The harnesses that have it.
+        tag: A name for several tasks without a mean; may be empty.
+        version: Version in its metadata.
+        note: What a reader of its YAML file must know, such as where the paper gives the decoding.
+    """
+
+    name: str
+    about: str
+    languages: tuple[str, ...]
+    metric: str
+    metrics: Callable[[], Sequence[Metric]]
+    data: DataSet
+    prompt: Callable[[Any], Prompt]
+    score: Callable[[Any, Sequence[str]], Answered]
+    decoding: Decoding
+    shows_images: bool = False
+    target: Callable[[Any], str | list[str]] = _nothing
+    responses: type = KeepAll
+    harnesses: tuple[Harness, ...] = HARNESSES
+    tag: str = ""
+    version: float = 1.0
+    note: str = ""
+
+    @property
+    def modality(self) -> str:
+        """What the model is shown, in a word."""
+        return "image+text" if self.shows_images else "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Several tasks under one name, with a row of their own where their mean means something.
+
+    Attributes:
+        name: Its name; the stem of its YAML file.
+        about: What it measures, in a few words.
+        members: Names of its tasks or groups.
+        means: Metrics whose mean over the members means something.
+        weight_by_size: Whether every document weighs the same in these means, rather than every member.
+        harnesses: The harnesses that have it.
+    """
+
+    name: str
+    about: str
+    members: tuple[str, ...]
+    means: tuple[str, ...] = ()
+    weight_by_size: bool = True
+    harnesses: tuple[Harness, ...] = HARNESSES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tag:
+    """A name for several tasks that belong together and have no mean.
+
+    Attributes:
+        name: Its name.
+        about: What its tasks measure, in a few words.
+        members: Names of its tasks.
+    """
+
+    name: str
+    about: str
+    members: tuple[str, ...]
+
+
+Entry = Task | Group | Tag
+"""A name that can be passed to ``--tasks``."""
+
+
+class Benchmark(ABC):
+    """One benchmark.
+
+    Attributes:
+        name: Its name: that of its folder and of the folder of its task files.
+        title: Name as in its paper.
+        paper: Citation.
+        judge: Who grades by default, in words; None where no judge is needed.
+        data: Where its data come from, in words.
+        task_files: Folder with a folder of task files for each harness; None means this package's own.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[str]
+    judge: ClassVar[str | None] = None
+    data: ClassVar[str]
+    task_files: ClassVar[Path | None] = None
+
+    @abstractmethod
+    def entries(self) -> Sequence[Entry]:
+        """Returns its tasks, groups and tags, in the order of the task table."""
+
+    def rubrics(self) -> Sequence[Rubric]:
+        """Returns the rubrics that its judges grade by."""
+        return ()
+
+    @abstractmethod
+    def check(self, data_folder: Path | None) -> Report:
+        """Checks its data as a whole: counts beside the paper's, and all that is wrong with single rows.
+
+        Args:
+            data_folder: The user's data folder; None means the Hub.
+
+        Raises:
+            DataError: If there is nothing that can be read.
+        """
+
+    def report(self) -> BenchmarkReport:
+        """Returns how it is reported. Without anything of its own: scores by every field of its records."""
+        from culture_tasks.benchmarks.reporting import BenchmarkReport
+
+        return BenchmarkReport()
+
+    def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:  # noqa: B027 - most have none
+        """Adds actions of its own to ``culture-tasks data``."""
+
+
+def responses_of(results: Sequence[Any]) -> list[str]:
+    """Returns the responses to one document, whichever way a harness nests them; None becomes an empty one."""
+    flat = results[0] if len(results) == 1 and isinstance(results[0], (list, tuple)) else results
+    return ["" if response is None else storable(str(response)) for response in flat]

@@ -1,0 +1,142 @@
+"""Which benchmarks there are, and which names they give to ``--tasks``.
+
+A benchmark is a folder of :mod:`culture_tasks.benchmarks` with a ``benchmark.py``, or an entry point of the group
+``culture_tasks.benchmarks`` that another package has. Nothing else has to be edited to add one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from culture_tasks import benchmarks as package
+from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Tag, Task
+from culture_tasks.errors import CultureTasksError, JudgeError, nearest
+from culture_tasks.judges.rubrics import Rubric
+
+ENTRY_POINTS = "culture_tasks.benchmarks"
+"""Group of entry points by which another package adds benchmarks: each names a :class:`Benchmark`."""
+
+
+@cache
+def benchmarks() -> Mapping[str, Benchmark]:
+    """Returns every benchmark by name, those of this package first.
+
+    Raises:
+        CultureTasksError: If one of them doesn't keep the interface's rules.
+    """
+    found: dict[str, Benchmark] = {}
+    names: dict[str, str] = {}
+    for where, benchmark in (*_own(), *_of_other_packages()):
+        if not isinstance(benchmark, Benchmark):
+            raise CultureTasksError(f"{where}: found {type(benchmark).__name__}. Needed is a Benchmark.")
+        if benchmark.name in found:
+            raise CultureTasksError(f"{where}: there is a benchmark {benchmark.name!r} already. Give it another name.")
+        for entry in benchmark.entries():
+            if entry.name in names:
+                raise CultureTasksError(
+                    f"{where}: the name {entry.name!r} is one of {names[entry.name]}'s already. Give it another name."
+                )
+            names[entry.name] = benchmark.name
+        found[benchmark.name] = benchmark
+    return found
+
+
+def _own() -> Iterator[tuple[str, object]]:
+    for module in pkgutil.iter_modules(package.__path__):
+        name = f"{package.__name__}.{module.name}"
+        if module.ispkg and importlib.util.find_spec(f"{name}.benchmark"):
+            yield f"{name}.benchmark", importlib.import_module(f"{name}.benchmark").BENCHMARK
+
+
+def _of_other_packages() -> Iterator[tuple[str, object]]:
+    for point in entry_points(group=ENTRY_POINTS):
+        yield f"the entry point {point.name!r} ({point.value})", point.load()
+
+
+@cache
+def entries() -> Mapping[str, Entry]:
+    """Returns every task, group and tag, by name, in the order of the task table."""
+    return {entry.name: entry for benchmark in benchmarks().values() for entry in benchmark.entries()}
+
+
+@cache
+def _owners() -> Mapping[str, Benchmark]:
+    return {entry.name: benchmark for benchmark in benchmarks().values() for entry in benchmark.entries()}
+
+
+def benchmark_of(name: str) -> Benchmark:
+    """Returns the benchmark that a task, group or tag belongs to; KeyError for a name that isn't ours."""
+    return _owners()[name]
+
+
+def task_named(name: str) -> Task:
+    """Returns a task.
+
+    Raises:
+        CultureTasksError: If there is no task of that name.
+    """
+    entry = entries().get(name)
+    if not isinstance(entry, Task):
+        raise CultureTasksError(f"culture-tasks: no task {name!r}.{nearest(name, entries())}")
+    return entry
+
+
+@cache
+def tasks_below(name: str) -> tuple[Task, ...]:
+    """Returns the tasks of a group or tag, those of its groups included; of a task, itself."""
+    entry = entries()[name]
+    if isinstance(entry, Task):
+        return (entry,)
+    return tuple(task for member in entry.members for task in tasks_below(member))
+
+
+def in_harness(entry: Entry, harness: Harness) -> bool:
+    """Returns whether a harness has this task, group or tag."""
+    if isinstance(entry, Tag):
+        return any(in_harness(entries()[member], harness) for member in entry.members)
+    return harness in entry.harnesses
+
+
+def task_folder(harness: Harness, benchmark: Benchmark | None = None) -> Path:
+    """Returns the folder of a harness's task files: what its ``--include_path`` takes.
+
+    Args:
+        harness: The harness.
+        benchmark: A benchmark, which may have a folder of its own; None means the folder of this package.
+    """
+    own = None if benchmark is None else benchmark.task_files
+    return (own or Path(str(resources.files("culture_tasks.task_yamls")))) / harness
+
+
+def task_folders(harness: Harness) -> list[Path]:
+    """Returns the folders of all benchmarks' task files for a harness, each once."""
+    return list(dict.fromkeys(task_folder(harness, benchmark) for benchmark in benchmarks().values()))
+
+
+def task_file(entry: Task | Group, harness: Harness) -> Path:
+    """Returns the YAML file of a task or group; a tag has none."""
+    benchmark = benchmark_of(entry.name)
+    return task_folder(harness, benchmark) / benchmark.name / f"{entry.name}.yaml"
+
+
+@cache
+def rubrics() -> Mapping[str, Rubric]:
+    """Returns the rubrics of all benchmarks, by name."""
+    return {rubric.name: rubric for benchmark in benchmarks().values() for rubric in benchmark.rubrics()}
+
+
+def rubric_named(name: str) -> Rubric:
+    """Returns the rubric of that name.
+
+    Raises:
+        JudgeError: If no benchmark has one.
+    """
+    if name not in rubrics():
+        raise JudgeError(f"judges: no rubric {name!r}.{nearest(name, rubrics())} Known are {', '.join(rubrics())}.")
+    return rubrics()[name]

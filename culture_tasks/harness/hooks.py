@@ -1,0 +1,89 @@
+"""What task files name for their harness to call: ``<task>__<hook>`` of a hook module is that hook of that task.
+
+Both harnesses resolve such a name as an attribute of the module, which makes the hook then. So a task file needs no
+code of its own, and a benchmark none for a harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from culture_tasks.benchmarks.interface import Picture, Prompt, Task
+from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.harness.loading import loaded
+from culture_tasks.harness.scoring import metric_list, scorer_of
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Doc = Mapping[str, Any]
+
+
+def hook_named(name: str, module: str, kinds: Mapping[str, Callable[[Task], Any]]) -> Any:
+    """Returns a hook.
+
+    Args:
+        name: The task and the kind of hook, with two underscores between them.
+        module: The module that is asked for it.
+        kinds: What makes a hook of each kind that this module has beside :data:`SHARED`.
+
+    Raises:
+        AttributeError: If there is no such kind.
+        CultureTasksError: If there is no such task.
+    """
+    task, separator, kind = name.rpartition("__")
+    make = (SHARED | kinds).get(kind) if separator else None
+    if make is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    return make(task_named(task))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Hook:
+    """What a task file names. The harnesses log its text, which is the same in every run.
+
+    Attributes:
+        task: The task.
+    """
+
+    task: Task
+
+    def __repr__(self) -> str:
+        return f"culture_tasks: {type(self).__name__} of {self.task.name}"
+
+
+class Target(Hook):
+    """The right answers of a task's documents."""
+
+    __slots__ = ()
+
+    def __call__(self, doc: Doc) -> str | list[str]:
+        """Returns a document's right answer, or answers."""
+        return self.task.target(doc)
+
+
+class Results(Hook):
+    """The records of a task's documents."""
+
+    __slots__ = ()
+
+    def __call__(self, doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
+        """Returns a document's records."""
+        return scorer_of(self.task.name)(doc, results)
+
+
+def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
+    """Returns the images that a document's prompt shows, in order."""
+    rows = (part.row for part in prompt.parts if isinstance(part, Picture))
+    shown = (doc if row is None else loaded(task.name).select_columns(["image"])[row] for row in rows)
+    return [each["image"].convert("RGB") for each in shown]
+
+
+SHARED: dict[str, Callable[[Task], Any]] = {
+    "target": Target,
+    "results": Results,
+    "metrics": metric_list,
+}
+"""What makes the hooks that both harnesses call alike."""

@@ -1,0 +1,81 @@
+"""The hooks that lm-eval's task files name (see :mod:`culture_tasks.harness.hooks`).
+
+``hf-multimodal`` and ``vllm-vlm`` put an image in the place of each ``<image>`` of a prompt. The same text in the data
+is taken apart, so that data can't add images. API models put all images before the text and would pass the mark on as
+text: they get a prompt without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from culture_tasks.benchmarks.interface import Picture, Prompt
+from culture_tasks.harness.hooks import Hook, hook_named, images_of
+from culture_tasks.harness.lm_eval.results import extend_results
+from culture_tasks.harness.loading import load_for_evaluation
+
+if TYPE_CHECKING:
+    import datasets
+    from PIL.Image import Image
+
+PLACEHOLDER = "<image>"
+
+
+class CustomDataset(Hook):
+    """Loads a task's documents; the first one that is called also extends lm-eval's results."""
+
+    __slots__ = ()
+
+    def __call__(self, **_: object) -> dict[str, datasets.Dataset]:
+        """Loads the documents; lm-eval passes the task's metadata, which it doesn't need."""
+        extend_results()
+        return {"test": load_for_evaluation(self.task.name)}
+
+
+class Text(Hook):
+    """The text of a task's prompts."""
+
+    __slots__ = ()
+
+    def __call__(self, doc: Mapping[str, Any]) -> str:
+        """Returns the prompt as one text, with the places of its images."""
+        return rendered(self.task.prompt(doc))
+
+
+def rendered(prompt: Prompt) -> str:
+    """Returns a prompt as one text, with the places of its images.
+
+    lm-eval has one system message for all documents of a run, so a prompt's own stands before its first text.
+    """
+    lines: list[str] = []
+    system = [prompt.system] if prompt.system else []
+    for part in prompt.parts:
+        if isinstance(part, Picture):
+            lines.append(PLACEHOLDER)
+        else:
+            lines += [*system, part.replace(PLACEHOLDER, "< image >")]
+            system = []
+    return "\n".join(lines)
+
+
+def images_first(text: str) -> str:
+    """Returns a rendered prompt for models that put all images before it: several are numbered, one needs no mark."""
+    before, *parts = text.split(PLACEHOLDER)
+    if len(parts) < 2:
+        return before + "".join(parts).removeprefix("\n")
+    return before + "".join(f"Image {number}:{part}" for number, part in enumerate(parts, start=1))
+
+
+class Images(Hook):
+    """The images of a task's prompts."""
+
+    __slots__ = ()
+
+    def __call__(self, doc: Mapping[str, Any]) -> list[Image]:
+        """Returns the images that a document's prompt shows, in order."""
+        return images_of(self.task, doc, self.task.prompt(doc))
+
+
+def __getattr__(name: str) -> Any:
+    return hook_named(name, __name__, {"dataset": CustomDataset, "text": Text, "images": Images})

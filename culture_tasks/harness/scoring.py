@@ -1,0 +1,364 @@
+"""From the answers to a document to its records, and the metric lists of the task files.
+
+A task's main metric gets the document's whole record, which describes itself: what was asked of which item, in which
+groups, on which scale, with which answers and verdicts. A judged metric ``x`` comes with ``x_coverage`` and
+``x_unscored``. With the lexical judge its name is ``x_lexical``, so that text overlap never passes for a judge's score.
+A task file lists what a run can have; a run's results list what it has (see
+:mod:`culture_tasks.harness.result_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from typing import Any, NamedTuple
+
+from culture_tasks.benchmarks.interface import (
+    Answered,
+    ComputedScore,
+    JudgedScore,
+    MeanScore,
+    Metric,
+    Scale,
+    Task,
+    responses_of,
+)
+from culture_tasks.benchmarks.registry import benchmark_of, task_named
+from culture_tasks.harness import aggregation
+from culture_tasks.harness.aggregation import Aggregation, aggregation_of
+from culture_tasks.harness.records import CountedRecord, PartRecord, PendingRecord
+from culture_tasks.harness.session import current_session
+from culture_tasks.judges.judge import Ready, Ticket
+from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.verdicts import JudgeItem, Verdict
+from culture_tasks.text import answer_in, storable
+
+RECORD_VERSION = 2
+"""Version of the layout of logged records; readers refuse versions that they don't know."""
+
+LEXICAL = "_lexical"
+
+OF_VERDICTS = frozenset({"judge", "runs", "outcomes", "score", "run_scores"})
+"""Fields of a record that come with the verdicts; all others describe the document."""
+
+_KNOWN = {"record": RECORD_VERSION}
+
+
+# The metric lists of task files
+
+
+def metric_list(task: Task) -> list[dict[str, Any]]:
+    """Returns a task's metrics as a task file lists them."""
+    return [entry for metric in task.metrics() for entry in _listed(metric, is_main=metric.name == task.metric)]
+
+
+def _listed(metric: Metric, *, is_main: bool) -> list[dict[str, Any]]:
+    if isinstance(metric, JudgedScore):
+        return judged_metrics(metric.name, [part.group for part in _parts(metric)])
+    better = None if metric.scale.better is None else metric.scale.better == "higher"
+    if isinstance(metric, MeanScore):
+        names = [metric.name, *(part.metric for part in _parts(metric))]
+        return [_entry(name, aggregation.MEAN, better) for name in names]
+    assert isinstance(metric, ComputedScore)
+    return [_entry(metric.name, aggregation_of(metric, is_main=is_main), better)]
+
+
+def judged_metrics(name: str, groups: Iterable[str]) -> list[dict[str, Any]]:
+    """Returns the metrics that come with a judged score.
+
+    Args:
+        name: Its name, such as ``lave``.
+        groups: Parts of the data with a mean of their own, such as ``brazil``.
+    """
+    parts = list(groups)
+    listed: list[dict[str, Any]] = []
+    for base in (name, f"{name}{LEXICAL}"):
+        means = (base, *(f"{base}_{group}" for group in parts))
+        listed += [_entry(mean, aggregation.MEAN_OF_SCORED, True) for mean in means]
+        listed.append(_entry(f"{base}_run_sd", aggregation.SPREAD_OVER_RUNS, False))
+    listed.append(_entry(f"{name}_coverage", aggregation.COVERAGE, True))
+    listed.append(_entry(f"{name}_unscored", aggregation.UNSCORED, False))
+    return listed
+
+
+def _entry(name: str, function: Aggregation, better: bool | None) -> dict[str, Any]:
+    """Returns an entry of a metric list; ``better`` is None where a value in between is neutral."""
+    return {"metric": name, "aggregation": function, "higher_is_better": better}
+
+
+class _Part(NamedTuple):
+    """A part of the data with a mean of its own: a group, the field that it belongs to, and the mean's name."""
+
+    field: str
+    group: str
+    metric: str
+
+
+def _parts(metric: Metric) -> list[_Part]:
+    groups = metric.groups if isinstance(metric, MeanScore) else {}
+    return [_Part(field, name, f"{metric.name}_{name}") for field, names in groups.items() for name in names]
+
+
+# The records of a document
+
+
+class Scorer:
+    """Makes the records of one task's documents.
+
+    Attributes:
+        task: The task.
+    """
+
+    def __init__(self, task: Task) -> None:
+        """Looks at the task's metrics once."""
+        self.task = task
+        metrics = {metric.name: metric for metric in task.metrics()}
+        self._parts = {name: _parts(metric) for name, metric in metrics.items()}
+        self._groups = tuple(part.group for part in self._parts[task.metric])
+        self._shown = [name for name, metric in metrics.items() if isinstance(metric, MeanScore)]
+        self._scale = metrics[task.metric].scale
+        self._described = {
+            "benchmark": benchmark_of(task.name).name,
+            "metric": task.metric,
+            "scale": asdict(self._scale),
+        }
+
+    def __call__(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
+        """Scores the responses to a document, or submits them to the judge, and returns its records by metric."""
+        answered = self.task.score(doc, responses_of(results))
+        main = self.task.metric
+        records: dict[str, Any] = {}
+        if answered.rubric is not None:
+            document = JudgedDocument(self._fields(answered), answered.rubric, answered.responses, self._scale)
+            belongs = [part.group for part in self._parts[main] if answered.groups.get(part.field) == part.group]
+            records |= judged_results(main, document, self._groups, belongs)
+        elif answered.has_record:
+            records[main] = self._record(answered)
+            records |= self._of_parts(main, answered.score, answered)
+        for name, value in answered.values.items():
+            records[name] = value
+            records |= self._of_parts(name, value, answered)
+        return records
+
+    def _of_parts(self, name: str, value: Any, answered: Answered) -> dict[str, Any]:
+        """Returns a document's value for the mean of each part: None for those that it doesn't belong to."""
+        return {
+            part.metric: value if answered.groups.get(part.field) == part.group else None for part in self._parts[name]
+        }
+
+    def expected(self, doc: Mapping[str, Any]) -> tuple[Rubric, JudgeItem] | None:
+        """Returns what a judge will be asked of a document, but for the response; None if none is asked."""
+        answered = self.task.score(doc, [""])
+        if answered.rubric is None:
+            return None
+        return answered.rubric, _item(answered.question, answered.references, "", answered.judge_language)
+
+    def _fields(self, answered: Answered) -> dict[str, Any]:
+        """Returns what a record says of a document: all but the verdicts."""
+        fields = {
+            **self._described,
+            "item": answered.item,
+            "cluster": answered.cluster or answered.item,
+            "groups": answered.groups,
+            "data": answered.data,
+            "question": answered.question,
+            "references": list(answered.references),
+        }
+        if answered.prompt is not None:
+            fields |= {"prompt": answered.prompt.name, "prompt_sha256": answered.prompt.sha256}
+        values = {name: answered.values[name] for name in self._shown if name in answered.values}
+        optional = {
+            "image": answered.image,
+            "judge_language": answered.judge_language,
+            "values": values,
+            "facts": answered.facts,
+        }
+        return fields | {name: value for name, value in optional.items() if value}
+
+    def _record(self, answered: Answered) -> dict[str, Any]:
+        """Returns the record of a document that no judge grades: what was read of each response, or the score alone."""
+        labels = answered.labels or [""] * len(answered.responses)
+        outcomes = ["unparsable" if label is None else "scored" for label in labels]
+        runs = zip(answered.responses, outcomes, labels, strict=False)
+        record = {
+            **_KNOWN,
+            **self._fields(answered),
+            "runs": [
+                {"response": response, "outcome": outcome} | ({"label": label} if answered.labels else {})
+                for response, outcome, label in runs
+            ],
+            "outcomes": {outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)},
+        }
+        return record if answered.score is None else record | {"score": answered.score}
+
+
+@cache
+def scorer_of(task: str) -> Scorer:
+    """Returns the scorer of a task, made once."""
+    return Scorer(task_named(task))
+
+
+def _item(question: str, references: Sequence[str], response: str, language: str) -> JudgeItem:
+    return JudgeItem(question, tuple(references), answer_in(response), language)
+
+
+class _Places(NamedTuple):
+    """Where the record of a judged document goes.
+
+    Attributes:
+        empty: Every metric with None, in the order of the results.
+        base: The overall metric, which gets the record itself.
+        counts: Metrics over all documents that are no mean of scores.
+        groups: The metric of each part of the data.
+    """
+
+    empty: Mapping[str, None]
+    base: str
+    counts: tuple[str, ...]
+    groups: Mapping[str, str]
+
+
+@cache
+def _places(name: str, backend: str, groups: tuple[str, ...], repeated: bool) -> _Places:
+    base = f"{name}{LEXICAL}" if backend == "lexical" else name
+    of_groups = {group: f"{base}_{group}" for group in groups}
+    spread = (f"{base}_run_sd",) if repeated else ()
+    counts = (*spread, f"{name}_coverage", f"{name}_unscored")
+    return _Places(dict.fromkeys((base, *of_groups.values(), *counts)), base, counts, of_groups)
+
+
+def judged_results(
+    name: str, document: JudgedDocument, groups: tuple[str, ...], belongs: Collection[str]
+) -> dict[str, Any]:
+    """Returns one document's records for the metrics of :func:`judged_metrics`.
+
+    Every document has every metric, with None where the metric doesn't concern it: lmms-eval takes the length of the
+    last list for the number of documents, and lm-eval warns about lists of different lengths.
+
+    Args:
+        name: Name of the overall metric.
+        document: The judged document.
+        groups: All parts of the data with a mean of their own.
+        belongs: The parts that the document belongs to.
+    """
+    places = _places(name, document.judge["backend"], groups, document.runs > 1)
+    record = document.record()
+    part, counted = PartRecord(record), CountedRecord(record)
+    results: dict[str, Any] = {**places.empty}
+    results[places.base] = record
+    for place in places.counts:
+        results[place] = counted
+    for group in belongs:
+        if group in places.groups:
+            results[places.groups[group]] = part
+    return results
+
+
+class JudgedDocument:
+    """The responses to one document, submitted to the judge at once and read later.
+
+    Attributes:
+        judge: Who grades, as the record says it.
+    """
+
+    __slots__ = ("_described", "_responses", "_rubric", "_scale", "_tickets", "judge")
+
+    def __init__(
+        self,
+        described: Mapping[str, Any],
+        rubric: Rubric,
+        responses: Sequence[str],
+        scale: Scale,
+        *,
+        kept: Mapping[int, Verdict] | None = None,
+        kept_judge: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Submits every response.
+
+        Args:
+            described: What its record says of the document: all fields but :data:`OF_VERDICTS`.
+            rubric: The rubric to grade by.
+            responses: One response a run; several where the harness repeats a request.
+            scale: The scale that ratings are mapped to.
+            kept: Verdicts that are there already, by run: these aren't asked for.
+            kept_judge: Who gave them, as recorded: stays in the record where nothing is asked.
+        """
+        judge = current_session().judge(rubric.model)
+        self._described, self._rubric, self._scale = described, rubric, scale
+        self._responses = [storable(response) for response in responses]
+        have = {} if kept is None else kept
+        self.judge: Mapping[str, Any] = judge.identity(rubric).json
+        if kept_judge is not None and len(have) == len(responses):
+            self.judge = kept_judge
+        self._tickets: list[Ticket] = [
+            Ready(have[run]) if run in have else judge.submit(rubric, item_of(described, response))
+            for run, response in enumerate(self._responses)
+        ]
+
+    def record(self) -> PendingRecord:
+        """Returns the record: all that is needed to read the verdict, and to grade the responses again."""
+        return PendingRecord(_KNOWN, self._complete)
+
+    def wait(self) -> None:
+        """Waits until every verdict is there."""
+        for ticket in self._tickets:
+            ticket.verdict()
+
+    @property
+    def runs(self) -> int:
+        """Number of responses to the document."""
+        return len(self._responses)
+
+    def _complete(self) -> dict[str, Any]:
+        verdicts = [ticket.verdict() for ticket in self._tickets]
+        scores = [self._score(verdict) for verdict in verdicts]
+        counts: dict[str, int] = {}
+        for verdict in verdicts:
+            counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1
+        runs = [
+            {"response": response, **_verdict_fields(verdict)}
+            for response, verdict in zip(self._responses, verdicts, strict=True)
+        ]
+        record = {**self._described, "judge": self.judge, "runs": runs, "outcomes": counts}
+        if scored := [score for score in scores if score is not None]:
+            record["score"] = sum(scored) / len(scored)
+        if len(scores) > 1:
+            record["run_scores"] = scores
+        return record
+
+    def _score(self, verdict: Verdict) -> float | None:
+        """Maps a rating from the rubric's range to the scale's, end to end."""
+        if verdict.score is None:
+            return None
+        rubric, low, high = self._rubric, self._scale.low or 0.0, self._scale.high or 0.0
+        place = low + (verdict.score - rubric.lowest) * (high - low) / (rubric.highest - rubric.lowest)
+        return place / self._scale.times
+
+
+def item_of(described: Mapping[str, Any], response: str) -> JudgeItem:
+    """Returns what the judge is shown of a response.
+
+    Args:
+        described: What the record says of the document.
+        response: The response as the model gave it.
+    """
+    return _item(described["question"], described["references"], response, described.get("judge_language", ""))
+
+
+def _verdict_fields(verdict: Verdict) -> dict[str, Any]:
+    fields: dict[str, Any] = {"outcome": verdict.outcome, "rating": verdict.score}
+    optional = {
+        "rationale": verdict.rationale,
+        "error": verdict.error,
+        "endpoint": verdict.endpoint,
+        "reply_model": verdict.reply_model,
+        "asked_again": verdict.asked_again or None,
+        "max_tokens": verdict.max_tokens,
+        "completion": verdict.completion if verdict.outcome == "unparsable" else None,
+    }
+    fields.update(
+        {name: storable(value) if isinstance(value, str) else value for name, value in optional.items() if value}
+    )
+    fields["tokens"] = [verdict.usage.prompt_tokens, verdict.usage.completion_tokens]
+    return fields

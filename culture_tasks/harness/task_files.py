@@ -1,0 +1,226 @@
+"""The task files of a benchmark, written from what it declares.
+
+What all tasks of a benchmark have alike stands in a template that each file includes. The template's name has no
+``.yaml`` at its end, so that no harness takes it for a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from culture_tasks.benchmarks.interface import (
+    HARNESSES,
+    Benchmark,
+    Decoding,
+    Entry,
+    Group,
+    Harness,
+    JudgedScore,
+    Task,
+)
+from culture_tasks.harness.scoring import LEXICAL
+
+TEMPLATE = "_default_template_yaml"
+PLACEHOLDER = "_placeholder.jsonl"
+"""File of one row that lmms-eval loads before our documents take its place."""
+
+_PLACEHOLDER_ROW = '{"placeholder": "culture-tasks puts the documents here when the task is loaded"}\n'
+
+_Keys = Mapping[str, Any]
+
+
+class _Function(str):
+    """The path of a function that a harness resolves."""
+
+    __slots__ = ()
+
+
+def task_files(benchmark: Benchmark) -> dict[Path, str]:
+    """Returns the files of a benchmark, by their path below the folder of task files.
+
+    Args:
+        benchmark: The benchmark.
+    """
+    files: dict[Path, str] = {}
+    for harness in HARNESSES:
+        entries = [entry for entry in benchmark.entries() if isinstance(entry, (Task, Group))]
+        for name, text in _of_harness(benchmark, [entry for entry in entries if harness in entry.harnesses], harness):
+            files[Path(harness) / benchmark.name / name] = text
+    if any("lmms_eval" in path.parts for path in files):
+        files[Path("lmms_eval") / PLACEHOLDER] = _PLACEHOLDER_ROW
+    return files
+
+
+def _of_harness(benchmark: Benchmark, entries: Sequence[Entry], harness: Harness) -> list[tuple[str, str]]:
+    tasks = {entry: _keys(entry, harness) for entry in entries if isinstance(entry, Task)}
+    if not tasks:
+        return []
+    every = list(tasks.values())
+    shared = {
+        key: value
+        for key, value in every[0].items()
+        if len(every) > 1 and all(_has(keys, key, value) for keys in every)
+    }
+    title = f"{benchmark.title} ({benchmark.paper})."
+    notes = list(dict.fromkeys(task.note for task in tasks if task.note))
+    comment = f"# {' '.join([title, *notes])}\n"
+    files = [(TEMPLATE, comment + _yaml(shared))] if shared else []
+    for entry in entries:
+        if isinstance(entry, Group):
+            own = _yaml(_group_keys(entry, {task.name: task for task in tasks}, entries, harness))
+            files.append((f"{entry.name}.yaml", own))
+        elif isinstance(entry, Task):
+            left = {key: value for key, value in tasks[entry].items() if key not in shared}
+            included = {"include": TEMPLATE} if shared else {}
+            files.append((f"{entry.name}.yaml", ("" if shared else comment) + _yaml(included | left)))
+    return files
+
+
+def _has(keys: _Keys, key: str, value: Any) -> bool:
+    return key in keys and keys[key] == value
+
+
+def _keys(task: Task, harness: Harness) -> dict[str, Any]:
+    """Returns the keys of a task's file, the template's included."""
+
+    def hook(kind: str) -> _Function:
+        return _Function(f"culture_tasks.harness.{harness}.hooks.{task.name}__{kind}")
+
+    responses = _Function(f"{task.responses.__module__}.{task.responses.__qualname__}")
+    named = {"task": task.name} | ({"tag": task.tag} if task.tag else {})
+    shared = {
+        "doc_to_target": hook("target"),
+        "process_results": hook("results"),
+        "metric_list": hook("metrics"),
+        "filter_list": [{"name": "none", "filter": [{"function": responses}]}],
+        "metadata": {"version": task.version},
+    }
+    if harness == "lm_eval":
+        return {
+            **named,
+            "class": _Function("culture_tasks.harness.lm_eval.task.CultureTask"),
+            "custom_dataset": hook("dataset"),
+            "output_type": "generate_until",
+            "test_split": "test",
+            "num_fewshot": 0,
+            "doc_to_text": hook("text"),
+            **({"doc_to_image": hook("images")} if task.shows_images else {}),
+            "generation_kwargs": _lm_eval_decoding(task.decoding),
+            **shared,
+        }
+    return {
+        **named,
+        "dataset_path": "json",
+        "dataset_kwargs": {"data_files": {"test": f"../{PLACEHOLDER}"}},
+        "output_type": "generate_until",
+        "test_split": "test",
+        "process_docs": hook("documents"),
+        "doc_to_text": hook("text"),
+        "doc_to_visual": hook("visuals"),
+        "doc_to_messages": hook("messages"),
+        "generation_kwargs": _lmms_eval_decoding(task.decoding),
+        **shared,
+    }
+
+
+def _lm_eval_decoding(decoding: Decoding) -> dict[str, Any]:
+    keys: dict[str, Any] = {"until": [], "max_gen_toks": decoding.max_tokens, "do_sample": decoding.temperature > 0}
+    if decoding.temperature > 0:
+        keys["temperature"] = decoding.temperature
+        if decoding.top_p is not None:
+            keys["top_p"] = decoding.top_p
+    return keys
+
+
+def _lmms_eval_decoding(decoding: Decoding) -> dict[str, Any]:
+    keys: dict[str, Any] = {
+        "until": [],
+        "max_new_tokens": decoding.max_tokens,
+        "do_sample": decoding.temperature > 0,
+        "temperature": decoding.temperature or 0,
+    }
+    if decoding.top_p is not None:
+        keys["top_p"] = decoding.top_p
+    return keys | {"num_beams": 1}
+
+
+def _group_keys(group: Group, tasks: Mapping[str, Task], entries: Sequence[Entry], harness: Harness) -> dict[str, Any]:
+    keys: dict[str, Any] = {"group": group.name, "task": list(group.members)}
+    below = [tasks[name] for name in tasks_below(group, entries) if name in tasks]
+    metrics = {metric.name: metric for metric in below[0].metrics()}
+    listed = []
+    for name in group.means:
+        endings = [""]
+        if harness == "lm_eval" and isinstance(metrics[name], JudgedScore):
+            endings += [LEXICAL, "_coverage", "_unscored"]
+        # lmms-eval takes an entry for every metric whose name holds these letters, and needs the filter's name.
+        extra = {"filter_list": ["none"]} if harness == "lmms_eval" else {}
+        for ending in endings:
+            mean = {"metric": f"{name}{ending}", "aggregation": "mean", "weight_by_size": group.weight_by_size}
+            listed.append(mean | extra)
+    if listed:
+        keys["aggregate_metric_list"] = listed
+    return keys | {"metadata": {"version": below[0].version}}
+
+
+def tasks_below(group: Group, entries: Sequence[Entry]) -> list[str]:
+    """Returns the names of the tasks of a group, those of its groups included."""
+    named = {entry.name: entry for entry in entries}
+    found: list[str] = []
+    for member in group.members:
+        entry = named[member]
+        found += tasks_below(entry, entries) if isinstance(entry, Group) else [member]
+    return found
+
+
+def _yaml(keys: _Keys, indent: str = "") -> str:
+    """Returns keys as YAML, in their order, with short lists of names on lines of their own."""
+    lines: list[str] = []
+    for key, value in keys.items():
+        if isinstance(value, Mapping):
+            lines.append(f"{indent}{key}:\n{_yaml(value, indent + '  ')}")
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            lines.append(f"{indent}{key}:\n")
+            for each in value:
+                first, *rest = _yaml(each, indent + "    ").splitlines(keepends=True)
+                lines += [f"{indent}  - {first.lstrip()}", *rest]
+        elif isinstance(value, list) and key == "task":
+            lines.append(f"{indent}{key}:\n" + "".join(f"{indent}  - {each}\n" for each in value))
+        else:
+            lines.append(f"{indent}{key}: {_scalar(value)}\n")
+    return "".join(lines)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, _Function):
+        return f"!function {value}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(_scalar, value))}]"
+    return str(value)
+
+
+def write_task_files(benchmark: Benchmark, folder: Path) -> None:
+    """Writes the files of a benchmark below a folder, and removes what it no longer declares.
+
+    Args:
+        benchmark: The benchmark.
+        folder: The folder of task files, with a folder for each harness.
+    """
+    wanted = {folder / path: text for path, text in task_files(benchmark).items()}
+    for path, text in wanted.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    for path in stale_files(benchmark, folder):
+        path.unlink()
+
+
+def stale_files(benchmark: Benchmark, folder: Path) -> list[Path]:
+    """Returns the files of a benchmark that it doesn't declare, or declares with another text, and those that lack."""
+    wanted = {folder / path: text for path, text in task_files(benchmark).items()}
+    there = {path for harness in HARNESSES for path in (folder / harness / benchmark.name).glob("*")}
+    different = [path for path, text in wanted.items() if not path.is_file() or path.read_text("utf-8") != text]
+    return sorted({*different, *(there - wanted.keys())})
