@@ -41,7 +41,7 @@ def test_fits_and_is_done_the_second_time(fit, tmp_path, capsys):
     assert "mcki on 12 cases" in said.out
     before = (tmp_path / "state" / "state.json").read_bytes()
     status, said = fit()
-    assert (status, said.out.strip()) == (0, f"{tmp_path / 'state'}: is fitted already")
+    assert (status, said.out.strip()) == (0, f"{tmp_path / 'state'}: is already fitted")
     assert (tmp_path / "state" / "state.json").read_bytes() == before
     assert main(["insertion", "show", str(tmp_path / "state")]) == 0
     shown = json.loads(capsys.readouterr().out)

@@ -303,7 +303,7 @@ def test_unknown_names_are_refused():
 
 BROKEN = [
     ({"extra": 1}, "Extra inputs"),
-    ({"missing": None}, "missing without a meaning"),
+    ({"missing": None}, "no number and no reason for that"),
     ({"measures": {}}, "unknown measures"),
     ({"paper": {"citation": "x", "title": "y", "date": "May 2026"}}, "pattern"),
 ]
@@ -322,7 +322,7 @@ def test_broken_rows_and_columns_are_refused():
     columns = good["columns"]
     for change, message in (
         ({"rows": [first | {"cells": first["cells"][:5]}]}, "5 cells for 6"),
-        ({"rows": [first, second | {"keys": first["keys"]}]}, "there twice"),
+        ({"rows": [first, second | {"keys": first["keys"]}]}, "occurs twice"),
         ({"rows": [first | {"keys": {"model": "x", "quantity": "y"}}]}, "shares a dimension"),
         ({"rows": [first | {"cells": ["- 1.0", *first["cells"][1:]]}]}, "out of range"),
         ({"rows": [first | {"cells": ["fast", *first["cells"][1:]]}]}, "no number"),
