@@ -325,7 +325,7 @@ def test_broken_rows_and_columns_are_refused():
         ({"rows": [first, second | {"keys": first["keys"]}]}, "occurs twice"),
         ({"rows": [first | {"keys": {"model": "x", "quantity": "y"}}]}, "shares a dimension"),
         ({"rows": [first | {"cells": ["- 1.0", *first["cells"][1:]]}]}, "out of range"),
-        ({"rows": [first | {"cells": ["fast", *first["cells"][1:]]}]}, "no number"),
+        ({"rows": [first | {"cells": ["fast", *first["cells"][1:]]}]}, "'fast' is not a number"),
         ({"rows": [first | {"keys": {"colour": "red"}}]}, "Input should be"),
         ({"columns": [columns[0] | {"aggregate": "mean"}, *columns[1:]]}, "go together"),
     ):
