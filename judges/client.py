@@ -34,13 +34,13 @@ _HEADERS = {
 _LONGEST_BODY = 2 * 1024 * 1024
 # Bodies up to this size are read at once, however many there are: 1,000 in flight hold 64 MiB.
 _SMALL_BODY = 64 * 1024
-# Of larger ones so many are read at a time: together they hold 32 MiB.
+# At most this many larger ones are read at a time: together they hold 32 MiB.
 _LARGE_BODIES_AT_A_TIME = 16
 # What zlib calls the format of a gzip file, its own, and a bare stream, which some servers send as "deflate".
 _GZIP, _ZLIB, _BARE = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
 _PACKED: Mapping[str, tuple[int, ...]] = {"gzip": (_GZIP,), "x-gzip": (_GZIP,), "deflate": (_ZLIB, _BARE)}
 _LONGEST_MESSAGE = 300
-_TOO_MANY_TOKENS = 2**53  # no integer for every JSON reader or database
+_TOO_MANY_TOKENS = 2**53  # some JSON readers and databases lose digits of larger integers
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # One part of a duration such as "1m30s" or "250ms".

@@ -31,7 +31,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _JOBS_A_BATCH = 128
-# So many requests that wait after a fault of their own have others asked in their place; the prompts of all exist.
+# At most this many requests that wait after a fault have others asked in their place: the prompts of all exist.
 _MOST_RESTING = 1_000
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _CLOSED = "the judge was closed before it answered"

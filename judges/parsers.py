@@ -6,7 +6,7 @@ a plain variant of it (:mod:`culture_tasks.judges.statements`), and is one of th
 (:mod:`culture_tasks.judges.standing`):
 
 - **own**: the judge gives its verdict there: on a line of its own, as a sentence or its last clause, as a JSON value;
-- **mentioned**: a rating is spoken of: quoted, denied, supposed, or with words before it that nothing is known of;
+- **mentioned**: a rating is spoken of: quoted, denied, supposed, or with unknown words before it;
 - **aside**: a rating of a single criterion, a repeated scale, a supposition in prose. Nothing follows from it.
 
 A reply is a verdict if at least one statement is the judge's own, and all own and mentioned ones have the same offered

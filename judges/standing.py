@@ -2,8 +2,8 @@
 
 A statement is the judge's own where it begins a line or a sentence, or follows a clause, ``so``, ``my final`` and the
 like. It is merely mentioned inside a longer quotation, after a verb of speaking (``the response says``), a negation or
-a condition, as the subject of a sentence (``rating=2 would be``), and after words that nothing is known of. What
-follows a verdict may take it back.
+a condition, as the subject of a sentence (``rating=2 would be``), and after unknown words. What follows a verdict
+may take it back.
 
 The patterns know the words for it in the languages in which judges answer. Each statement is judged by a bounded
 stretch of text around it.

@@ -26,4 +26,4 @@ ENTITIES_OPINION = _rubric("entities_opinion", figure=11)
 NORMS_COMMONSENSE = _rubric("norms_commonsense", figure=12)
 LITERACY = _rubric("literacy", figure=13)
 
-RUBRICS = (ENTITIES_OPINION, NORMS_COMMONSENSE, LITERACY)
+RUBRICS: tuple[Rubric, ...] = (ENTITIES_OPINION, NORMS_COMMONSENSE, LITERACY)

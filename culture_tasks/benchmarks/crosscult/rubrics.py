@@ -36,4 +36,4 @@ CROSSCULT = Rubric(
     source="CrossCult-KIBench (2026), Figure 10",
 )
 
-RUBRICS = (CROSSCULT,)
+RUBRICS: tuple[Rubric, ...] = (CROSSCULT,)

@@ -33,4 +33,4 @@ LAVE3 = Rubric(
     source="LAVE (Mañas et al., 2024), its scale of 1-3; score (rating - 1) / 2",
 )
 
-RUBRICS = (LAVE, LAVE3)
+RUBRICS: tuple[Rubric, ...] = (LAVE, LAVE3)
