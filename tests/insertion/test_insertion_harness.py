@@ -201,8 +201,8 @@ def test_two_ranks_answer_as_one_does(arguments, make_state, tmp_path):
     ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     options = ["--model", "knowledge_insertion", "--model_args", text, "--tasks", SINGLE[2], "--log_samples"]
     subprocess.run(
-        [sys.executable, *ranks, "-m", "lmms_eval", *options, "--output_path", str(tmp_path / "out")],
-        env={**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+        [sys.executable, *ranks, "-m", "support.run_lmms_eval", *options, "--output_path", str(tmp_path / "out")],
+        env={**os.environ, "PYTHONPATH": str(TESTS), "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
         cwd=tmp_path,
         check=True,
         capture_output=True,
