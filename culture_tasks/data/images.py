@@ -46,7 +46,7 @@ def image_column(
         raw = _undecoded(table.images)
         _check(table, (_embedded(row["image"], table.local) for row in raw))
         return raw.cast_column("image", datasets.Image())
-    paths = [_file(table, index, name, folder) for index, name in enumerate(names)]
+    paths = [_file(table.where(index), name, folder) for index, name in enumerate(names)]
     known = set() if checked is None else checked
     _check(table, (None if path in known else path.read_bytes for path in paths))
     known.update(paths)
@@ -63,14 +63,14 @@ def broken_images(table: Table, names: Sequence[str | None], folder: Path) -> It
     """
     for start in range(0, len(names), _BATCH):
         indices = range(start, min(start + _BATCH, len(names)))
-        if _image_problem(table, names, indices, folder) is not None:
-            each = (_image_problem(table, names, range(index, index + 1), folder) for index in indices)
+        if _image_problem(table.part(indices), [names[index] for index in indices], folder) is not None:
+            each = (_image_problem(table.part([index]), [names[index]], folder) for index in indices)
             yield from (problem for problem in each if problem is not None)
 
 
-def _image_problem(table: Table, names: Sequence[str | None], indices: range, folder: Path) -> str | None:
+def _image_problem(table: Table, names: Sequence[str | None], folder: Path) -> str | None:
     try:
-        image_column(table.part(indices), [names[index] for index in indices], folder)
+        image_column(table, names, folder)
     except DataError as error:
         return str(error)
     return None
@@ -92,12 +92,12 @@ def image_keys(table: Table, names: Sequence[str | None], folder: Path, *, neede
     if table.images is not None:
         contents = (_embedded(row["image"], table.local)() for row in _undecoded(table.images))
         return [image_key(content) if content or needed else None for content in contents]
-    return [_file_key(table, index, name, folder, needed) for index, name in enumerate(names)]
+    return [_file_key(table.where(index), name, folder, needed=needed) for index, name in enumerate(names)]
 
 
-def _file_key(table: Table, index: int, name: str | None, folder: Path, needed: bool) -> str | None:
+def _file_key(where: str, name: str | None, folder: Path, *, needed: bool) -> str | None:
     try:
-        return image_key(_file(table, index, name, folder).read_bytes())
+        return image_key(_file(where, name, folder).read_bytes())
     except (DataError, OSError):
         if needed:
             raise
@@ -123,19 +123,19 @@ def _embedded(cell: dict[str, Any] | None, local: bool) -> Callable[[], bytes]:
     return lambda: content or b""
 
 
-def _file(table: Table, index: int, name: str | None, folder: Path) -> Path:
-    where = f"{table.where(index)}, field 'image'"
+def _file(where: str, name: str | None, folder: Path) -> Path:
     if not name:
-        raise DataError(f"{where}: found nothing. Needed is the name of an image file.")
+        raise DataError(f"{where}, field 'image': found nothing. Needed is the name of an image file.")
     for candidate in (folder / name, folder / "images" / name):
         if not _is_file(candidate):
             continue
         path = candidate.resolve()
         if not path.is_relative_to(folder.resolve()):
-            raise DataError(f"{where}: {name!r:.200} is outside {folder}. Needed is a file inside it.")
+            raise DataError(f"{where}, field 'image': {name!r:.200} is outside {folder}. Needed is a file inside it.")
         return path
     raise DataError(
-        f"{where}: no file {name!r:.200} in {folder} or {folder / 'images'}. Add the file, or correct the name."
+        f"{where}, field 'image': no file {name!r:.200} in {folder} or {folder / 'images'}. "
+        "Add the file, or correct the name."
     )
 
 

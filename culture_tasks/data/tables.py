@@ -284,9 +284,9 @@ def validated(table: Table, model: type[Row], aliases: Mapping[str, str] | None 
         DataError: For a missing or (in the user's own files) unknown column, two columns that mean the same, or the
             first invalid field.
     """
-    renamed = [_renamed(table, index, row, aliases or {}) for index, row in enumerate(table.rows)]
+    renamed = [_renamed(table.where(index), row, aliases or {}) for index, row in enumerate(table.rows)]
     _check_columns(table, model, {name for row in renamed for name in row})
-    return [_checked(table, index, row, model) for index, row in enumerate(renamed)]
+    return [_checked(table.where(index), row, model) for index, row in enumerate(renamed)]
 
 
 def usable_rows(table: Table, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
@@ -305,13 +305,13 @@ def usable_rows(table: Table, model: type[Row], aliases: Mapping[str, str]) -> t
     return rows, list(problems)
 
 
-def _renamed(table: Table, index: int, row: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
+def _renamed(where: str, row: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
     renamed: dict[str, Any] = {}
     for name, value in row.items():
         field = aliases.get(name, name)
         if field in renamed:
             names = " and ".join(repr(other) for other in row if aliases.get(other, other) == field)
-            raise DataError(f"{table.where(index)}: the columns {names} mean the same. Remove or rename one of them.")
+            raise DataError(f"{where}: the columns {names} mean the same. Remove or rename one of them.")
         renamed[field] = value
     return renamed
 
@@ -368,7 +368,7 @@ _NEEDED = {
 """What is needed, by pydantic's type of error, in the words of this package."""
 
 
-def _checked(table: Table, index: int, row: Mapping[str, Any], model: type[Row]) -> Row:
+def _checked(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
     known = {name: value for name, value in row.items() if name in model.model_fields}
     try:
         return model.model_validate(known)
@@ -377,9 +377,7 @@ def _checked(table: Table, index: int, row: Mapping[str, Any], model: type[Row])
         field = ".".join(str(part) for part in problem["loc"]) or "row"
         found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
         needed = _NEEDED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip("."))
-        raise DataError(
-            f"{table.where(index)}, field {field!r}: found {found}. {needed}. Correct the row, or remove it."
-        ) from None
+        raise DataError(f"{where}, field {field!r}: found {found}. {needed}. Correct the row, or remove it.") from None
 
 
 def unique(table: Table, ids: Iterable[str | None], field: str) -> Iterator[str]:
