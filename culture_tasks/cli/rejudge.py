@@ -7,10 +7,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.harness.scoring import JudgedDocument
+    from culture_tasks.rejudge.rejudging import TaskToGrade
+    from culture_tasks.results.run_files import RunFiles
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -52,31 +57,32 @@ def _run(options: argparse.Namespace) -> int:
     try:
         rejudging.submit(everything, failed_only=options.failed_only)
         for run, tasks in work:
-            new = rejudging.finish(run, tasks, _progress, datetime.now())
+            new = rejudging.finish(run, tasks, progress=_progress, now=datetime.now())
             _print(new, tasks)
     finally:
         close_judges()
     return 0
 
 
-def _progress(documents: Sequence[Any]) -> Iterable[Any]:
+def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
     from tqdm import tqdm
 
-    waited_for: Iterable[Any] = tqdm(documents, desc="verdicts", file=sys.stderr, mininterval=1.0, disable=None)
+    waited_for: Iterable[JudgedDocument] = tqdm(
+        documents, desc="verdicts", file=sys.stderr, mininterval=1.0, disable=None
+    )
     return waited_for
 
 
-def _print(run: Any, tasks: Sequence[Any]) -> None:
+def _print(run: RunFiles, tasks: Sequence[TaskToGrade]) -> None:
     from culture_tasks.task_table import markdown
 
     print(run.result_file)
     rows = []
     for task in tasks:
         values = run.content["results"][task.name]
-        metric = task.samples[0].metric
-        for name in (metric, f"{metric}_lexical"):
+        for name in (task.metric, f"{task.metric}_lexical"):
             if f"{name},none" in values:
-                shown = (values[f"{name},none"], values[f"{name}_stderr,none"], values[f"{metric}_coverage,none"])
+                shown = (values[f"{name},none"], values[f"{name}_stderr,none"], values[f"{task.metric}_coverage,none"])
                 rows.append((task.name, name, *(_number(value) for value in shown)))
     print(markdown(("task", "metric", "value", "stderr", "coverage"), rows))
 

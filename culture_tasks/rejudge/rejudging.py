@@ -1,4 +1,4 @@
-"""Grading a run again, from its files to new files beside them."""
+"""Grading a run again, from its files to new files beside them, in the layout of its harness."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from typing import Any
 from culture_tasks.benchmarks.interface import Group
 from culture_tasks.benchmarks.registry import entries
 from culture_tasks.errors import DataError
-from culture_tasks.harness.scoring import JudgedDocument
+from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.harness.result_rows import Written, complete_group_row, complete_row
+from culture_tasks.harness.scoring import LEXICAL, JudgedDocument
 from culture_tasks.harness.session import Session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
-from culture_tasks.rejudge.grading import JudgedSample, check_same_judge, grade, judged_samples
-from culture_tasks.rejudge.tables import group_values, task_values, without_metrics
-from culture_tasks.results.finding import Problem, find
+from culture_tasks.rejudge.logged_samples import JudgedSample, check_same_judge, judged_samples
+from culture_tasks.results.finding import Harness, Problem, find
 from culture_tasks.results.run_files import (
     GRADED_FROM,
     RunFiles,
@@ -32,6 +33,8 @@ from culture_tasks.results.run_files import (
 
 _log = logging.getLogger(__name__)
 
+_FILTER = "none"
+
 Progress = Callable[[Sequence[JudgedDocument]], Iterable[JudgedDocument]]
 
 
@@ -43,16 +46,32 @@ class TaskToGrade:
         name: Its name.
         samples: Its samples, in the order of the file.
         documents: The same, submitted to the judge; empty before.
+        records: Their new records by metric, one mapping a sample; empty before the verdicts are there.
     """
 
     name: str
     samples: list[JudgedSample]
     documents: list[JudgedDocument] = field(default_factory=list)
+    records: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def metric(self) -> str:
+        """The metric that is the mean of the judge's scores."""
+        return self.samples[0].metric
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
-        """The judged metrics of the task."""
+        """The judged metrics that a run of the task can have."""
         return self.samples[0].metrics
+
+    @property
+    def written(self) -> dict[str, Written]:
+        """The new records of each judged metric that the samples have, by its key in a result file."""
+        functions: dict[str, Aggregation] = {metric["metric"]: metric["aggregation"] for metric in self.metrics}
+        return {
+            f"{name},{_FILTER}": Written(functions[name], [record[name] for record in self.records])
+            for name in self.records[0]
+        }
 
 
 def find_runs(paths: Sequence[Path]) -> list[RunFiles]:
@@ -118,7 +137,7 @@ def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only:
         session.judge(model).check(items, responses_known=True)
     for sample in samples if failed_only else []:
         rubric = sample.rubric
-        if sample.kept():
+        if sample.kept:
             judge = session.judge(rubric.model).identity(rubric)
             check_same_judge(sample.record["judge"], judge.json, asking=rubric.model in by_model)
 
@@ -126,10 +145,10 @@ def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only:
 def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
     """Submits all samples, so that the verdicts of all tasks are on their way together."""
     for task in tasks:
-        task.documents = grade(task.samples, failed_only=failed_only)
+        task.documents = [sample.submit(failed_only=failed_only) for sample in task.samples]
 
 
-def finish(run: RunFiles, tasks: Sequence[TaskToGrade], progress: Progress, now: datetime) -> RunFiles:
+def finish(run: RunFiles, tasks: Sequence[TaskToGrade], *, progress: Progress, now: datetime) -> RunFiles:
     """Waits for the verdicts and writes the new run beside the old one.
 
     Args:
@@ -142,26 +161,37 @@ def finish(run: RunFiles, tasks: Sequence[TaskToGrade], progress: Progress, now:
     new = new_run(run, results, now)
     for document in progress([document for task in tasks for document in task.documents]):
         document.wait()
-    records: dict[str, list[dict[str, Any]]] = {}
     for task in tasks:
         pairs = [sample.regraded(document) for sample, document in zip(task.samples, task.documents, strict=True)]
         write_samples(new.samples_file(task.name), (sample for sample, _ in pairs))
-        records[task.name] = [of_document for _, of_document in pairs]
-        _update(results, run, task, records[task.name])
-    _update_groups(results, tasks, records)
+        task.records = [of_document for _, of_document in pairs]
+        _update(results, run.harness, task)
+    _update_groups(results, {task.name: task for task in tasks})
     results.setdefault("config", {})[GRADED_FROM] = run.result_file.name
     write_result_file(new)
     _log.info("wrote %s", new.result_file)
     return new
 
 
-def _update(results: dict[str, Any], run: RunFiles, task: TaskToGrade, records: Sequence[Mapping[str, Any]]) -> None:
-    values = task_values(run.harness, task.metrics, records)
-    results["results"][task.name] = without_metrics(results["results"].get(task.name, {}), task.metrics) | values
-    reported = {key.partition(",")[0] for key in values}
-    listed = [{**metric, "aggregation": str(metric["aggregation"])} for metric in task.metrics]
-    names = {metric["metric"] for metric in listed}
-    kept = [metric for metric in listed if metric["metric"] in reported]
+def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> None:
+    """Puts a task's new values, and the metrics that it has now, in place of the old ones."""
+    names = {metric["metric"] for metric in task.metrics}
+    old = results["results"].get(task.name, {})
+    row = {key: value for key, value in old.items() if _metric_of(key) not in names}
+    for key, (aggregation, records) in task.written.items():
+        if aggregation is not None:
+            row[key] = aggregation(records)
+            if harness == "lmms_eval":
+                metric = key.partition(",")[0]
+                row[f"{metric}_stderr_clt,{_FILTER}"] = aggregation.stderr(records) if aggregation.is_score else "N/A"
+                row[f"{metric}_stderr_clustered,{_FILTER}"] = "N/A"
+    complete_row(row, task.written)
+    results["results"][task.name] = row
+    kept = [
+        {**metric, "aggregation": str(metric["aggregation"])}
+        for metric in task.metrics
+        if f"{metric['metric']},{_FILTER}" in row
+    ]
     better = results.setdefault("higher_is_better", {}).get(task.name, {})
     results["higher_is_better"][task.name] = {name: better[name] for name in better if name not in names} | {
         metric["metric"]: metric["higher_is_better"] for metric in kept
@@ -171,18 +201,36 @@ def _update(results: dict[str, Any], run: RunFiles, task: TaskToGrade, records: 
         config["metric_list"] = [*(each for each in config["metric_list"] if each["metric"] not in names), *kept]
 
 
-def _update_groups(
-    results: dict[str, Any], tasks: Sequence[TaskToGrade], records: Mapping[str, Sequence[Mapping[str, Any]]]
-) -> None:
-    graded = {task.name: task for task in tasks}
+def _update_groups(results: dict[str, Any], graded: Mapping[str, TaskToGrade]) -> None:
+    """Puts the new values of those groups all of whose tasks were graded in place of the old ones."""
     for group, members in results.get("group_subtasks", {}).items():
-        inside = [graded[name] for name in members if name in graded]
-        if not inside or len(inside) < len(members):
+        tasks = [graded[name] for name in members if name in graded]
+        if not tasks or len(tasks) < len(members):
             continue
-        metrics = [metric for task in inside for metric in task.metrics]
         known = entries().get(group)
         by_size = known.weight_by_size if isinstance(known, Group) else True
+        names = dict.fromkeys(metric["metric"] for task in tasks for metric in task.metrics)
         for part in ("results", "groups"):
             if group in results.get(part, {}):
-                of_tasks = [records[task.name] for task in inside]
-                results[part][group] = group_values(results[part][group], metrics, of_tasks, weight_by_size=by_size)
+                old = results[part][group]
+                reported = {_metric_of(key) for key in old}
+                had = [name for name in names if not reported.isdisjoint((name, _renamed(name, tasks[0].metric)))]
+                row = {key: value for key, value in old.items() if _metric_of(key) not in names}
+                weights = {f"{name},{_FILTER}": by_size for name in had}
+                complete_group_row(row, [task.written for task in tasks], weights)
+                results[part][group] = row
+
+
+def _metric_of(key: str) -> str:
+    name = key.partition(",")[0]
+    for suffix in ("_stderr_clt", "_stderr_clustered", "_stderr"):
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _renamed(name: str, metric: str) -> str:
+    """Returns the name that a judged metric, or a part of it, has with text overlap for a judge, or had with it."""
+    lexical = f"{metric}{LEXICAL}"
+    if name.startswith(lexical):
+        return f"{metric}{name.removeprefix(lexical)}"
+    return f"{lexical}{name.removeprefix(metric)}"

@@ -58,8 +58,9 @@ def test_the_same_judge_gives_the_same_files(harness, tmp_path, monkeypatch, fix
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_a_first_judge_after_none(harness, tmp_path, monkeypatch, fixture_data, capsys):
-    written(harness, tmp_path, monkeypatch, fixture_data, "none")
+@pytest.mark.parametrize("first", ["none", "lexical"])
+def test_a_judge_after_none_and_after_text_overlap(first, harness, tmp_path, monkeypatch, fixture_data, capsys):
+    written(harness, tmp_path, monkeypatch, fixture_data, first)
     install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 7.0, rationale="fine")))
     assert main(["rejudge", str(tmp_path), "--judge", "openai:scripted"]) == 0
     new = result_files(tmp_path)[-1]
@@ -67,6 +68,7 @@ def test_a_first_judge_after_none(harness, tmp_path, monkeypatch, fixture_data, 
     assert values(new)["care_zh"]["care_rating_coverage,none"] == 1.0
     assert values(new)["care_zh"]["care_rating_unscored,none"] == 0
     assert values(new)["care"]["care_rating,none"] == 7.0
+    assert not any("lexical" in key for row in values(new).values() for key in row)
     record = samples_of(new, "care_zh")[0]["care_rating"]
     assert record["runs"][0]["rationale"] == "fine"
     assert record["judge"]["model"] == "scripted"
