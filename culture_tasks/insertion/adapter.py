@@ -1,6 +1,6 @@
 """One adapter for every model that transformers loads as ``AutoModelForImageTextToText``; no branches on model names.
 
-What it takes for granted: the processor has a chat template and a fast tokenizer, image patches are tokens of one id
+It assumes that the processor has a chat template and a fast tokenizer, image patches are tokens of one id
 in ``input_ids``, and ``model.base_model`` returns ``last_hidden_state``. A model that breaks one of these gets an error
 that names it.
 """
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 ANSWERS_VERSION = 1
-"""To be raised whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
+"""Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
 
-It is part of :attr:`~culture_tasks.insertion.identity.ModelIdentity.run`, so that kept answers and features of older
-versions are not used then. What changes the answers of one method alone raises that method's own version.
+It is part of :attr:`~culture_tasks.insertion.identity.ModelIdentity.run`, so that stored answers and features of
+older versions are not used then. For a change in one method, raise that method's own version.
 """
 
 
@@ -47,8 +47,8 @@ class Answer:
     Attributes:
         text: The answer without special tokens.
         tokens: Its token ids, special ones too.
-        activated: Place of the insertion that was used, from 0; None where none was, or where a method uses all.
-        similarity: Highest router score of the request; None where nothing was compared.
+        activated: Index of the insertion that was used, from 0; None if none was, or if a method uses all.
+        similarity: Highest router score of the request; None if nothing was compared.
     """
 
     text: str
@@ -64,8 +64,8 @@ class ModelOptions:
     Attributes:
         revision: Branch, tag or commit on the Hub.
         dtype: ``auto`` takes the checkpoint's.
-        device: Where to; None means a GPU where there is one.
-        device_map: Spreads the model over devices; goes before ``device``.
+        device: The device; None means a GPU if there is one.
+        device_map: Spreads the model over devices; takes precedence over ``device``.
         attn_implementation: Attention kernels; None means transformers' choice.
         trust_remote_code: Whether code of the checkpoint is run.
         template: Variables of the chat template. Reasoning is off unless asked for, since answers have 64 tokens.
@@ -160,12 +160,12 @@ class MultimodalModel:
     def generate_unless(self, query: Query, decoding: Decoding, gate: Gate) -> Answer | None:
         """Answers a request unless the gate, given the features of its prefill, says stop.
 
-        The gate is asked between the first step of decoding and the second. Where it lets the answer pass, decoding
-        simply goes on with the state that it has: one prefill, whatever kind of cache the model keeps, and the same
+        The gate is asked between the first step of decoding and the second. If it lets the answer pass, decoding
+        simply continues with the state that it has: one prefill, whatever kind of cache the model keeps, and the same
         computation as :meth:`generate`.
 
         Returns:
-            The answer, or None where the gate stopped it.
+            The answer, or None if the gate stopped it.
         """
         messages = query.messages()
         inputs, prompt = self._encoded(messages, with_spans=True)
@@ -199,7 +199,7 @@ class MultimodalModel:
 
     def _encoded(self, messages: Sequence[Message], *, with_spans: bool = False) -> tuple[dict[str, Any], str]:
         """Returns the model's inputs, and the prompt before image placeholders were replaced."""
-        # A variable that the template doesn't have would be taken for an argument of the processor.
+        # The processor would take a variable that the template doesn't have for an argument of its own.
         known = {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
         prompt = self.processor.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True, **known)
         extra = {"return_offsets_mapping": True} if with_spans else {}
@@ -207,7 +207,7 @@ class MultimodalModel:
         return dict(inputs.to(self.device, self.model.dtype)), prompt
 
     def _masks(self, inputs: dict[str, Any], prompt: str, question: str) -> tuple[torch.Tensor, torch.Tensor]:
-        """Takes the spans out of the inputs, and returns the masks of question and visual tokens, on the device."""
+        """Removes the spans from the inputs, and returns the masks of question and visual tokens, on the device."""
         spans: Spans = inputs.pop("offset_mapping")[0].tolist()
         visual = visual_mask(inputs["input_ids"][0], _image_token_ids(self.model, self.processor))
         if not visual.any():
@@ -232,6 +232,4 @@ def _check(model: PreTrainedModel, processor: ProcessorMixin) -> None:
     }
     for problem, found in problems.items():
         if found:
-            raise SettingsError(
-                f"insertion: {type(model).__name__} can't be used, since {problem}. Name another model."
-            )
+            raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")

@@ -9,7 +9,7 @@ from typing import Any
 from culture_tasks.errors import SettingsError
 
 DEFAULT_NEW_TOKENS = 1024
-"""Most tokens of an answer where a task doesn't say, as in lmms-eval's own chat models."""
+"""Maximum number of tokens of an answer if a task doesn't say, as in lmms-eval's own chat models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,10 @@ class Decoding:
     """Decoding settings; the default is the paper's (section E.2).
 
     Attributes:
-        max_new_tokens: Most tokens of an answer.
+        max_new_tokens: Maximum number of tokens of an answer.
         temperature: 0 is greedy.
-        top_p: Nucleus, where it samples.
-        num_beams: Beams; 1 is no beam search.
+        top_p: Nucleus, if it samples.
+        num_beams: Number of beams; 1 means no beam search.
     """
 
     max_new_tokens: int = 64
@@ -32,7 +32,7 @@ class Decoding:
     def from_request(cls, gen_kwargs: Mapping[str, Any]) -> Decoding:
         """Reads a request's ``generation_kwargs``.
 
-        ``until`` is left aside, as by lmms-eval's own chat models: lmms-eval adds one to every task.
+        ``until`` is ignored, as in lmms-eval's own chat models: lmms-eval adds one to every task.
 
         Raises:
             SettingsError: If a value is not a number in range.
@@ -58,11 +58,11 @@ class Decoding:
 
     @property
     def samples(self) -> bool:
-        """Whether two answers to one request may differ, so that none may be kept."""
+        """Whether two answers to one request may differ, so that none is stored."""
         return self.temperature > 0
 
     def options(self) -> dict[str, Any]:
-        """Returns the arguments of ``model.generate``; what belongs to sampling is unset where nothing is sampled."""
+        """Returns the arguments of ``model.generate``; sampling parameters are unset if nothing is sampled."""
         sampling = {"temperature": self.temperature, "top_p": self.top_p} if self.samples else {}
         unset = {} if self.samples else {"temperature": None, "top_p": None, "top_k": None}
         return {

@@ -1,4 +1,4 @@
-"""What tells one model from another, so that nothing computed with one is used with the other."""
+"""Fingerprints of models, so that nothing computed with one is used with another."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class ModelIdentity:
     """Fingerprints of a loaded model.
 
     Attributes:
-        source: What the user named.
-        weights: Of the weights as loaded (so of the data type too), the configuration and the processor: a trained
+        source: The model's name or folder, as the user gave it.
+        weights: Of the weights as loaded (including the data type), the configuration and the processor: a trained
             state fits this.
         run: Of ``weights`` and all else that can change an answer (device, attention kernels, template options,
-            versions of libraries and of our own code): kept answers and features are found by this.
+            versions of libraries and of our own code): stored answers and features are found by this.
     """
 
     source: str
@@ -48,7 +48,7 @@ def identify(
     Args:
         model: The model.
         processor: Its processor.
-        source: What the user named.
+        source: The model's name or folder, as the user gave it.
         template_options: Options of its chat template.
         version: Version of the code that asks it.
     """

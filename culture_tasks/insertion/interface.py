@@ -1,9 +1,9 @@
 """What every insertion method does.
 
 A method is made with a model and its options, then fitted or loaded where it needs it, and from then on it is one
-edited model: ``insert`` adds knowledge, ``generate`` answers with all that was inserted, ``reset`` takes it all back.
+edited model: ``insert`` adds knowledge, ``generate`` answers with all that was inserted, ``reset`` removes it all.
 Methods that change weights fit in too: they change ``self.model.model`` in ``insert`` and restore it in ``reset``.
-Whoever drives a method asks the plain model only when nothing is inserted.
+The plain model is asked only while nothing is inserted.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class MethodConfig(BaseModel):
 
 
 class Progress(Protocol):
-    """Shows how far a loop is."""
+    """Shows the progress of a loop."""
 
     def __call__(self, items: Sequence[Item], description: str) -> Iterable[Item]:
-        """Passes items on as they come."""
+        """Yields the items as they are consumed."""
 
 
 def progress_bar(items: Sequence[Item], description: str, *, hidden: bool = False) -> Iterable[Item]:
@@ -60,7 +60,7 @@ class TrainingData:
 
     Attributes:
         cases: The training cases, in a fixed order.
-        facts: What a state remembers of them.
+        facts: What a state records about them.
     """
 
     cases: Sequence[TrainingCase]
@@ -77,9 +77,9 @@ class InsertionMethod(ABC):
     Attributes:
         name: Name of the method, and of its folder.
         config_class: Class of its options.
-        needs_state: Whether it has to be fitted or loaded before it can be used.
+        needs_state: Whether it must be fitted or loaded before use.
         inserts: Whether insertions can change its answers at all.
-        answers_version: To be raised whenever a change of its code changes an answer: kept answers of older versions
+        answers_version: Raise it whenever a change of the code changes an answer: stored answers of older versions
             are not used then.
     """
 
@@ -105,15 +105,15 @@ class InsertionMethod(ABC):
 
     @abstractmethod
     def reset(self) -> None:
-        """Takes back all insertions; what was fitted stays."""
+        """Removes all insertions; what was fitted stays."""
 
     def fit(self, data: TrainingData, kept: Store, progress: Progress = silent) -> None:
         """Learns from training cases.
 
         Args:
             data: What to learn from.
-            kept: Keeps what is costly to compute, so that a killed fit goes on where it was.
-            progress: Shows how far it is.
+            kept: Stores what is costly to compute, so that a killed fit can resume.
+            progress: Shows the progress.
 
         Raises:
             CultureTasksError: If the method has nothing to learn.
@@ -150,7 +150,7 @@ class InsertionMethod(ABC):
             self.config = self.config_class.model_validate(description.config)
         except ValidationError as error:
             raise state.StateError(
-                f"{folder}: its options are not those of this version's {self.name} ({str(error).splitlines()[1]}). "
+                f"{folder}: its options don't fit this version of {self.name} ({str(error).splitlines()[1]}). "
                 "Fit the method again."
             ) from None
         self._restore(tensors, description.facts)
@@ -192,7 +192,7 @@ class InsertionMethod(ABC):
         return {}
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        """Takes over what :meth:`_tensors` and :meth:`_facts` returned.
+        """Restores what :meth:`_tensors` and :meth:`_facts` returned.
 
         Raises:
             StateError: If it doesn't fit.

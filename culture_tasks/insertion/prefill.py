@@ -1,4 +1,4 @@
-"""Looking into the first forward pass of a generation, and ending it there.
+"""Features of the first forward pass of a generation, which can end there.
 
 Hidden states are averaged over the tokens of the question and over those that stand for the image. Both are found in
 the encoded request itself: no model is known by name.
@@ -35,7 +35,7 @@ class Features:
 
 
 Gate = Callable[[Features], bool]
-"""Says of a request whether generation must stop after its prefill."""
+"""Decides whether generation stops after the prefill of a request."""
 
 
 class StopIf:
@@ -94,7 +94,7 @@ def pooled(states: Sequence[torch.Tensor], question: torch.Tensor, visual: torch
 
 
 Spans = Sequence[tuple[int, int]]
-"""For each token the range of characters that it covers; (0, 0) for tokens without any."""
+"""The range of characters that each token covers; (0, 0) for special tokens."""
 
 
 def visual_mask(input_ids: torch.Tensor, image_token_ids: Sequence[int]) -> torch.Tensor:
@@ -129,12 +129,12 @@ def question_mask(spans: Spans, visual: torch.Tensor, prompt: str, prompt_end: i
         Booleans, shape (L,).
 
     Raises:
-        DataError: If the question doesn't stand in the prompt, or stands between two images.
+        DataError: If the question isn't in the prompt, or is between two images.
     """
     start = prompt.rfind(question.strip())
     if start < 0 or not question.strip():
         raise DataError(
-            f"insertion: the question {question!r:.80} doesn't stand in the prompt that the chat template made. Needed "
+            f"insertion: the question {question!r:.80} isn't in the prompt that the chat template made. Needed "
             "is a template that keeps the user's text as it is."
         )
     growth = max(end for _, end in spans) - prompt_end
@@ -142,7 +142,7 @@ def question_mask(spans: Spans, visual: torch.Tensor, prompt: str, prompt_end: i
         mask = _overlapping(spans, start + shift, start + shift + len(question.strip()))
         if mask.any() and _one_sided(mask, visual, after_images=after_images):
             return mask
-    raise DataError(f"insertion: {question!r:.80} stands between two images. Needed is a question after all images.")
+    raise DataError(f"insertion: {question!r:.80} is between two images. Needed is a question after all images.")
 
 
 def _overlapping(spans: Spans, start: int, end: int) -> torch.Tensor:

@@ -25,10 +25,10 @@ Part = dict[str, Any]
 class Query:
     """A request to a model: a conversation that holds a question.
 
-    The conversation is made when asked for and not kept, so that thousands of queries don't hold thousands of images.
+    The conversation is made on demand and not kept, so that thousands of queries don't hold thousands of images.
 
     Args:
-        question: The question, as it stands in the conversation.
+        question: The question, as it is worded in the conversation.
         load: Makes the conversation.
     """
 
@@ -38,7 +38,7 @@ class Query:
 
     @classmethod
     def about(cls, image: Image, question: str, system: str = "") -> Query:
-        """Returns a query of one system message, where there is one, and one user message of image and question."""
+        """Returns a query with a system message, if there is one, and a user message of image and question."""
         content = [image_part(image), text_part(question)]
         opening = [{"role": "system", "content": [text_part(system)]}] if system else []
         return cls(question, lambda: [*opening, {"role": "user", "content": content}])
@@ -66,7 +66,7 @@ class Query:
         return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
 
     def preceded_by(self, parts: Sequence[Part]) -> Query:
-        """Returns the same query with parts put before what the user says, after the system message."""
+        """Returns the same query with parts inserted before the user's text, after the system message."""
 
         def load() -> list[Message]:
             messages = self.messages()
@@ -86,7 +86,7 @@ class Insertion:
     """An insertion sample e = (i, q, a) (section 3.1).
 
     Attributes:
-        query: Image and question, asked as any request is.
+        query: Image and question, phrased as any request is.
         answer: The answer to insert.
     """
 
@@ -106,7 +106,7 @@ class Negative:
     Attributes:
         query: The request.
         answer: The data's own answer to it.
-        kind: Which locality it is of.
+        kind: Which kind of locality it tests.
     """
 
     query: Query
@@ -122,7 +122,7 @@ class TrainingCase:
         case_id: Its name.
         scenario: The scenario inserted.
         insertion: The sample e_j.
-        generality: Items of the same scenario and partition; with the sample itself they are the positives P_j.
+        generality: Items of the same scenario and partition; together with the sample they are the positives P_j.
         locality: The negatives N_j.
     """
 
@@ -155,7 +155,7 @@ def images_of(messages: Sequence[Message]) -> list[Image]:
 
 
 def _normal(message: Message) -> Message:
-    """Brings a message to lists of parts; harnesses keep the image under ``url``, and plain texts as strings."""
+    """Returns a message with a list of parts; harnesses put the image under ``url``, and plain texts as strings."""
     content = message["content"]
     parts = [text_part(content)] if isinstance(content, str) else [_normal_part(part) for part in content]
     return {"role": message["role"], "content": parts}

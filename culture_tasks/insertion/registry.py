@@ -1,7 +1,7 @@
-"""Which methods there are: each folder of :mod:`culture_tasks.insertion.methods` is one.
+"""The insertion methods: each folder of :mod:`culture_tasks.insertion.methods` is one.
 
 A folder needs ``config.py`` and ``method.py``, and an ``__init__.py`` that names the method's class as ``METHOD``.
-Nothing else has to be edited to add one; what is wrong with it is said when it is asked for, and by the tests.
+Nothing else has to be edited to add one; a folder that breaks these rules is reported when it is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from culture_tasks.insertion import methods
 from culture_tasks.insertion.interface import InsertionMethod, MethodConfig
 
 FILES = ("__init__", "config", "method")
-"""Modules that every method's folder has."""
+"""Modules in the folder of every method."""
 
 
 def method_names() -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def method_class(name: str) -> type[InsertionMethod]:
 
     Raises:
         SettingsError: If there is no such method.
-        CultureTasksError: If its folder doesn't keep the rules.
+        CultureTasksError: If its folder breaks the rules.
     """
     known = method_names()
     if name not in known:
@@ -38,14 +38,14 @@ def method_class(name: str) -> type[InsertionMethod]:
     found = getattr(importlib.import_module(f"{methods.__name__}.{name}"), "METHOD", None)
     problem = _problem(name, found)
     if problem:
-        raise CultureTasksError(f"insertion: methods/{name} {problem}. Mend its __init__.py or method.py.")
+        raise CultureTasksError(f"insertion: methods/{name} {problem}. Correct its __init__.py or method.py.")
     assert isinstance(found, type)
     return found
 
 
 def _problem(name: str, found: object) -> str | None:
     if not (isinstance(found, type) and issubclass(found, InsertionMethod)):
-        return "names no subclass of InsertionMethod as METHOD"
+        return "has no METHOD that is a subclass of InsertionMethod"
     missing = [
         attribute
         for attribute in ("name", "config_class", "needs_state", "answers_version")
@@ -54,10 +54,10 @@ def _problem(name: str, found: object) -> str | None:
     if missing:
         return f"has a class without {missing[0]!r}"
     if found.name != name:
-        return f"calls itself {found.name!r}"
+        return f"has the name {found.name!r}, not that of its folder"
     if getattr(found, "__abstractmethods__", frozenset()):
         return f"lacks {', '.join(sorted(found.__abstractmethods__))}"
-    return None if issubclass(found.config_class, MethodConfig) else "has options that are no MethodConfig"
+    return None if issubclass(found.config_class, MethodConfig) else "has a config_class that is not a MethodConfig"
 
 
 def method_config(name: str, options: Mapping[str, object]) -> MethodConfig:

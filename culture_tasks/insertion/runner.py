@@ -1,9 +1,8 @@
-"""Answers many requests with one method: plain answers once each, insertions once each, and nothing done twice.
+"""Answers many requests with one method, and does nothing twice.
 
-Order of work: what the plain model has to say (requests without insertions, and the reference of locality), then one
-chain of insertions after another, so that a chain that goes on where the last one stopped needs only what is new. Every
-answer is committed to a store before the next request, so a crash or Ctrl-C loses none, and the next run, of this or of
-another method, finds them.
+The plain model answers first (requests without insertions, and the references of locality), then one chain of
+insertions follows another, so that a chain that extends the previous one needs only what is new. Every answer is committed to a
+store before the next request, so a crash or Ctrl-C loses none, and the next run, of this or another method, finds them.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ class Job:
     Attributes:
         query: The request.
         decoding: How to decode.
-        insertions: What is inserted before it, the first first.
-        compare: Whether the plain model's answer is wanted too.
+        insertions: What is inserted before it, in order.
+        compare: Whether the plain model is asked too.
     """
 
     query: Query
@@ -42,9 +41,9 @@ class Outcome:
     """The answer to a job.
 
     Attributes:
-        text: What the model says after the insertions.
-        base: What the plain model says, where it was asked for.
-        activated: Place of the insertion that was used; None where none was, or where the method uses all.
+        text: The answer after the insertions.
+        base: The plain model's answer, if it was asked.
+        activated: Index of the insertion that was used; None if none was, or if the method uses all.
     """
 
     text: str
@@ -77,7 +76,7 @@ class Runner:
 
     Args:
         method: The method, fitted or loaded.
-        kept: Where answers are kept.
+        kept: Where answers are stored.
     """
 
     def __init__(self, method: InsertionMethod, kept: Store) -> None:
@@ -89,7 +88,7 @@ class Runner:
 
     @property
     def identity(self) -> str:
-        """Hash of the model and the method: equal where all answers are."""
+        """Hash of the model and the method: runs with the same hash give the same answers."""
         return _hash([self._method.model.identity.run, *self._identity])
 
     def run(self, jobs: Sequence[Job], progress: Progress = silent) -> list[Outcome]:
@@ -110,7 +109,7 @@ class Runner:
         return [_outcome(job, base[place], after.get(place)) for place, job in enumerate(jobs)]
 
     def _keys(self, job: Job) -> tuple[str, str]:
-        """Returns what the plain answer and the answer after the insertions are kept by."""
+        """Returns the keys under which the plain answer and the answer after the insertions are stored."""
         asked = [self._method.model.identity.run, job.query.key, job.decoding.as_dict()]
         inserted = [*self._identity, [insertion.key for insertion in job.insertions]]
         return f"answer:{_hash(asked)}", f"answer:{_hash([*asked, *inserted])}"
@@ -137,7 +136,7 @@ class Runner:
         return kept
 
     def _insert(self, wanted: tuple[Insertion, ...]) -> None:
-        """Brings the method to a chain of insertions; a chain that begins with what is there is gone on with."""
+        """Inserts a chain; if it extends what is already inserted, only the rest."""
         there = [insertion.key for insertion in self._inserted]
         if there != [insertion.key for insertion in wanted[: len(there)]]:
             self._renew()
@@ -155,7 +154,7 @@ def _paired(jobs: Sequence[Job], keys: Sequence[tuple[str, str]]) -> list[tuple[
 
 
 def _chain_order(jobs: Sequence[Job]) -> list[int]:
-    """Returns the places of jobs with insertions, equal chains together, each after those that it goes on with."""
+    """Returns the indices of jobs with insertions: equal chains together, each after the chains that it extends."""
     first_seen: dict[str, int] = {}
 
     def rank(job: Job) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What a fitted method leaves on disk, ``state.safetensors`` and ``state.json``, and when that is refused."""
+"""What a fitted method writes, ``state.safetensors`` and ``state.json``, and when a state is refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DataFacts(BaseModel):
     """What a method was fitted on.
 
     Attributes:
-        raw: Fingerprint of the benchmark's raw cases; empty where the source has none.
+        raw: Fingerprint of the benchmark's raw cases; empty if the source has none.
         cases: Fingerprint of the training cases themselves.
         count: Number of training cases.
         scenarios: Their scenarios.
@@ -51,11 +51,11 @@ class Description(BaseModel):
         format: Version of this layout.
         method: The method's name.
         config: Its options.
-        model: What the user called the model.
+        model: The model's name or folder, as the user gave it.
         weights: Fingerprint of the model (:class:`~culture_tasks.insertion.identity.ModelIdentity`).
         data: What it was fitted on.
-        facts: What the method keeps besides tensors.
-        report: What was measured while fitting, for people.
+        facts: What the method stores besides tensors.
+        report: What was measured while fitting, for information.
         tensors: SHA-256 of ``state.safetensors``.
     """
 
@@ -73,13 +73,13 @@ class Description(BaseModel):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of all that can change an answer."""
+        """Hash of all that can change an answer."""
         relevant = self.model_dump(mode="json", exclude={"report", "model"})
         return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def exists(folder: Path) -> bool:
-    """Whether a folder holds a state, whole or not."""
+    """Whether a folder holds a state, complete or not."""
     return (folder / _DESCRIPTION).exists() or (folder / _TENSORS).exists()
 
 
@@ -90,12 +90,12 @@ def digest(tensors: Mapping[str, torch.Tensor]) -> tuple[bytes, str]:
 
 
 def write(folder: Path, description: Description, content: bytes) -> None:
-    """Writes a state; each file appears whole or not at all, and a mixture of two states is refused when read.
+    """Writes a state; each file is written completely or not at all, and a mixture of two states can't be read.
 
     Args:
-        folder: Where to; made if it isn't there.
+        folder: The folder; made if it doesn't exist.
         description: ``state.json``.
-        content: Bytes of ``state.safetensors``, whose hash stands in the description.
+        content: Bytes of ``state.safetensors``, whose hash is in the description.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _replace(folder / _TENSORS, content)
@@ -123,7 +123,7 @@ def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
     except OSError as error:
         raise StateError(f"{folder / _TENSORS}: can't be read ({error}). Fit the method again.") from None
     if hashlib.sha256(content).hexdigest() != description.tensors:
-        raise StateError(f"{folder}: {_TENSORS} is not the one that {_DESCRIPTION} describes. Fit the method again.")
+        raise StateError(f"{folder}: {_TENSORS} doesn't belong to {_DESCRIPTION}. Fit the method again.")
     try:
         return description, load_tensors(content)
     except SafetensorError as error:
@@ -144,7 +144,7 @@ def read_description(folder: Path) -> Description:
             f"{folder}: holds no {_DESCRIPTION}. Name a folder that 'culture-tasks insertion fit … --out' wrote."
         ) from None
     except (ValidationError, UnicodeDecodeError) as error:
-        raise StateError(f"{path}: not a state's description ({str(error).splitlines()[0]}). Fit again.") from None
+        raise StateError(f"{path}: not the description of a state ({str(error).splitlines()[0]}). Fit again.") from None
     if description.format != FORMAT:
         raise StateError(f"{path}: format {description.format}, this version reads {FORMAT}. Fit the method again.")
     return description
@@ -174,11 +174,11 @@ def check_data(folder: Path, data: DataFacts, raw: str, scenarios: frozenset[str
         scenarios: Scenarios inserted in the evaluation.
 
     Raises:
-        StateError: If the raw cases are others, or a scenario was trained on.
+        StateError: If the raw cases differ, or a scenario was trained on.
     """
     if raw and data.raw and raw != data.raw:
         raise StateError(
-            f"{folder}: fitted on data with fingerprint {data.raw}, but evaluated are data with {raw}. "
+            f"{folder}: fitted on data with fingerprint {data.raw}, but the evaluated data have {raw}. "
             "Evaluate the same release, or fit the method on this one."
         )
     seen = sorted(scenarios & set(data.scenarios))

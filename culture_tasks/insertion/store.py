@@ -1,4 +1,4 @@
-"""Values by key in one SQLite file: what was computed survives a crash, and other processes see it at once."""
+"""Values by key in one SQLite file: they survive a crash, and other processes see them at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Store:
     """A file of values; every ``put`` is committed before it returns.
 
     Args:
-        file: The file, made with its folders if it isn't there; None keeps values in memory, for this process.
+        file: The file, created with its folders if it doesn't exist; None keeps values in memory.
 
     Raises:
         CultureTasksError: If the file can't be opened, or is something else.
@@ -36,8 +36,7 @@ class Store:
             self._database = _connected(":memory:" if file is None else str(file))
         except (sqlite3.Error, OSError) as error:
             raise CultureTasksError(
-                f"insertion: {file} can't be used to keep what was computed ({error}). "
-                "Delete it, name another file, or name 'off'."
+                f"insertion: {file} can't be used as a store ({error}). Delete it, name another file, or name 'off'."
             ) from None
 
     def __enter__(self) -> Store:
@@ -54,7 +53,7 @@ class Store:
         return None if row is None else bytes(row[0])
 
     def put(self, key: str, value: bytes) -> None:
-        """Keeps a value; one that is there already stays.
+        """Stores a value; an existing one stays.
 
         Raises:
             CultureTasksError: If the file can't be written.

@@ -144,7 +144,7 @@ def test_a_question_that_the_prompt_lacks_is_refused():
     made = family("llava")
     model = MultimodalModel(made.model, made.processor)
     messages = ask().messages()
-    with pytest.raises(DataError, match="doesn't stand in the prompt"):
+    with pytest.raises(DataError, match="isn't in the prompt"):
         model.features(Query("another question", lambda: messages))
 
 

@@ -203,7 +203,7 @@ class TestStore:
 
     def test_a_file_of_another_kind_is_refused(self, tmp_path):
         (tmp_path / "notes").write_text("these are my notes, which are not a database" * 20)
-        with pytest.raises(CultureTasksError, match="can't be used to keep"):
+        with pytest.raises(CultureTasksError, match="can't be used as a store"):
             Store(tmp_path / "notes")
         assert (tmp_path / "notes").read_text().startswith("these are my notes")
 

@@ -174,12 +174,16 @@ class TestSavingAndLoading:
         content = bytearray(path.read_bytes())
         content[-1] ^= 1
         path.write_bytes(content)
-        with pytest.raises(state.StateError, match="is not the one"):
+        with pytest.raises(state.StateError, match="belong to state.json"):
             method_class(fitted.name)(model).load(tmp_path)
 
     @pytest.mark.parametrize(
         ("change", "message"),
-        [({"format": 99}, "format 99"), ({"method": 7}, "not a state's description"), ({"more": 1}, "not a state's")],
+        [
+            ({"format": 99}, "format 99"),
+            ({"method": 7}, "not the description of a state"),
+            ({"more": 1}, "not the description of a state"),
+        ],
     )
     def test_a_strange_description_is_refused(self, fitted, model, tmp_path, change, message):
         fitted.save(tmp_path)
@@ -193,7 +197,7 @@ class TestSavingAndLoading:
         path = tmp_path / "state.json"
         description = json.loads(path.read_text())
         path.write_text(json.dumps({**description, "config": {**description["config"], "depth": 3}}))
-        with pytest.raises(state.StateError, match="options are not those of this version's"):
+        with pytest.raises(state.StateError, match="options don't fit this version of"):
             method_class(fitted.name)(model).load(tmp_path)
 
     def test_an_empty_folder_is_refused(self, model, tmp_path):

@@ -23,7 +23,7 @@ def demonstration(new_fact: str, answered: str) -> str:
 
 
 def copied(insertion: Insertion) -> str:
-    """Returns the demonstration that repeats a fact; by it demonstrations are looked up too."""
+    """Returns the demonstration that repeats a fact, which also serves to look up demonstrations."""
     return demonstration(fact(insertion), fact(insertion))
 
 
@@ -43,7 +43,7 @@ def of_cases(cases: Iterable[TrainingCase]) -> list[str]:
 
 
 def prompt(demonstrations: Sequence[str], insertions: Sequence[Insertion]) -> str:
-    """Returns what stands before a request: the demonstrations, then all that was inserted, the first first."""
+    """Returns what stands before a request: the demonstrations, then all that was inserted, in order."""
     facts = "".join(f"New Fact: {fact(insertion)}\n" for insertion in insertions)
     return f"{''.join(demonstrations)}{facts}Prompt: "
 

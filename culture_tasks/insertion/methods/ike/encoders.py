@@ -19,7 +19,7 @@ _LEXICAL_WIDTH = 512
 
 
 class SentenceEncoder(ABC):
-    """Maps sentences to vectors whose inner product says how near they are."""
+    """Maps sentences to vectors whose inner product is their similarity."""
 
     @abstractmethod
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
@@ -85,7 +85,7 @@ class LexicalEncoder(SentenceEncoder):
 
 
 def make_encoder(name: str, max_text_length: int, device: torch.device) -> SentenceEncoder:
-    """Makes the encoder that the options name, and says so where it is not a model.
+    """Makes the encoder that the options name, and warns if it is not a model.
 
     Raises:
         SettingsError: If the model can't be loaded.

@@ -17,14 +17,14 @@ from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, text
 from culture_tasks.insertion.state import StateError
 from culture_tasks.insertion.store import Store
 
-_SAME = 1e-2  # how far the kept and the recomputed embedding of one sentence may be apart
+_SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
 
 
 class IkeMethod(InsertionMethod):
     """In-context editing with retrieved demonstrations; every request sees what was inserted.
 
-    Demonstrations are text alone, and are looked up when a sample is inserted. With several samples those are shown
-    that are nearest to any of them, the nearest last.
+    Demonstrations are text only, and are looked up when a sample is inserted. With several samples, those nearest
+    to any of them are shown, the nearest last.
 
     Args:
         model: The model.
@@ -108,5 +108,5 @@ class IkeMethod(InsertionMethod):
         if again.shape != embeddings[0].shape or float((again - embeddings[0]).abs().max()) > _SAME:
             raise StateError(
                 f"ike: {self.config.encoder!r} is not the encoder that the state was fitted with: it embeds the first "
-                "demonstration otherwise. Name that one, or fit the method again."
+                "demonstration differently. Name the right one, or fit the method again."
             )

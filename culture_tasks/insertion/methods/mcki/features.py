@@ -1,4 +1,4 @@
-"""Features of many requests, each computed once: in this run, and in all runs that share the store."""
+"""Features of many requests, each computed once, in this run and all others that share the store."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class FeatureTable:
 def feature_table(
     model: MultimodalModel, queries: Sequence[Query], kept: Store, progress: Progress = silent
 ) -> FeatureTable:
-    """Computes the features of requests, those that differ in image or text once each.
+    """Computes the features of requests, once for each distinct image and text.
 
-    Every one is committed to the store as soon as it is there, so a killed run goes on where it was.
+    Each is committed to the store as soon as it is computed, so a killed run can resume.
 
     Args:
         model: The model.
-        queries: The requests; may repeat.
-        kept: Where features are kept, by model and request.
-        progress: Shows how far it is.
+        queries: The requests, possibly repeated.
+        kept: Where features are stored, by model and request.
+        progress: Shows the progress.
     """
-    # Equal requests mostly are one object; telling those apart first saves reading their images.
+    # Equal requests are mostly one object; sorting these out first saves reading their images.
     objects = list({id(query): query for query in queries}.values())
     row_of: dict[str, int] = {}
     found: list[torch.Tensor] = []
@@ -59,7 +59,7 @@ def feature_table(
 
 
 def _features_of(model: MultimodalModel, query: Query, kept: Store) -> torch.Tensor:
-    """Returns the kept features of a request, computing them if there are none; shape (2, hidden size), on the CPU."""
+    """Returns the stored features of a request, or computes them; shape (2, hidden size), on the CPU."""
     key = f"features:{model.identity.run}:{query.key}"
     content = kept.get(key)
     if content is not None:

@@ -59,9 +59,9 @@ class MckiMethod(InsertionMethod):
         self._memory.clear()
 
     def generate(self, query: Query, decoding: Decoding) -> Answer:
-        """Answers by equation 3: the plain model's answer below the threshold, else with the entry before the request.
+        """Answers by equation 3: the plain answer below the threshold, otherwise with the entry before the request.
 
-        Below it decoding goes on from the prefill that gave the features; at or above it generation is run again.
+        Below it, decoding continues from the prefill that gave the features; otherwise generation starts again.
         """
         if not len(self._memory):
             return self.model.generate(query, decoding)
@@ -119,7 +119,7 @@ class MckiMethod(InsertionMethod):
 
     def _fit(self, cases: Sequence[TrainingCase], kept: Store, progress: Progress) -> dict[str, Any]:
         if not any(case.locality for case in cases):
-            raise DataError("mcki: none of the training cases has a locality item. The router needs negatives.")
+            raise DataError("mcki: no training case has a locality item. The router needs negatives.")
         table = self._table(cases, kept, progress)
         self._renew_router()
         rows = [case_rows(case, table, self.config) for case in cases]

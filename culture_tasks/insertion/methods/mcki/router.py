@@ -81,7 +81,7 @@ class Memory:
         return len(self._entries)
 
     def write(self, key: torch.Tensor, entry: Insertion) -> None:
-        """Stores an entry; nothing is replaced, the same sample can stand in it twice.
+        """Stores an entry; nothing is replaced, so the same sample may be stored twice.
 
         Args:
             key: k_j, shape (route dim,).
@@ -91,7 +91,7 @@ class Memory:
         self._entries.append(entry)
 
     def nearest(self, request: torch.Tensor) -> Match:
-        """Returns the entry with the largest cosine similarity (equation 1); of equal ones the one inserted first.
+        """Returns the entry with the largest cosine similarity (equation 1); of equal ones the first inserted.
 
         Args:
             request: r(x), shape (route dim,).

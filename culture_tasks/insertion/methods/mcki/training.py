@@ -1,4 +1,4 @@
-"""Training of the router on features that are there already, and the threshold that fits it best (Appendix D)."""
+"""Training of the router on computed features, and the threshold that suits it best (Appendix D)."""
 
 from __future__ import annotations
 
@@ -142,11 +142,11 @@ def scores(router: Router, table: FeatureTable, cases: Sequence[CaseRows]) -> Sc
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A threshold with what it achieves.
+    """A threshold and its accuracy.
 
     Attributes:
         threshold: tau, in [-1, 1].
-        accuracy: Share of the scores that it puts on their side, 0 to 1.
+        accuracy: Share of the scores that are on the right side of it, 0 to 1.
     """
 
     threshold: float
