@@ -30,12 +30,13 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
 def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
     fit = actions.add_parser(
         "fit",
-        help="fit a method on the training scenarios",
-        description="Fits a method on CrossCult-KIBench's training scenarios and writes its state. After a "
+        help="fit a method on training cases",
+        description="Fits a method on a benchmark's training cases and writes its state. After a "
         "crash, the same command continues where it stopped.",
     )
     fit.add_argument("--method", required=True, help="the insertion method, such as mcki or ike")
     fit.add_argument("--pretrained", required=True, help="multimodal model, on the Hub or in a folder")
+    fit.add_argument("--benchmark", help="benchmark whose training cases are used (default: the only one with some)")
     fit.add_argument("--data", type=Path, help="folder of local data (default: CULTURE_TASKS_DATA, else the Hub)")
     fit.add_argument("--out", type=Path, required=True, help="folder for the state")
     fit.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="set an option of the method")
@@ -89,7 +90,7 @@ def _data(options: argparse.Namespace) -> TrainingData:
     from culture_tasks.settings import Settings
 
     folder = options.data.expanduser() if options.data else Settings.from_environment().data_folder
-    return load_training_data(folder, options.limit)
+    return load_training_data(folder, options.limit, options.benchmark)
 
 
 def _model(options: argparse.Namespace) -> MultimodalModel:

@@ -1,8 +1,9 @@
 """Answers many requests with one method, and does nothing twice.
 
 The plain model answers first (requests without insertions, and the references of locality), then one chain of
-insertions follows another, so that a chain that extends the previous one needs only what is new. Every answer is committed to a
-store before the next request, so a crash or Ctrl-C loses none, and the next run, of this or another method, finds them.
+insertions follows another, so that a chain that extends the previous one needs only what is new. Every answer is
+committed to a store before the next request, so a crash or Ctrl-C loses none, and the next run, of this or another
+method, finds them.
 """
 
 from __future__ import annotations

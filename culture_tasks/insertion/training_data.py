@@ -5,24 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from culture_tasks.benchmarks.crosscult.training import training_cases
-from culture_tasks.benchmarks.training import AnsweredQuestion, InsertionCase, TrainingCases
+from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.benchmarks.training import AnsweredQuestion, InsertionCase, OffersTraining, TrainingCases
+from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.insertion.interface import TrainingData
 from culture_tasks.insertion.queries import Insertion, Message, Negative, Query, TrainingCase
 from culture_tasks.insertion.state import DataFacts
 
 
-def load_training_data(data_folder: Path | None, limit: int | None = None) -> TrainingData:
-    """Loads the training cases, with their images checked.
+def load_training_data(
+    data_folder: Path | None, limit: int | None = None, benchmark: str | None = None
+) -> TrainingData:
+    """Loads training cases, with their images checked.
 
     Args:
         data_folder: The user's data folder, or None for the Hub.
         limit: Take this many, evenly spaced over all; None takes all.
+        benchmark: The benchmark that they are from; None means the only one that offers any.
 
     Raises:
+        SettingsError: If the benchmark offers none, or several do and none is named.
         DataError: If the data can't be used, an image is missing or broken, or nothing is for training.
     """
-    return as_requests(training_cases(data_folder, limit))
+    offers = {name: each for name, each in benchmarks().items() if isinstance(each, OffersTraining)}
+    name = next(iter(offers)) if benchmark is None and len(offers) == 1 else benchmark
+    if name not in offers:
+        hint = "" if name is None else nearest(name, offers)
+        raise SettingsError(
+            f"insertion: no training cases of the benchmark {name!r}.{hint} Choose one of {', '.join(offers)}."
+        )
+    return as_requests(offers[name].training_cases(data_folder, limit))
 
 
 def as_requests(offered: TrainingCases) -> TrainingData:

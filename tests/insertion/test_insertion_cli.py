@@ -58,6 +58,13 @@ def test_another_fit_into_the_same_folder_is_refused(fit):
     assert fit("--limit", "4", "--overwrite")[0] == 0
 
 
+def test_a_benchmark_without_training_cases_is_refused(fit):
+    status, said = fit("--benchmark", "care")
+    assert status == 1
+    assert "no training cases of the benchmark 'care'. Choose one of crosscult" in said.err
+    assert fit("--benchmark", "crosscult")[0] == 0
+
+
 def test_ike_is_fitted_too(fit):
     status, said = fit(method="ike", option="encoder=lexical")
     assert status == 0

@@ -174,7 +174,7 @@ class TestSavingAndLoading:
         content = bytearray(path.read_bytes())
         content[-1] ^= 1
         path.write_bytes(content)
-        with pytest.raises(state.StateError, match="belong to state.json"):
+        with pytest.raises(state.StateError, match=r"belong to state\.json"):
             method_class(fitted.name)(model).load(tmp_path)
 
     @pytest.mark.parametrize(

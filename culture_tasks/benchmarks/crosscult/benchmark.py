@@ -20,6 +20,7 @@ from culture_tasks.benchmarks.crosscult.prompts import render
 from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Pairs, metrics, score
+from culture_tasks.benchmarks.crosscult.training import training_cases
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     ORDERS,
     ORIGINAL_ORDER,
@@ -40,6 +41,7 @@ from culture_tasks.benchmarks.interface import (
     Harness,
     Task,
 )
+from culture_tasks.benchmarks.training import OffersTraining, TrainingCases
 from culture_tasks.data.report import Report
 from culture_tasks.data.sources import local_file
 from culture_tasks.judges.rubrics import Rubric
@@ -54,7 +56,7 @@ _INSERTING: tuple[Harness, ...] = ("lmms_eval",)
 """The harness that has a model that inserts."""
 
 
-class CrossCult(Benchmark):
+class CrossCult(Benchmark, OffersTraining):
     """CrossCult-KIBench (2026)."""
 
     name = "crosscult"
@@ -76,6 +78,10 @@ class CrossCult(Benchmark):
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubric of Figure 10."""
         return RUBRICS
+
+    def training_cases(self, data_folder: Path | None, limit: int | None = None) -> TrainingCases:
+        """Loads the single-insert training cases."""
+        return training_cases(data_folder, limit)
 
     def check(self, data_folder: Path | None) -> Report:
         """Checks the raw cases."""
