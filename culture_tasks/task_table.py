@@ -53,10 +53,3 @@ def _names(together: Sequence[Entry]) -> str:
     if len(names) > _LISTED:
         names = [*names[:2], f"… {len(names) - 3} more …", names[-1]]
     return ", ".join(names)
-
-
-def markdown(header: Iterable[str], body: Iterable[Iterable[str]]) -> str:
-    """Returns a Markdown table; a vertical bar in a cell is escaped."""
-    lines = [list(header), *([cell.replace("|", "\\|") for cell in row] for row in body)]
-    rule = ["---"] * len(lines[0])
-    return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], rule, *lines[1:]))

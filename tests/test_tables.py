@@ -44,4 +44,6 @@ def test_marks_that_turn_the_direction_of_writing_are_dropped():
 
 def test_tables():
     assert as_text(["a", "bb"], [["文", "1"]]) == "a   bb\n--  --\n文  1"
-    assert as_markdown(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
+    assert as_markdown(["a"], [[markdown_cell("x|y")]]) == "| a |\n| --- |\n| x\\|y |"
+    assert as_markdown(["a", "b"], [["x|y", "z"]]) == "| a | b |\n| --- | --- |\n| x\\|y | z |"
+    assert as_markdown(["`a`", "b"], [["c", "1"]], numbers=1) == "| `a` | b |\n| --- | ---: |\n| c | 1 |"

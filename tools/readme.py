@@ -14,13 +14,14 @@ from pathlib import Path
 
 from culture_tasks.cli.main import build_parser
 from culture_tasks.settings import Settings, variables
-from culture_tasks.task_table import HEADER, markdown, rows
+from culture_tasks.tables import as_markdown
+from culture_tasks.task_table import HEADER, rows
 
 README = Path(__file__).parents[1] / "README.md"
 
 
 def _tasks() -> str:
-    return markdown(HEADER, rows())
+    return as_markdown(HEADER, rows())
 
 
 def _settings() -> str:
@@ -31,7 +32,7 @@ def _settings() -> str:
         (f"`{variable}`", " ".join(described[field].replace("``", "`").split()), _default(field))
         for variable, field in variables().items()
     ]
-    return markdown(("variable", "meaning", "default"), body)
+    return as_markdown(("variable", "meaning", "default"), body)
 
 
 def _default(field: str) -> str:
@@ -43,7 +44,7 @@ def _commands() -> str:
     parser = build_parser()
     commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     body = [(f"`culture-tasks {action.dest}`", action.help or "") for action in commands._choices_actions]
-    return markdown(("command", "what it does"), body)
+    return as_markdown(("command", "what it does"), body)
 
 
 PARTS: Mapping[str, Callable[[], str]] = {"tasks": _tasks, "settings": _settings, "commands": _commands}

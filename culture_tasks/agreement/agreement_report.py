@@ -85,7 +85,8 @@ class Report:
         """Returns the report as Markdown."""
         parts = ["# Agreement of raters"]
         for comparison in self.comparisons:
-            parts += [f"## {markdown_cell(_heading(comparison))}", as_markdown(_HEADER, self._rows(comparison))]
+            table = as_markdown(_HEADER, ([markdown_cell(cell) for cell in row] for row in self._rows(comparison)))
+            parts += [f"## {markdown_cell(_heading(comparison))}", table]
             parts += [_bullets(notes)] if (notes := _notes(comparison)) else []
         parts += ["## Data and judges", _bullets(self._facts())]
         return "\n\n".join(parts) + "\n"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
-from culture_tasks.benchmarks.registry import rubric_named, rubrics
+from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
+from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import OptionalLabel, Table, Text, read_file, validated
@@ -29,9 +30,10 @@ _log = logging.getLogger(__name__)
 NO_CATEGORY = "none"
 
 
+@cache
 def offered() -> Mapping[str, HumanRatings]:
     """Returns the rated responses that benchmarks offer, by benchmark."""
-    return {"care": HUMAN_RATINGS}
+    return {name: each.human_ratings() for name, each in benchmarks().items() if isinstance(each, OffersHumanRatings)}
 
 
 def _number(value: object) -> object:

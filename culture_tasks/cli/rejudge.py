@@ -74,7 +74,7 @@ def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
 
 
 def _print(run: RunFiles, tasks: Sequence[TaskToGrade]) -> None:
-    from culture_tasks.task_table import markdown
+    from culture_tasks.tables import as_markdown
 
     print(run.result_file)
     rows = []
@@ -84,7 +84,7 @@ def _print(run: RunFiles, tasks: Sequence[TaskToGrade]) -> None:
             if f"{name},none" in values:
                 shown = (values[f"{name},none"], values[f"{name}_stderr,none"], values[f"{task.metric}_coverage,none"])
                 rows.append((task.name, name, *(_number(value) for value in shown)))
-    print(markdown(("task", "metric", "value", "stderr", "coverage"), rows))
+    print(as_markdown(("task", "metric", "value", "stderr", "coverage"), rows))
 
 
 def _number(value: Any) -> str:

@@ -11,7 +11,8 @@ from culture_tasks.benchmarks.interface import Entry, Task
 from culture_tasks.benchmarks.registry import benchmark_of, entries, in_harness, tasks_below
 from culture_tasks.data.sources import availability
 from culture_tasks.settings import Settings
-from culture_tasks.task_table import HEADER, languages_of, markdown, rows
+from culture_tasks.tables import as_markdown
+from culture_tasks.task_table import HEADER, languages_of, rows
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -33,7 +34,7 @@ def _run(options: argparse.Namespace) -> int:
             json.dumps([_as_json(entry, data_now(entry)) for entry in entries().values()], ensure_ascii=False, indent=1)
         )
         return 0
-    print(markdown((*HEADER, "data now"), rows(data_now)))
+    print(as_markdown((*HEADER, "data now"), rows(data_now)))
     _explain_missing_plugin()
     return 0
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-Harness = Literal["lm_eval", "lmms_eval"]
+from culture_tasks.benchmarks.interface import Harness as Harness
 
 _LM_EVAL_STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT[\d\-.]+)"  # 2026-01-31T12-30-59.123456
 _LMMS_EVAL_STAMP = r"(?P<stamp>\d{8}_\d{6})"  # 20260131_123059

@@ -15,7 +15,7 @@ from culture_tasks.benchmarks.registry import benchmark_of, entries
 from culture_tasks.cli import tasks
 from culture_tasks.cli.main import main
 from culture_tasks.data.sources import Source, availability
-from culture_tasks.task_table import HEADER, markdown, rows
+from culture_tasks.task_table import HEADER, rows
 
 ON_THE_HUB = Source("bench", ("test",), "owner/CamelCase-eval", config="arabic")
 BY_REQUEST = Source("asked", ("test",), None)
@@ -160,10 +160,6 @@ def test_the_folder_of_downloads_is_the_library_s_own(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     (folder / "cultural_vqa-test.arrow").touch()
     assert availability((Source("culturalvqa", ("test",), "mair-lab/CulturalVQA"),), None) == "downloaded"
-
-
-def test_a_bar_in_a_cell_does_not_end_it():
-    assert markdown(["a", "b"], [["x|y", "z"]]) == "| a | b |\n| --- | --- |\n| x\\|y | z |"
 
 
 def test_the_table_of_the_readme_has_no_column_of_this_machine():

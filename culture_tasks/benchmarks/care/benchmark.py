@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 
+from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
 from culture_tasks.benchmarks.care.checking import check
 from culture_tasks.benchmarks.care.documents import LANGUAGES, SOURCES, CareDoc, Language, PromptName, load
 from culture_tasks.benchmarks.care.prompts import render
 from culture_tasks.benchmarks.care.rubrics import RUBRICS
 from culture_tasks.benchmarks.care.scoring import RATING, metrics, score
+from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Task
 from culture_tasks.data.report import Report
 from culture_tasks.judges.rubrics import Rubric
@@ -29,7 +31,7 @@ _VARIANTS: tuple[tuple[str, PromptName, Decoding, str], ...] = (
 """Name, prompt, decoding and what it is about of each way of asking."""
 
 
-class Care(Benchmark):
+class Care(Benchmark, OffersHumanRatings):
     """CARE (Guo et al., 2025)."""
 
     name = "care"
@@ -57,6 +59,10 @@ class Care(Benchmark):
     def check(self, data_folder: Path | None) -> Report:
         """Checks the questions of all three cultures."""
         return check(data_folder)
+
+    def human_ratings(self) -> HumanRatings:
+        """Returns the responses that native annotators rated."""
+        return HUMAN_RATINGS
 
 
 def _task(variant: str, language: Language, prompt: PromptName, decoding: Decoding, about: str) -> Task:
