@@ -257,8 +257,9 @@ def aggregation_of(metric: ComputedScore, *, is_main: bool) -> Aggregation:
         return function([record for record in records if record is not None and (not is_main or "score" in record)])
 
     def finish(records: Sequence[Any], task: str, run: Run) -> None:
-        if metric.finish is not None:
-            given(lambda values: metric.finish(values, task, run), records)
+        finish_values = metric.finish
+        if finish_values is not None:
+            given(lambda values: finish_values(values, task, run), records)
 
     return Aggregation(
         metric.name,

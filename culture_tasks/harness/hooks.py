@@ -34,7 +34,7 @@ def hook_named(name: str, module: str, kinds: Mapping[str, Callable[[Task], Any]
         CultureTasksError: If there is no such task.
     """
     task, separator, kind = name.rpartition("__")
-    make = (SHARED | kinds).get(kind) if separator else None
+    make = {**SHARED, **kinds}.get(kind) if separator else None
     if make is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     return make(task_named(task))
@@ -81,7 +81,7 @@ def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
     return [each["image"].convert("RGB") for each in shown]
 
 
-SHARED: dict[str, Callable[[Task], Any]] = {
+SHARED: Mapping[str, Callable[[Task], Any]] = {
     "target": Target,
     "results": Results,
     "metrics": metric_list,

@@ -178,18 +178,14 @@ class Scorer:
 
     def _record(self, answered: Answered) -> dict[str, Any]:
         """Returns the record of a document that no judge grades: what was read of each response, or the score alone."""
-        labels = answered.labels or [""] * len(answered.responses)
-        outcomes = ["unparsable" if label is None else "scored" for label in labels]
-        runs = zip(answered.responses, outcomes, labels, strict=False)
-        record = {
-            **_KNOWN,
-            **self._fields(answered),
-            "runs": [
-                {"response": response, "outcome": outcome} | ({"label": label} if answered.labels else {})
-                for response, outcome, label in runs
-            ],
-            "outcomes": {outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)},
-        }
+        labels: Sequence[str | None] = answered.labels or [""] * len(answered.responses)
+        runs: list[dict[str, Any]] = []
+        for response, label in zip(answered.responses, labels, strict=True):
+            read = {"label": label} if answered.labels else {}
+            runs.append({"response": response, "outcome": "unparsable" if label is None else "scored", **read})
+        outcomes = [run["outcome"] for run in runs]
+        counts = {outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)}
+        record = {**_KNOWN, **self._fields(answered), "runs": runs, "outcomes": counts}
         return record if answered.score is None else record | {"score": answered.score}
 
 
