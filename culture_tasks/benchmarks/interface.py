@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.text import storable
 
 if TYPE_CHECKING:
     import datasets
 
-    from culture_tasks.benchmarks.reporting import BenchmarkReport
     from culture_tasks.data.report import Report
     from culture_tasks.data.sources import Source
     from culture_tasks.judges.rubrics import Rubric
@@ -396,8 +396,6 @@ class Benchmark(ABC):
 
     def report(self) -> BenchmarkReport:
         """Returns how it is reported. Without anything of its own: scores by every field of its records."""
-        from culture_tasks.benchmarks.reporting import BenchmarkReport
-
         return BenchmarkReport()
 
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:  # noqa: B027 - most have none

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from culture_tasks.benchmarks.interface import Scale
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.interface import Scale
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -23,6 +24,9 @@ Mask = NDArray[np.bool_]
 
 Where = tuple[tuple[str, str], ...]
 """Groups that samples belong to: (field, group) pairs that must all hold."""
+
+NO_GROUP = "(none)"
+"""Stands for a group that a record says it has none of, such as the label of a reply that couldn't be read."""
 
 CULTURES = ("Chinese", "Arabic", "Japanese", "American", "Indian")
 """Cultures that several benchmarks have groups of, in the order of their columns; others come after them."""
@@ -86,15 +90,15 @@ class Answers:
 
     Attributes:
         scores: The score.
-        groups: The group, by field.
-        labels: What was read from the response; empty texts where nothing could be read, and where a judge graded.
-        references: The right label; empty texts where a judge graded.
+        groups: The group, by field; :data:`NO_GROUP` where a record has none.
     """
 
     scores: Floats
     groups: Mapping[str, Texts]
-    labels: Texts
-    references: Texts
+
+    def only(self, mask: Mask) -> Answers:
+        """Returns some of the answers."""
+        return Answers(self.scores[mask], {field: texts.only(mask) for field, texts in self.groups.items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from culture_tasks.cli.report import add_choices, choices, say_problems
 
 if TYPE_CHECKING:
-    from culture_tasks.report.duel import Duel
     from culture_tasks.report.model import Cell, Comparison
+    from culture_tasks.report.two_models import TwoModels
 
 _DESCRIPTION = """\
 Compares B with A on the items that both answered: difference with a 95 % interval, p value (Holm-adjusted over the
@@ -50,14 +50,14 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         CultureTasksError: If A or B isn't one model's results.
     """
-    from culture_tasks.report.duel import duel
+    from culture_tasks.report.two_models import compare_models
 
-    found = duel(options.a, options.b, choices(options))
+    found = compare_models(options.a, options.b, choices(options))
     _say(found)
     return 1 if options.fail_on_regression and (found.regressions or not found.tests) else 0
 
 
-def _say(found: Duel) -> None:
+def _say(found: TwoModels) -> None:
     from culture_tasks.tables import as_text, plain
 
     say_problems(found.problems)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from culture_tasks.report.building import Options
-    from culture_tasks.report.model import Problem, Report
+    from culture_tasks.report.model import Report
+    from culture_tasks.results.finding import Problem
 
 _DESCRIPTION = """\
 Reads result and sample files of lm-eval and lmms-eval, as files, folders (at any depth) or patterns, and writes tables

@@ -8,30 +8,17 @@ from datetime import UTC, datetime
 
 from culture_tasks import __version__, published
 from culture_tasks.errors import DataError
-from culture_tasks.report.contrasts import contrasts
-from culture_tasks.report.emotions import emotion_values
-from culture_tasks.report.entrants import enter
-from culture_tasks.report.groups import fairness, group_values
-from culture_tasks.report.layouts import (
-    care,
-    cedar,
-    crosscult,
-    culturalvqa,
-    diagnostic,
-    lists,
-    papers,
-    retention,
-    side_by_side,
-    summary,
-)
-from culture_tasks.report.layouts.grid import Context
-from culture_tasks.report.loading import LoadedRun, Loading, Names, load, newest
-from culture_tasks.report.model import Cell, Entrant, GroupValue, Problem, Report, Table, Unit
+from culture_tasks.report.comparisons import comparisons, contrasts, fairness
+from culture_tasks.report.loading import LoadedRun, Loading, Names, enter, load, newest
+from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.other_tasks import other_units
-from culture_tasks.report.pairs import comparisons
-from culture_tasks.report.papers import Papers, paper_values
-from culture_tasks.report.store import FileSamples
-from culture_tasks.report.units import Measured, measure
+from culture_tasks.report.samples import FileSamples
+from culture_tasks.report.scores import all_scores, measure
+from culture_tasks.report.tables import overview
+from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contrast_tables
+from culture_tasks.report.tables.grid import Context
+from culture_tasks.report.tables.published_rows import PublishedScores, other_tables, published_scores
+from culture_tasks.results.finding import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +60,25 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     entrants = {one.entrant.key: one.entrant for one in entered}
     context = _context(entrants, runs, options)
     measured = measure(entered, options.min_coverage, context.rankable)
-    values = (*group_values(measured), *emotion_values(measured))
+    scores = all_scores(measured)
     units = {unit.key: unit for unit in (*(each.unit for each in measured), *other_units(entered, context.rankable))}
     tests = comparisons(measured, entrants, anyway=options.compare_anyway)
-    spreads = fairness(values, measured)
-    sides = contrasts(measured, values, anyway=options.compare_anyway)
+    spreads = fairness(scores)
+    sides = contrasts(scores, anyway=options.compare_anyway)
+    own = benchmark_tables(context, scores)
     tables = [
-        *_overview(context, units, values),
-        lists.fairness_table(context, units, spreads),
-        lists.comparison_table(context, units, tests),
-        *_layouts(context, measured, values),
-        *side_by_side.tables(context, {each.unit.key: each for each in measured}, sides),
-        *(papers.tables(shown=measured) if options.published else ()),
-        lists.runs_table(context.runs.values()),
+        overview.summary(context, list(units.values())),
+        overview.scores_table(context, list(units.values())),
+        overview.details(context, list(units.values())),
+        overview.cultures(context, scores),
+        overview.fairness_table(context, units, spreads),
+        overview.comparison_table(context, units, tests),
+        *own.tables,
+        *contrast_tables(context, scores, sides),
+        *(other_tables(scores, own.laid_out) if options.published else ()),
+        overview.runs_table(context.runs.values()),
     ]
-    rows = paper_values(measured, values) if options.published else Papers({}, ())
+    rows = published_scores(scores) if options.published else PublishedScores({}, ())
     return Report(
         created=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
         version=__version__,
@@ -96,12 +87,14 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         runs=context.runs,
         units=units,
         tables=tuple(table for table in tables if table.rows),
-        groups=(*values, *rows.values),
+        groups=(*scores.groups, *rows.values),
         fairness=tuple(spreads),
         comparisons=tuple(tests),
         contrasts=tuple(sides),
         problems=tuple(loading.problems),
-        samples=FileSamples(runs),
+        samples=FileSamples(
+            {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
+        ),
         notes=tuple(_notes(entrants, options)),
     )
 
@@ -132,27 +125,6 @@ def _context(entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun], options
         return cell.value is not None and (options.compare_anyway or cell.comparable)
 
     return Context(entrants, {each.run.key: each.run for each in runs}, rankable, options.published)
-
-
-def _overview(context: Context, units: Mapping[str, Unit], values: Sequence[GroupValue]) -> Iterator[Table]:
-    yield summary.summary(context, list(units.values()))
-    yield lists.scores(context, list(units.values()))
-    yield lists.details(context, list(units.values()))
-    yield summary.cultures(context, units, values)
-
-
-def _layouts(context: Context, measured: Sequence[Measured], values: Sequence[GroupValue]) -> Iterator[Table]:
-    for each in measured:
-        if each.unit.benchmark == "culturalvqa":
-            yield from culturalvqa.tables(context, each)
-        elif each.unit.benchmark == "care":
-            yield from care.tables(context, each)
-        elif each.unit.key == "crosscult_diagnostic":
-            yield from diagnostic.tables(context, each)
-        elif each.unit.benchmark == "crosscult":
-            yield from crosscult.tables(context, each)
-    yield from retention.tables(context, measured)
-    yield from cedar.tables(context, [each for each in measured if each.unit.benchmark == "cedar"], values)
 
 
 def _said(options: Options) -> dict[str, str]:

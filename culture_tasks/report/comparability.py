@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from culture_tasks.report.model import FLAG_TEXT, Flag, Judge, Run, Settings
+from culture_tasks.report.model import FLAG_TEXT, Flag
+from culture_tasks.report.runs import Judge, Run, Settings
 
 ByTask = Mapping[str, Settings]
 """The settings of an entrant's runs of one unit, by task."""

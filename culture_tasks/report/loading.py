@@ -1,25 +1,27 @@
-"""From files to runs: result files, their samples, and names for the models."""
+"""From files to rows: result files with their samples, names for the models, and which runs make up a row."""
 
 from __future__ import annotations
 
 import fnmatch
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Task
-from culture_tasks.benchmarks.registry import benchmark_of, entries
+from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.scoring import LEXICAL
-from culture_tasks.report.benchmarks import LAYOUTS, Layout
-from culture_tasks.report.columns import Columns
-from culture_tasks.report.model import Kind, Problem, Run, Settings
-from culture_tasks.report.samples import Loaded, SampleReader, record_of
-from culture_tasks.results.finding import find, without_copies
-from culture_tasks.results.run_files import parse_json, read_run, sample_lines
+from culture_tasks.report.comparability import differences, variation
+from culture_tasks.report.model import Entrant
+from culture_tasks.report.runs import Run, Settings
+from culture_tasks.report.samples import Columns, Kept, LoadedSamples, SampleReader, first_record, scale_of
+from culture_tasks.results.finding import Kind, Problem, find, without_copies
+from culture_tasks.results.run_files import read_run
 from culture_tasks.results.task_results import TaskResult, task_results
 
 
@@ -31,6 +33,7 @@ class LoadedRun:
         run: What the report says of it.
         result: What the result file says of it.
         columns: Its samples; None where there are none that can be used.
+        kept: What its records are about; None for a task that isn't ours.
         lexical: Whether its score is text overlap.
         order: Sorts runs by age.
     """
@@ -38,6 +41,7 @@ class LoadedRun:
     run: Run
     result: TaskResult
     columns: Columns | None
+    kept: Kept | None
     lexical: bool
     order: tuple[str, str]
 
@@ -117,30 +121,41 @@ def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReade
     entry = entries().get(result.task)
     if entry is not None and not isinstance(entry, Task):
         return  # a group of ours is worked out again from its members
-    layout = LAYOUTS[benchmark_of(entry.name).name] if entry is not None else _sniffed(result.samples_file)
-    loaded = None if layout is None else _samples(result, layout, reader, loading.problems)
+    kept = _of_task(entry) if entry is not None else _of_first_record(result.samples_file)
+    loaded = None if kept is None else _samples(result, kept, reader, loading.problems)
     key = f"{prefix}{len(loading.runs) + 1}"
-    run = _run(key, result, names.of(result), layout, loaded)
-    columns = None if loaded is None else loaded.columns
-    lexical = loaded.lexical if loaded else layout is not None and any(LEXICAL in name for name in result.metrics)
-    loading.runs.append(LoadedRun(run, result, columns, lexical, (result.date, result.path.name)))
+    loading.runs.append(
+        LoadedRun(
+            run=_run(key, result, names.of(result), kept, loaded),
+            result=result,
+            columns=None if loaded is None else loaded.columns,
+            kept=kept,
+            lexical=loaded.lexical if loaded else kept is not None and any(LEXICAL in name for name in result.metrics),
+            order=(result.date, result.path.name),
+        )
+    )
 
 
-def _sniffed(path: Path) -> Layout | None:
-    """Returns the layout of a task that isn't in the catalog, such as a user's own variant, by its first sample."""
-    try:
-        _, _, line = next(sample_lines(path))
-        sample = parse_json(line)
-    except (OSError, ValueError, StopIteration):
+@cache
+def _of_task(task: Task) -> Kept:
+    benchmark = benchmark_of(task.name)
+    scales = {metric.name: metric.scale for metric in task.metrics()}
+    further = tuple(each.name for each in benchmark.report().further)
+    return Kept(benchmark.name, task.metric, scales[task.metric], further, frozenset(scales.keys() - {task.metric}))
+
+
+def _of_first_record(path: Path) -> Kept | None:
+    """Returns what to expect of a task that isn't in the registry, such as a user's own variant."""
+    record = first_record(path)
+    scale = None if record is None else scale_of(record)
+    if record is None or scale is None:
         return None
-    for layout in LAYOUTS.values():
-        found = record_of(sample, layout.keys) if isinstance(sample, dict) else None
-        if found is not None and found[1].get("benchmark") == layout.benchmark:
-            return layout
-    return None
+    known = benchmarks().get(str(record.get("benchmark")))
+    further = () if known is None else tuple(each.name for each in known.report().further)
+    return Kept(str(record.get("benchmark")), str(record.get("metric")), scale, further)
 
 
-def _samples(result: TaskResult, layout: Layout, reader: SampleReader, problems: list[Problem]) -> Loaded | None:
+def _samples(result: TaskResult, kept: Kept, reader: SampleReader, problems: list[Problem]) -> LoadedSamples | None:
     path = result.samples_file
     if not path.is_file():
         problems.append(
@@ -148,7 +163,7 @@ def _samples(result: TaskResult, layout: Layout, reader: SampleReader, problems:
         )
         return None
     try:
-        loaded = reader.read(path, layout)
+        loaded = reader.read(path, kept)
     except OSError as error:
         problems.append(Problem(str(path), "damaged", f"can't be read ({error.strerror})"))
         return None
@@ -160,7 +175,7 @@ def _samples(result: TaskResult, layout: Layout, reader: SampleReader, problems:
     return loaded
 
 
-def _run(key: str, result: TaskResult, model: str, layout: Layout | None, loaded: Loaded | None) -> Run:
+def _run(key: str, result: TaskResult, model: str, kept: Kept | None, loaded: LoadedSamples | None) -> Run:
     items = 0 if loaded is None else int(loaded.columns.items.size)
     expected = result.expected
     problems = [problem.detail for problem in loaded.problems] if loaded else []
@@ -172,7 +187,7 @@ def _run(key: str, result: TaskResult, model: str, layout: Layout | None, loaded
         model_args=", ".join(f"{name}={value}" for name, value in result.model_args),
         harness=result.harness,
         task=result.task,
-        benchmark=layout.benchmark if layout else None,
+        benchmark=kept.benchmark if kept else None,
         settings=_settings(result, loaded),
         date=result.date,
         results_file=str(result.path),
@@ -185,7 +200,7 @@ def _run(key: str, result: TaskResult, model: str, layout: Layout | None, loaded
     )
 
 
-def _settings(result: TaskResult, loaded: Loaded | None) -> Settings:
+def _settings(result: TaskResult, loaded: LoadedSamples | None) -> Settings:
     templates = loaded.prompts if loaded else ()
     return Settings(
         judges=loaded.judges if loaded else (),
@@ -230,9 +245,86 @@ def _identity(each: LoadedRun) -> tuple[object, ...]:
     return (run.model, each.result.model, run.model_args, run.task, run.harness, run.settings)
 
 
-def by_model(runs: Sequence[LoadedRun]) -> Mapping[str, list[LoadedRun]]:
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """An entrant with its runs.
+
+    Attributes:
+        entrant: The row.
+        runs: Its runs, by task.
+    """
+
+    entrant: Entrant
+    runs: Mapping[str, LoadedRun]
+
+
+def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
+    """Makes rows of runs.
+
+    Of several runs of one model on one task, that one stands in the model's own row which agrees with most other
+    models, and then the newest; every other gets a row that says what sets it apart.
+    """
+    usual = _usual(runs)
+    found: list[Entered] = []
+    for model, own in _by_model(runs).items():
+        rows: dict[str, dict[str, LoadedRun]] = {"": {}}
+        for task in dict.fromkeys(each.run.task for each in own):
+            _place(rows, task, sorted((each for each in own if each.run.task == task), key=usual, reverse=True))
+        for text, by_task in rows.items():
+            found.append(Entered(Entrant(f"e{len(found) + 1}", model, text), by_task))
+    return found
+
+
+def _by_model(runs: Sequence[LoadedRun]) -> Mapping[str, list[LoadedRun]]:
     """Returns the runs of each model, the models in alphabetical order."""
     found: dict[str, list[LoadedRun]] = {}
     for each in sorted(runs, key=lambda each: each.run.model.casefold()):
         found.setdefault(each.run.model, []).append(each)
     return found
+
+
+def _place(rows: dict[str, dict[str, LoadedRun]], task: str, candidates: Sequence[LoadedRun]) -> None:
+    first = candidates[0]
+    rows[""][task] = first
+    for other in candidates[1:]:
+        text = variation(other.run, first.run)
+        if other.result.model != first.result.model:
+            text = ", ".join(part for part in (f"model: {other.result.model}", text) if part)
+        text = text or f"run of {other.run.date}"
+        row = rows.setdefault(text, {})
+        while task in row:
+            text += f", run of {other.run.date}" if "run of" not in text else f" ({other.run.key})"
+            row = rows.setdefault(text, {})
+        row[task] = other
+
+
+class _usual:  # noqa: N801 - used as a function: a key to sort by
+    """Sorts a task's runs: judged before not judged, with the most usual settings first, then newest."""
+
+    def __init__(self, runs: Sequence[LoadedRun]) -> None:
+        self._kinds: dict[str, list[LoadedRun]] = {}
+        self._counts: Counter[str] = Counter()
+        models: set[tuple[str, str]] = set()
+        for each in runs:
+            kind = self._kind(each)
+            if (kind, each.run.model) not in models:
+                models.add((kind, each.run.model))
+                self._counts[kind] += 1
+
+    def _kind(self, each: LoadedRun) -> str:
+        """Returns the key of the first run of the same task with the same settings."""
+        kinds = self._kinds.setdefault(each.run.task, [])
+        for first in kinds:
+            if not differences(each.run.settings, first.run.settings):
+                return first.run.key
+        kinds.append(each)
+        return each.run.key
+
+    def __call__(self, each: LoadedRun) -> tuple[bool, bool, int, bool, tuple[str, str]]:
+        return (
+            each.columns is not None,
+            each.run.scored > 0,
+            self._counts[self._kind(each)],
+            not each.lexical,
+            each.order,
+        )

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report import comparability
-from culture_tasks.report.entrants import Entered
-from culture_tasks.report.loading import LoadedRun
-from culture_tasks.report.model import Cell, Scale, Unit
-from culture_tasks.report.units import harness_cell, ranked
+from culture_tasks.report.loading import Entered, LoadedRun
+from culture_tasks.report.model import Cell, Unit
+from culture_tasks.report.scores import harness_cell, ranked
 
 _SHARES = re.compile(r"(^|_)(acc|accuracy|acc_norm|exact_match|em|f1|anls|match|recall|precision)($|_|,)")
 

@@ -1,29 +1,85 @@
-"""One pass over a sample file: what the numbers need, as columns; texts stay in the file until they are asked for.
+"""The samples of runs: one pass over their files for the numbers, and a second look at single ones for a reader.
 
-A million samples take some forty bytes each. Nothing else of a line is kept.
+The pass keeps columns of numbers, some forty bytes a sample, and where each line begins; texts stay in the file.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
-from culture_tasks.benchmarks.culturalvqa.scoring import SUBMISSION
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, Mask, Texts
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
-from culture_tasks.report.benchmarks import NOTHING_READ, Layout, Record
-from culture_tasks.report.columns import Coded, Columns, Vocabulary
-from culture_tasks.report.model import Judge, Kind, Problem
+from culture_tasks.report.runs import Judge, Sample
+from culture_tasks.results.finding import Kind, Problem
 from culture_tasks.results.run_files import parse_json, sample_lines
+
+Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class Columns:
+    """The samples of one run.
+
+    Attributes:
+        items: The item of each sample, numbered alike in all runs.
+        scores: Its score on the metric's scale; NaN without one.
+        scored: Number of its verdicts that were scored.
+        verdicts: Number of its verdicts.
+        clusters: What it shares with others, numbered alike in all runs.
+        offsets: Where its line begins in the file.
+        groups: Its groups, by field.
+        further: Its further scores, by name; NaN without one.
+    """
+
+    items: Codes
+    scores: Floats
+    scored: NDArray[np.int16]
+    verdicts: NDArray[np.int16]
+    clusters: Codes
+    offsets: NDArray[np.int64]
+    groups: Mapping[str, Texts]
+    further: Mapping[str, Floats]
+
+    def where(self, pairs: Sequence[tuple[str, str]]) -> Mask:
+        """Returns which samples belong to all of these groups; none where a field isn't there."""
+        mask = np.ones(self.items.size, dtype=np.bool_)
+        for name, value in pairs:
+            mask &= self.groups[name].equals(value) if name in self.groups else False
+        return mask
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is expected of the records of a task, and what is kept of them.
+
+    Attributes:
+        benchmark: Their benchmark.
+        metric: Their metric.
+        scale: The scale of their scores.
+        further: Names of further scores to keep.
+        others: The task's other metrics: a sample that has one of them and no record couldn't be scored.
+    """
+
+    benchmark: str
+    metric: str
+    scale: Scale
+    further: tuple[str, ...] = ()
+    others: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSamples:
     """A sample file that was read.
 
     Attributes:
@@ -47,23 +103,48 @@ class Loaded:
     problems: tuple[Problem, ...]
 
 
-def record_of(sample: Any, keys: Sequence[str]) -> tuple[str, Record] | None:
-    """Returns the name and the content of a sample's record, or None."""
-    for key in keys:
-        record = sample.get(key)
-        if isinstance(record, dict) and "record" in record:
-            return key, record
+def record_of(sample: Any) -> tuple[str, Record] | None:
+    """Returns the record of a sample with the metric under which it was logged, or None without one."""
+    for name, value in sample.items():
+        if isinstance(value, dict) and "record" in value:
+            return name, value
     return None
+
+
+def first_record(path: Path) -> Record | None:
+    """Returns the record of a file's first sample, where there is one that can be read."""
+    try:
+        _, _, line = next(sample_lines(path))
+        sample = parse_json(line)
+    except (OSError, ValueError, StopIteration):
+        return None
+    found = record_of(sample) if isinstance(sample, dict) else None
+    return None if found is None else found[1]
+
+
+def scale_of(record: Record) -> Scale | None:
+    """Returns the scale that a record names, or None where it names none that numbers can be shown on."""
+    try:
+        scale = _SCALE.validate_python(record.get("scale"))
+    except ValidationError:
+        return None
+    ends = [each for each in (scale.low, scale.high, scale.neutral, scale.times) if each is not None]
+    ordered = scale.low is None or scale.high is None or scale.low < scale.high
+    return scale if ordered and all(map(math.isfinite, ends)) and 0 <= scale.digits <= _MOST_DIGITS else None
+
+
+_SCALE = TypeAdapter(Scale)
+_MOST_DIGITS = 10
 
 
 class SampleReader:
     """Reads sample files of one report, with one numbering of items and clusters for all."""
 
     def __init__(self) -> None:
-        self._items: dict[str, Vocabulary] = {}
-        self._clusters: dict[str, Vocabulary] = {}
+        self._items: dict[str, _Vocabulary] = {}
+        self._clusters: dict[str, _Vocabulary] = {}
 
-    def read(self, path: Path, layout: Layout) -> Loaded:
+    def read(self, path: Path, kept: Kept) -> LoadedSamples:
         """Reads the samples of a task; lines that can't be used are counted and left out.
 
         An item has the same number in all tasks of its benchmark.
@@ -71,20 +152,32 @@ class SampleReader:
         Raises:
             OSError: If the file can't be read.
         """
-        items = self._items.setdefault(layout.benchmark, Vocabulary())
-        clusters = self._clusters.setdefault(layout.benchmark, Vocabulary())
-        return _Pass(layout, items, clusters).over(path)
+        items = self._items.setdefault(kept.benchmark, _Vocabulary())
+        clusters = self._clusters.setdefault(kept.benchmark, _Vocabulary())
+        return _Pass(kept, items, clusters).over(path)
+
+
+class _Vocabulary:
+    """Numbers names from 0 on in the order in which they come; shared by files, so that equal names are one number."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+
+    def code(self, name: str) -> int:
+        return self.codes.setdefault(name, len(self.codes))
 
 
 class _Pass:
     """The one pass over the lines of a file."""
 
-    def __init__(self, layout: Layout, items: Vocabulary, clusters: Vocabulary) -> None:
-        self._layout = layout
+    def __init__(self, kept: Kept, items: _Vocabulary, clusters: _Vocabulary) -> None:
+        self._kept = kept
+        self._scale = asdict(kept.scale)
         self._items, self._clusters = items, clusters
         self._seen: set[int] = set()
-        self._numbers: dict[str, array[Any]] = {name: array(code) for name, code in _TYPES.items()}
-        self._groups = {name: (Vocabulary(), array("i")) for name in layout.groups}
+        self._numbers: dict[str, array[Any]] = {name: array(code) for name, (code, _) in _TYPES.items()}
+        self._further: dict[str, array[float]] = {name: array("d") for name in kept.further}
+        self._groups: dict[str, tuple[_Vocabulary, array[int]]] = {}
         self._judges: dict[str, Mapping[str, Any]] = {}
         self._endpoints: set[str] = set()
         self._prompts: dict[str, None] = {}
@@ -93,117 +186,132 @@ class _Pass:
         self._left_out: dict[str, list[int]] = {}
         self._lexical = False
 
-    def over(self, path: Path) -> Loaded:
-        for number, offset, line in sample_lines(path):
+    def over(self, path: Path) -> LoadedSamples:
+        for place, (_, offset, line) in enumerate(sample_lines(path), start=1):
             reason = self._take(line, offset)
             if reason is not None:
-                self._left_out.setdefault(reason, []).append(number)
+                self._left_out.setdefault(reason, []).append(place)
         return self._loaded(path)
 
     def _take(self, line: bytes, offset: int) -> str | None:
         """Takes a line in, or says why it can't be used."""
         try:
             sample = parse_json(line)
-            found = record_of(sample, self._layout.keys)
+            found = record_of(sample)
             if found is None:
-                return "withheld" if SUBMISSION in sample else "foreign"
+                return "withheld" if any(sample.get(name) is not None for name in self._kept.others) else "foreign"
             key, record = found
-            if record["record"] != RECORD_VERSION or record.get("benchmark") != self._layout.benchmark:
+            if not self._is_expected(record):
                 return "unknown_record"
-            groups = [_name(record["groups"].get(field, "")) for field in self._groups]
+            groups = {str(field): _name(value) for field, value in record["groups"].items()}
+            score = self._kept.scale.times * _float(record.get("score"))
+            further = [_float(record.get("values", {}).get(name)) for name in self._further]
+            outcomes = {str(outcome): int(count) for outcome, count in record["outcomes"].items()}
+            if not all(0 < count <= _MOST_RUNS for count in outcomes.values()):
+                return "unknown_record"
             item, cluster = str(record["item"]), str(record["cluster"])
-            score, extra, outcomes = self._measured(record)
+            judge, data = record.get("judge"), [str(value) for value in record["data"].values()]
         except ValueError:
             return "damaged"
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError, OverflowError):
             return "unknown_record"
-        if not self._layout.scale.allows(score):
+        if not self._kept.scale.allows(score):
             return "off_scale"
         item_code = self._items.code(item)
         if item_code in self._seen:
             return "duplicate"
         self._seen.add(item_code)
-        self._append(item_code, self._clusters.code(cluster), offset, score, extra, outcomes)
-        for (names, codes), value in zip(self._groups.values(), groups, strict=True):
-            codes.append(names.code(value))
-        self._note(key, record)
+        self._append_groups(groups)
+        self._append(item_code, self._clusters.code(cluster), offset, score, further, outcomes, judge is not None)
+        self._note(key, record, judge, data)
         return None
 
-    def _measured(self, record: Record) -> tuple[float, float, Mapping[str, int]]:
-        score = record.get("score")
-        extra = record.get("values", {}).get(self._layout.extra) if self._layout.extra else None
-        outcomes = record["outcomes"]
-        return self._layout.unit * _float(score), _float(extra), outcomes
+    def _is_expected(self, record: Record) -> bool:
+        kept = self._kept
+        names = (record["record"], record.get("benchmark"), record.get("metric"))
+        return names == (RECORD_VERSION, kept.benchmark, kept.metric) and record["scale"] == self._scale
+
+    def _append_groups(self, groups: Mapping[str, str]) -> None:
+        """Appends the groups of a sample; a field that it doesn't have, or the first to have, is an empty text."""
+        before = len(self._numbers["items"])
+        for field in [field for field in groups if field not in self._groups]:
+            names = _Vocabulary()
+            self._groups[field] = (names, array("i", [names.code("")] * before) if before else array("i"))
+        for field, (names, codes) in self._groups.items():
+            codes.append(names.code(groups.get(field, "")))
 
     def _append(
-        self, item: int, cluster: int, offset: int, score: float, extra: float, outcomes: Mapping[str, int]
+        self,
+        item: int,
+        cluster: int,
+        offset: int,
+        score: float,
+        further: Sequence[float],
+        outcomes: Mapping[str, int],
+        judged: bool,
     ) -> None:
-        numbers = self._numbers
-        numbers["items"].append(item)
-        numbers["clusters"].append(cluster)
-        numbers["offsets"].append(offset)
-        numbers["scores"].append(score)
-        numbers["extra"].append(extra)
         verdicts = sum(outcomes.values())
-        numbers["verdicts"].append(verdicts)
-        numbers["scored"].append(outcomes.get("scored", 0) if self._layout.benchmark != "cedar" else verdicts)
+        # Without a judge, a reply that can't be read is a wrong answer, and no verdict is missing.
+        scored = outcomes.get("scored", 0) if judged else verdicts
+        row = {"items": item, "clusters": cluster, "offsets": offset, "scores": score}
+        for name, value in (row | {"verdicts": verdicts, "scored": scored}).items():
+            self._numbers[name].append(value)
+        for values, value in zip(self._further.values(), further, strict=True):
+            values.append(value)
         for outcome, count in outcomes.items():
             self._outcomes[outcome] = self._outcomes.get(outcome, 0) + count
 
-    def _note(self, key: str, record: Record) -> None:
+    def _note(self, key: str, record: Record, judge: Any, data: Iterable[str]) -> None:
         self._lexical |= key.endswith(LEXICAL)
-        judge = record.get("judge")
-        if judge is not None:
+        if isinstance(judge, dict):
             self._judges.setdefault(repr(judge), judge)
             self._endpoints.update(str(run["endpoint"]) for run in record.get("runs", ()) if run.get("endpoint"))
         if "prompt_sha256" in record:
             self._prompts[f"{record.get('prompt')} {str(record['prompt_sha256'])[:12]}"] = None
-        for fingerprint in record["data"].values():
-            self._data[str(fingerprint)] = None
+        self._data.update(dict.fromkeys(data))
 
-    def _loaded(self, path: Path) -> Loaded:
+    def _loaded(self, path: Path) -> LoadedSamples:
         groups = {
-            name: Coded(np.array(codes, dtype=np.int32), tuple(names.names))
-            for name, (names, codes) in self._groups.items()
+            field: Texts(np.array(codes, dtype=np.int32), tuple(names.codes))
+            for field, (names, codes) in self._groups.items()
         }
-        numbers = {name: np.array(values, dtype=_DTYPES[name]) for name, values in self._numbers.items()}
-        return Loaded(
-            Columns(**numbers, groups=groups),
-            judges_of(self._judges.values()),
-            tuple(sorted(self._endpoints)),
-            tuple(sorted(self._prompts)),
-            tuple(sorted(self._data)),
-            dict(self._outcomes),
-            self._lexical,
-            tuple(_problem(path, reason, lines) for reason, lines in self._left_out.items()),
+        numbers: dict[str, Any] = {
+            name: np.array(self._numbers[name], dtype=dtype) for name, (_, dtype) in _TYPES.items()
+        }
+        further = {name: np.array(values, dtype=np.float64) for name, values in self._further.items()}
+        return LoadedSamples(
+            columns=Columns(**numbers, groups=groups, further=further),
+            judges=judges_of(self._judges.values()),
+            endpoints=tuple(sorted(self._endpoints)),
+            prompts=tuple(sorted(self._prompts)),
+            data=tuple(sorted(self._data)),
+            outcomes=dict(self._outcomes),
+            lexical=self._lexical,
+            problems=tuple(_problem(path, reason, lines) for reason, lines in self._left_out.items()),
         )
 
 
-_TYPES = {
-    "items": "i",
-    "clusters": "i",
-    "offsets": "q",
-    "scores": "d",
-    "extra": "d",
-    "scored": "h",
-    "verdicts": "h",
+_TYPES: Mapping[str, tuple[str, type[np.generic]]] = {
+    "items": ("i", np.int32),
+    "clusters": ("i", np.int32),
+    "offsets": ("q", np.int64),
+    "scores": ("d", np.float64),
+    "scored": ("h", np.int16),
+    "verdicts": ("h", np.int16),
 }
-_DTYPES = {
-    "items": np.int32,
-    "clusters": np.int32,
-    "offsets": np.int64,
-    "scores": np.float64,
-    "extra": np.float64,
-    "scored": np.int16,
-    "verdicts": np.int16,
-}
+"""Columns of numbers: code of the array that collects them, and type of the column."""
+
+_MOST_RUNS = 4_000
+"""Most verdicts of one outcome that a sample may have: with those of all outcomes, they are counted in 16 bits."""
+
 _REASONS: Mapping[str, tuple[Kind, str]] = {
     "damaged": ("damaged", "not JSON; the run may have been cut off"),
     "foreign": ("foreign", "without a record of this benchmark"),
     "withheld": ("foreign", "of data whose answers are withheld: there is nothing to score"),
     "unknown_record": (
         "unknown_record",
-        f"with a record of another version than {RECORD_VERSION}, or of another benchmark, or without a field",
+        f"with a record of another version than {RECORD_VERSION}, of another benchmark or metric, on another scale, or "
+        "without a field",
     ),
     "off_scale": ("damaged", "with a score that its scale doesn't have"),
     "duplicate": ("duplicate", "with an item that an earlier line has; the first counts"),
@@ -217,7 +325,7 @@ def _problem(path: Path, reason: str, lines: Sequence[int]) -> Problem:
 
 
 def _name(value: Any) -> str:
-    return NOTHING_READ if value is None else value if isinstance(value, str) else str(value)
+    return NO_GROUP if value is None else str(value)
 
 
 def _float(value: Any) -> float:
@@ -232,4 +340,69 @@ def judges_of(identities: Any) -> tuple[Judge, ...]:
         who = (str(each.get("backend")), str(each.get("model")), bool(each.get("delimiters")), sampling)
         prompt = (str(each.get("rubric")), str(each.get("prompt")), str(each.get("prompt_sha256")))
         prompts.setdefault(who, set()).add(prompt)
-    return tuple(Judge(*who, tuple(sorted(found))) for who, found in sorted(prompts.items(), key=repr))
+    return tuple(
+        Judge(backend, model, delimiters, sampling, tuple(sorted(found)))
+        for (backend, model, delimiters, sampling), found in sorted(prompts.items(), key=repr)
+    )
+
+
+class FileSamples:
+    """The samples of a report's runs: their places are in memory, their texts in the files."""
+
+    def __init__(self, files: Mapping[str, tuple[Path, Columns]]) -> None:
+        """Takes the sample file of each run, with its columns."""
+        self._files = {run: (path.absolute(), columns) for run, (path, columns) in files.items()}
+
+    def count(self, run: str, where: Sequence[tuple[str, str]] = ()) -> int:
+        """Returns how many samples of a run belong to these groups, without opening a file."""
+        return len(self._rows(run, where))
+
+    def read(self, run: str, where: Sequence[tuple[str, str]] = (), limit: int | None = None) -> Iterator[Sample]:
+        """Yields samples of a run that belong to these groups, in the order of the file, at most ``limit``.
+
+        A line that has changed since the report was made is left out.
+
+        Raises:
+            OSError: If the file has gone.
+        """
+        rows = self._rows(run, where)[:limit]
+        if not len(rows):
+            return
+        path, columns = self._files[run]
+        with path.open("rb") as file:
+            for row in rows:
+                file.seek(int(columns.offsets[row]))
+                try:
+                    found = record_of(parse_json(file.readline()))
+                    if found is not None:
+                        yield _sample(run, found[1], columns, row)
+                except (ValueError, AttributeError, KeyError, TypeError):
+                    continue
+
+    def _rows(self, run: str, where: Sequence[tuple[str, str]]) -> Sequence[int]:
+        if run not in self._files:
+            return ()
+        rows: list[int] = np.flatnonzero(self._files[run][1].where(where)).tolist()
+        return rows
+
+
+def _sample(run: str, record: Record, columns: Columns, row: int) -> Sample:
+    first = (record.get("runs") or [{}])[0]
+    groups = {field: texts.names[texts.codes[row]] for field, texts in columns.groups.items()}
+    score = float(columns.scores[row])
+    return Sample(
+        run=run,
+        item=str(record["item"]),
+        question=str(record.get("question", "")),
+        references=tuple(str(text) for text in record.get("references") or ()),
+        response=str(first.get("response", "")),
+        outcome=str(first.get("outcome", "")),
+        score=None if np.isnan(score) else score,
+        rationale=_text(first.get("rationale") or first.get("error") or first.get("completion") or first.get("label")),
+        groups={field: group for field, group in groups.items() if group},
+        image=_text(record.get("image")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -11,6 +11,7 @@ from lxml import etree
 from PIL import Image
 from support.example_report import MODELS, example_report
 
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.figures import fonts
 from culture_tasks.report.figures.charts import Chart, Panel, Series
 from culture_tasks.report.figures.fonts import choose, warn_of_gaps
@@ -19,7 +20,7 @@ from culture_tasks.report.figures.panels import shape
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import look, styled
 from culture_tasks.report.figures.writing import svg_images, write_figures
-from culture_tasks.report.model import Cell, Scale
+from culture_tasks.report.model import Cell
 
 FIGURES = {
     *("culturalvqa_country", "culturalvqa_facet", "care_category", "cedar_gepp", "cedar_lsepp", "cedar_grqb"),

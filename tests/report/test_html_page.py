@@ -15,6 +15,7 @@ from lxml import html as parsed
 from PIL import Image
 from support.example_report import MemoryStore, example_report, share, with_hostile_texts
 
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.data.images import image_key
 from culture_tasks.report.html import payload
 from culture_tasks.report.html.images import Thumbnails
@@ -23,7 +24,7 @@ from culture_tasks.report.html.numbers import flag_words, interval, number
 from culture_tasks.report.html.page import write_html
 from culture_tasks.report.html.payload import safe_json, shortened
 from culture_tasks.report.html.tables import scrolled
-from culture_tasks.report.model import Cell, Scale
+from culture_tasks.report.model import Cell
 
 HOSTILE = (
     "</script></style></title></table><script>window.canary=1</script><img src=x onerror='window.canary=1'>"

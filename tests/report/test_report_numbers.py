@@ -4,16 +4,17 @@ import math
 
 import numpy as np
 import pytest
-from support.sample_files import vqa_record, vqa_samples, write_run, write_vqa
-
-from culture_tasks.metrics.intervals import mean_interval
-from culture_tasks.metrics.means import contributions, ratio_contributions
 from culture_tasks.report.benchmarks import PERCENT, SHARE
-from culture_tasks.report.building import Options, build
 from culture_tasks.report.layouts.summary import to_common
-from culture_tasks.report.model import Cell, Scale
 from culture_tasks.report.numbers import Observations, interval
 from culture_tasks.report.units import ranked
+from support.sample_files import vqa_record, vqa_samples, write_run, write_vqa
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.metrics.intervals import mean_interval
+from culture_tasks.metrics.means import contributions, ratio_contributions
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.model import Cell
 
 RATING = Scale("rating", 1.0, 10.0)
 

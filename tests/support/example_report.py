@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import (
     Cell,
     Column,
@@ -17,16 +18,13 @@ from culture_tasks.report.model import (
     Fairness,
     Flag,
     GroupValue,
-    Problem,
     Report,
     Row,
-    Run,
-    Sample,
-    Scale,
-    Settings,
     Table,
     Unit,
 )
+from culture_tasks.report.runs import Run, Sample, Settings
+from culture_tasks.results.finding import Problem
 
 MODELS = ("Qwen3-VL-8B", "نموذج العربية ٣ (base)", "हिन्दी क्षत्रिय मॉडल", "中文模型 日本語モデル")
 COUNTRIES = (

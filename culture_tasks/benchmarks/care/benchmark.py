@@ -10,10 +10,12 @@ from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
 from culture_tasks.benchmarks.care.checking import check
 from culture_tasks.benchmarks.care.documents import LANGUAGES, SOURCES, CareDoc, Language, PromptName, load
 from culture_tasks.benchmarks.care.prompts import render
+from culture_tasks.benchmarks.care.report import REPORT
 from culture_tasks.benchmarks.care.rubrics import RUBRICS
 from culture_tasks.benchmarks.care.scoring import RATING, metrics, score
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Task
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.report import Report
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.settings import Settings
@@ -55,6 +57,10 @@ class Care(Benchmark, OffersHumanRatings):
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of Figures 11-13."""
         return RUBRICS
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of the paper."""
+        return REPORT
 
     def check(self, data_folder: Path | None) -> Report:
         """Checks the questions of all three cultures."""

@@ -19,8 +19,10 @@ from culture_tasks.benchmarks.cedar.documents import (
 )
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, MODALITIES, Language, Modality
 from culture_tasks.benchmarks.cedar.prompts import render
+from culture_tasks.benchmarks.cedar.report import REPORT
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Tag, Task
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.images import image_column
 from culture_tasks.data.report import Report
 from culture_tasks.settings import Settings
@@ -48,6 +50,10 @@ class Cedar(Benchmark):
             members=tuple(f"cedar_{modality}" for modality in MODALITIES),
         )
         return (both, *(entry for modality in MODALITIES for entry in _entries(modality)))
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of the paper."""
+        return REPORT
 
     def check(self, data_folder: Path | None) -> Report:
         """Checks whichever modalities are there."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.cedar import metrics
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, FILE_NAMES, LANGUAGES, MODALITIES, QUADRANT_NAMES
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     Answers,
     At,
@@ -22,7 +23,6 @@ from culture_tasks.benchmarks.reporting import (
     Floats,
     Line,
     Ran,
-    Scale,
     Shown,
     TableOf,
     UnitOf,
@@ -55,7 +55,7 @@ def _is_no_pair(unit: str) -> bool:
 
 def _units(ran: Ran) -> Iterator[UnitOf]:
     """Yields tasks alone; of the summary are the pooled tasks, or a language's where the pooled one wasn't run."""
-    for unit in whole_groups_then_tasks(replace(ran, groups={})):
+    for unit in whole_groups_then_tasks(ran):
         pooled = "_".join(unit.key.split("_")[:2])
         in_summary = unit.key == pooled or pooled not in ran.anywhere
         yield replace(unit, headline=in_summary and _is_no_pair(unit.key))
@@ -82,13 +82,14 @@ def _variance(answers: Answers) -> Mapping[str, Floats | float]:
 
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
     """How often each emotion is predicted, over how often it is the gold label (equation 1)."""
-    predicted, gold = answers.labels.indicators(EMOTIONS), answers.references.indicators(EMOTIONS)
+    predicted, gold = answers.groups["prediction"].indicators(EMOTIONS), answers.groups["gold"].indicators(EMOTIONS)
     return {emotion: ratio_contributions(predicted[:, at], gold[:, at]) for at, emotion in enumerate(EMOTIONS)}
 
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
     """How much more often a quadrant is predicted than gold, in percent of all gold labels (equation 2)."""
-    apart = metrics.quadrant_difference(answers.labels.indicators(EMOTIONS), answers.references.indicators(EMOTIONS))
+    predicted, gold = (answers.groups[name].indicators(EMOTIONS) for name in ("prediction", "gold"))
+    apart = metrics.quadrant_difference(predicted, gold)
     return {name: 100.0 * apart[:, at] for at, name in enumerate(QUADRANT_NAMES)}
 
 

@@ -18,6 +18,7 @@ from culture_tasks.benchmarks.crosscult.checking import check
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release, draw_file, load_release
 from culture_tasks.benchmarks.crosscult.prompts import render
 from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures
+from culture_tasks.benchmarks.crosscult.report import REPORT
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Pairs, metrics, score
 from culture_tasks.benchmarks.crosscult.training import training_cases
@@ -41,6 +42,7 @@ from culture_tasks.benchmarks.interface import (
     Harness,
     Task,
 )
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.benchmarks.training import OffersTraining, TrainingCases
 from culture_tasks.data.report import Report
 from culture_tasks.data.sources import local_file
@@ -82,6 +84,10 @@ class CrossCult(Benchmark, OffersTraining):
     def training_cases(self, data_folder: Path | None, limit: int | None = None) -> TrainingCases:
         """Loads the single-insert training cases."""
         return training_cases(data_folder, limit)
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of the paper."""
+        return REPORT
 
     def check(self, data_folder: Path | None) -> Report:
         """Checks the raw cases."""

@@ -16,6 +16,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     TOPICS,
     Role,
 )
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     At,
     BenchmarkReport,
@@ -29,7 +30,6 @@ from culture_tasks.benchmarks.reporting import (
     Header,
     OtherArgument,
     Ran,
-    Scale,
     Shown,
     TableOf,
     UnitOf,

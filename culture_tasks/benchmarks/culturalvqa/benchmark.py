@@ -9,9 +9,11 @@ from pathlib import Path
 from culture_tasks.benchmarks.culturalvqa.checking import check
 from culture_tasks.benchmarks.culturalvqa.documents import SOURCE, WITH_IMAGE, CulturalVqaDoc, Variant, load
 from culture_tasks.benchmarks.culturalvqa.prompts import render
+from culture_tasks.benchmarks.culturalvqa.report import REPORT
 from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
 from culture_tasks.benchmarks.culturalvqa.scoring import RubricName, metrics, score
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Task
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.images import image_column
 from culture_tasks.data.report import Report
 from culture_tasks.judges.rubrics import Rubric
@@ -61,6 +63,10 @@ class CulturalVqa(Benchmark):
     def rubrics(self) -> Sequence[Rubric]:
         """Returns LAVE's rubric as the paper changed it, and LAVE's own."""
         return RUBRICS
+
+    def report(self) -> BenchmarkReport:
+        """Returns the numbers, tables and figures of the paper."""
+        return REPORT
 
     def check(self, data_folder: Path | None) -> Report:
         """Checks questions, answers and images."""

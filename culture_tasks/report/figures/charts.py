@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from culture_tasks.report.model import Cell, GroupValue, Scale
+    from culture_tasks.benchmarks.interface import Scale
+    from culture_tasks.report.model import Cell, GroupValue
 
 Kind = Literal["bars", "points", "radar", "heat", "lines", "pairs"]
 

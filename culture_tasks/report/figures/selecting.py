@@ -1,153 +1,30 @@
-"""Which figures a report has: the papers' pictures, for the user's models."""
+"""Which figures a report has: what each benchmark says that its figures show, with the numbers that there are."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
-from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS
-from culture_tasks.report.figures.charts import Chart, panels
-from culture_tasks.report.figures.contrasting import contrast_charts
-from culture_tasks.report.figures.labels import QUADRANTS, Labels
-from culture_tasks.report.figures.notes import notes
-from culture_tasks.report.model import GroupValue
+from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.benchmarks.reporting import Drawn
+from culture_tasks.report.figures.charts import Chart, Panel, Series, panels
+from culture_tasks.report.figures.names import cleaned
+from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
+from culture_tasks.report.observations import SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastFigure, ContrastOf, FigureOf, Where
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import Report
+    from culture_tasks.report.model import Cell, Contrast, Flag, Report
 
-    Name = Callable[[Labels, GroupValue], str]
+DIFFERENCE = "Difference"
+"""Label of the third series of a contrast's panel, which is written and not drawn."""
 
-_ORDER = (*EMOTIONS, *QUADRANTS.values(), *(language.upper() for language in LANGUAGES))
-_PARTITIONS = tuple(partition.upper() for partition in PARTITIONS)
-_PAIR = re.compile(r"_prompt_(?P<prompt>[a-z]{2})_data_(?P<data>[a-z]{2})$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """How one figure is made of a report's numbers.
-
-    Attributes:
-        key: Names the figure and its files.
-        title: What it shows.
-        source: The paper's figure.
-        kind: How it is drawn.
-        benchmark: Whose numbers.
-        statistic: Which of its numbers.
-        dimensions: What their groups are.
-        groups: The same, in words.
-        unit: What the keys of their units begin with.
-        fixed: What must be held fixed beside the group.
-        free: Fields that may be held fixed beside the group, at any value.
-        series: What the series are.
-        panel: Gives the title of a number's panel.
-        line: Gives the label of its series.
-        group: Gives the name of its group.
-        order: Groups that come first.
-    """
-
-    key: str
-    title: str
-    source: str
-    kind: Kind
-    benchmark: str
-    statistic: str
-    dimensions: tuple[str, ...]
-    groups: str
-    unit: str = ""
-    fixed: tuple[tuple[str, str], ...] = ()
-    free: tuple[str, ...] = ()
-    series: str = "model"
-    panel: Name = Labels.unit_and_held
-    line: Name = Labels.entrant
-    group: Name = Labels.group
-    order: tuple[str, ...] = _ORDER
-
-
-_PLANS = (
-    _Plan(
-        *("culturalvqa_country", "CulturalVQA by country", "CulturalVQA, scores per country", "bars"),
-        *("culturalvqa", "score", ("country",), "country"),
-    ),
-    _Plan(
-        *("culturalvqa_facet", "CulturalVQA by facet", "CulturalVQA, scores per facet", "bars"),
-        *("culturalvqa", "score", ("facet",), "facet"),
-    ),
-    _Plan(
-        *("care_category", "CARE by category", "CARE, Figure 6a", "bars"),
-        *("care", "score", ("category",), "category"),
-        free=("language",),
-    ),
-    _Plan(
-        *("cedar_gepp", "Emotion prediction propensity (GEPP)", "CEDAR, Figure 3", "points"),
-        *("cedar", "gepp", ("emotion",), "emotion"),
-        panel=Labels.modality,
-    ),
-    _Plan(
-        *("cedar_lsepp", "Emotion prediction propensity by language (LSEPP)", "CEDAR, Figure 4", "radar"),
-        *("cedar", "lsepp", ("emotion",), "emotion"),
-        free=("language",),
-        series="language",
-        panel=Labels.entrant_and_modality,
-        line=Labels.language,
-    ),
-    _Plan(
-        *("cedar_grqb", "Bias towards Russell's quadrants (GRQB)", "CEDAR, Figure 5", "bars"),
-        *("cedar", "grqb", ("quadrant",), "quadrant"),
-        panel=Labels.modality,
-    ),
-    _Plan(
-        *("cedar_lsrqb", "Bias towards Russell's quadrants by language (LSRQB)", "CEDAR, Figure 6", "points"),
-        *("cedar", "lsrqb", ("quadrant",), "language"),
-        free=("language",),
-        panel=Labels.modality_and_group,
-        group=Labels.language,
-    ),
-    _Plan(
-        *("cedar_matrix", "Accuracy by prompt and data language", "CEDAR, Figure 7", "heat"),
-        *("cedar", "score", ("pair",), "data language"),
-        series="prompt language",
-        panel=Labels.entrant_and_modality,
-        line=Labels.prompt,
-        group=Labels.data,
-    ),
-    _Plan(
-        *("crosscult_reliability", "Single-insert reliability", "CrossCult-KIBench, Figure 5", "bars"),
-        *("crosscult", "score", ("topic", "partition"), "topic and partition"),
-        unit="crosscult_single",
-        fixed=(("role", "reliability"),),
-        panel=Labels.dimension,
-        order=_PARTITIONS,
-    ),
-    _Plan(
-        *("crosscult_diagnostic", "Scores with nothing inserted", "CrossCult-KIBench, Figure 1b", "bars"),
-        *("crosscult", "score", ("partition",), "partition"),
-        unit="crosscult_diagnostic",
-        order=_PARTITIONS,
-    ),
-    _Plan(
-        *("crosscult_retention", "Retention after each insertion", "CrossCult-KIBench, Figures 6, 11-13", "lines"),
-        *("crosscult", "score", ("after",), "insertions so far"),
-        unit="crosscult_retention",
-        free=("partition",),
-        series="inserted partition",
-        panel=Labels.entrant_and_chain,
-        line=Labels.partition,
-    ),
-    _Plan(
-        *("crosscult_retention_rouge_l", "Retention by ROUGE-L", "CrossCult-KIBench, Figures 6, 11-13", "lines"),
-        *("crosscult", "rouge_l", ("after",), "insertions so far"),
-        unit="crosscult_retention",
-        free=("partition",),
-        series="inserted partition",
-        panel=Labels.entrant_and_chain,
-        line=Labels.partition,
-    ),
-)
+_MARK = " †"
+_WITH_INTERVALS: frozenset[Kind] = frozenset(("bars", "points", "lines", "pairs"))
 
 
 def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
@@ -157,51 +34,195 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
         report: The report.
         published: Whether rows from papers are drawn beside the user's.
     """
-    drawn = [
-        value
-        for value in (*report.groups, *_pairs(report))
-        if value.cell.value is not None and (published or not report.entrants[value.entrant].published)
+    ran = {unit.benchmark for unit in report.units.values()}
+    reported = {name: benchmark.report() for name, benchmark in benchmarks().items() if name in ran}
+    figures = [
+        _chart(report, spec, each, values, published)
+        for name, each in reported.items()
+        for spec in each.figures
+        if (values := _picked(report, spec, name, published))
     ]
-    picked = ((plan, _picked(report, plan, drawn)) for plan in _PLANS)
-    made = (_chart(report, plan, values, published) for plan, values in picked if values)
-    return (*made, *contrast_charts(report))
+    contrasts = [
+        _contrast_chart(report, contrast, spec, each, found)
+        for each in reported.values()
+        for contrast in each.contrasts
+        for spec in contrast.figures
+        if (found := _picked_contrasts(report, contrast, spec))
+    ]
+    return (*figures, *contrasts)
 
 
-def _pairs(report: Report) -> Iterator[GroupValue]:
-    """Yields accuracy by prompt and data language, which are tasks of their own."""
-    for unit in report.units.values():
-        found = _PAIR.search(unit.key) if unit.benchmark == "cedar" else None
-        if found:
-            for entrant, cell in unit.cells.items():
-                yield GroupValue(unit.key, entrant, "score", "pair", f"{found['prompt']}/{found['data']}", cell)
-
-
-def _picked(report: Report, plan: _Plan, values: Sequence[GroupValue]) -> list[GroupValue]:
+def _picked(report: Report, spec: FigureOf, benchmark: str, published: bool) -> list[GroupValue]:
+    """Returns the numbers of a figure."""
+    values = report.groups if spec.whole is None else tuple(_whole_scores(report, spec))
     return [
         value
         for value in values
-        if value.statistic == plan.statistic
-        and value.dimension in plan.dimensions
-        and report.units[value.unit].benchmark == plan.benchmark
-        and value.unit.startswith(plan.unit)
-        and _fits(plan, value)
+        if value.cell.value is not None
+        and (published or not report.entrants[value.entrant].published)
+        and value.statistic == spec.statistic
+        and value.dimension in spec.dimensions
+        and report.units[value.unit].benchmark == benchmark
+        and spec.units(value.unit)
+        and _fits(spec, value)
     ]
 
 
-def _fits(plan: _Plan, value: GroupValue) -> bool:
+def _whole_scores(report: Report, spec: FigureOf) -> Iterator[GroupValue]:
+    """Yields the whole scores of units that stand for groups, as numbers of these groups."""
+    for unit in report.units.values():
+        where = None if spec.whole is None else spec.whole(unit.key)
+        if where:
+            dimension, group = where[-1]
+            for entrant, cell in unit.cells.items():
+                yield GroupValue(unit.key, entrant, SCORE, dimension, group, replace(cell, where=where))
+
+
+def _fits(spec: FigureOf, value: GroupValue) -> bool:
     """Whether what is held fixed beside the group is what the figure needs: no more, and no less."""
-    held = {pair for pair in value.cell.where if pair[0] not in (value.dimension, *plan.free)}
-    return held == set(plan.fixed)
+    held = {pair for pair in value.cell.where if pair[0] not in (value.dimension, *spec.free)}
+    return held == set(spec.fixed)
 
 
-def _chart(report: Report, plan: _Plan, values: Sequence[GroupValue], published: bool) -> Chart:
-    labels = Labels(report, values)
-    made = panels(
-        values,
-        panel=lambda value: plan.panel(labels, value),
-        series=lambda value: plan.line(labels, value),
-        group=lambda value: plan.group(labels, value),
-        order=plan.order,
+def _chart(
+    report: Report, spec: FigureOf, reported: BenchmarkReport, values: Sequence[GroupValue], published: bool
+) -> Chart:
+    names = _Names(report, reported, values)
+    fields = [reported.field_named(name) for name in spec.along or spec.dimensions]
+    return Chart(
+        key=spec.key,
+        title=spec.title,
+        source=spec.source,
+        kind=spec.kind,
+        groups=spec.groups,
+        series=spec.series,
+        value=names.metric(values[0]),
+        panels=panels(
+            values,
+            panel=lambda value: spec.panel(names.drawn(value)),
+            series=lambda value: spec.line(names.drawn(value)),
+            group=lambda value: spec.group(names.drawn(value)),
+            order=tuple(group_name(reported, field.name, group) for field in fields for group in field.order),
+        ),
+        notes=_notes(report, spec.kind, values, published),
     )
-    names = (plan.key, plan.title, plan.source, plan.kind, plan.groups, plan.series, labels.metric(values))
-    return Chart(*names, made, notes(report, plan.kind, values, published))
+
+
+# Two bars and their difference in each group
+
+
+def _picked_contrasts(report: Report, contrast: ContrastOf, spec: ContrastFigure) -> list[Contrast]:
+    return [
+        each
+        for each in report.contrasts
+        if (each.kind, each.statistic) == (contrast.kind, spec.statistic)
+        and each.dimension in spec.dimensions
+        and each.first.value is not None
+        and each.second.value is not None
+    ]
+
+
+def _contrast_chart(
+    report: Report, contrast: ContrastOf, spec: ContrastFigure, reported: BenchmarkReport, found: Sequence[Contrast]
+) -> Chart:
+    values = [_value(each, cell) for each in found for cell in (each.second, each.first)]
+    names = _Names(report, reported, values)
+    grouped: dict[str, dict[str, Contrast]] = {}
+    for each in found:
+        drawn = names.drawn(_value(each, each.second))
+        grouped.setdefault(spec.panel(drawn), {}).setdefault(drawn.group, each)
+    first, second = spec.parts
+    below = f"Below each group: {second} less {first} on common items, with its paired 95 % interval"
+    return Chart(
+        key=spec.key,
+        title=spec.title,
+        source=contrast.source,
+        kind="pairs",
+        groups=spec.groups,
+        series=spec.series,
+        value=names.metric(values[0]),
+        panels=tuple(_pair_panel(spec, title, groups) for title, groups in grouped.items()),
+        notes=(*_notes(report, "pairs", values, published=True), below),
+    )
+
+
+def _value(each: Contrast, cell: Cell) -> GroupValue:
+    return GroupValue(each.unit, each.entrant, each.statistic, each.dimension, each.group, cell)
+
+
+def _pair_panel(spec: ContrastFigure, title: str, groups: Mapping[str, Contrast]) -> Panel:
+    series = (
+        Series(spec.parts[0], {name: each.first for name, each in groups.items()}),
+        Series(spec.parts[1], {name: each.second for name, each in groups.items()}),
+        Series(DIFFERENCE, {name: each.difference for name, each in groups.items()}),
+    )
+    return Panel(title, tuple(groups), series)
+
+
+# Names, and what stands below a figure
+
+
+class _Names:
+    """Names of what a figure's numbers belong to; rows with numbers that can't be compared are marked."""
+
+    def __init__(self, report: Report, reported: BenchmarkReport, values: Sequence[GroupValue]) -> None:
+        self._report, self._reported = report, reported
+        self._marked = {value.entrant for value in values if not value.cell.comparable}
+        drawn = {value.entrant for value in values}
+        rows = {key: row for key, row in report.entrants.items() if key in drawn or not row.published}
+        self._names = _told_apart({key: cleaned(row.label) for key, row in rows.items()})
+
+    def drawn(self, value: GroupValue) -> Drawn:
+        """Returns what a number belongs to."""
+        held: Where = tuple(pair for pair in value.cell.where if pair[0] != value.dimension)
+        return Drawn(
+            unit=value.unit,
+            title=cleaned(self._report.units[value.unit].title),
+            model=self._names[value.entrant] + (_MARK if value.entrant in self._marked else ""),
+            dimension=value.dimension,
+            group=group_name(self._reported, value.dimension, value.group),
+            held={field: group_name(self._reported, field, group) for field, group in held},
+        )
+
+    def metric(self, value: GroupValue) -> str:
+        """Returns what the numbers are, with their unit."""
+        of_paper = value.statistic.upper().replace("_", "-")
+        name = self._report.units[value.unit].metric if value.statistic == SCORE else of_paper
+        return f"{cleaned(name)} ({cleaned(value.cell.scale.unit)})"
+
+
+def group_name(reported: BenchmarkReport, dimension: str, group: str) -> str:
+    """Returns a group as it is written in a figure: as its benchmark says, else words with capitals."""
+    short = reported.field_named(dimension).short.get(group)
+    if short is not None:
+        return short
+    words = cleaned(group.replace("_", " "))
+    return words.title() if words.islower() else words
+
+
+def _told_apart(names: Mapping[str, str]) -> dict[str, str]:
+    """Numbers names that look alike, so that no row is drawn as part of another."""
+    seen: Counter[str] = Counter()
+    found: dict[str, str] = {}
+    for key, name in names.items():
+        seen[name] += 1
+        found[key] = name if seen[name] == 1 else f"{name} ({seen[name]})"
+    return found
+
+
+def _notes(report: Report, kind: Kind, values: Sequence[GroupValue], published: bool) -> tuple[str, ...]:
+    """Returns what a reader must know of a figure's numbers, one line each."""
+    flags = {flag for value in values for flag in value.cell.flags}
+    reasons = "; ".join(text for flag, text in FLAG_TEXT.items() if flag in flags & NOT_COMPARABLE)
+    lexical = (FLAG_TEXT["lexical_judge"],) if "lexical_judge" in flags else ()
+    marked = (f"† in part not comparable: {reasons}",) if reasons else ()
+    known = kind in _WITH_INTERVALS and any(value.cell.low is not None for value in values)
+    intervals = ("Error bars: 95 % intervals",) if known else ()
+    return (*intervals, *marked, *lexical, *_of_papers(report, kind, flags, published))
+
+
+def _of_papers(report: Report, kind: Kind, flags: Collection[Flag], published: bool) -> Iterator[str]:
+    if "published" in flags and kind in _WITH_INTERVALS:
+        yield "Hollow: published by the paper, not measured here, and without an interval"
+    elif not published and any(row.published for row in report.entrants.values()):
+        yield "Rows from papers are not drawn"

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.report.figures.charts import Chart
-    from culture_tasks.report.model import Cell, Scale
+    from culture_tasks.report.model import Cell
 
     Handles = dict[str, Artist | Container]
     """What stands in a legend, by the series' labels."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from culture_tasks.report.model import NOT_COMPARABLE
 
 if TYPE_CHECKING:
-    from culture_tasks.report.model import Cell, Flag, Scale
+    from culture_tasks.benchmarks.interface import Scale
+    from culture_tasks.report.model import Cell, Flag
 
 NO_NUMBER = "–"
 

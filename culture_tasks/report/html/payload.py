@@ -13,7 +13,8 @@ from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 
 if TYPE_CHECKING:
     from culture_tasks.report.html.images import Thumbnails
-    from culture_tasks.report.model import Cell, Report, Sample
+    from culture_tasks.report.model import Cell, Report
+    from culture_tasks.report.runs import Sample
 
 _logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from culture_tasks.text import storable
 FORMAT = 1
 """Version of the layout of ``report.json``."""
 
-_LEFT_OUT = frozenset(("samples",))
+_LEFT_OUT = frozenset(("samples", "times"))
 
 
 def write_json(report: Report, folder: Path) -> list[Path]:

@@ -1,21 +1,23 @@
-"""From columns to a number with its interval."""
+"""What was observed of a unit: the samples of a row as columns, and the number with its interval that they make."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import Answers, Codes, Floats, Mask, Texts, Where
 from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval
 from culture_tasks.metrics.means import contributions
-from culture_tasks.report.columns import Codes, Floats, Mask
 from culture_tasks.report.loading import LoadedRun
-from culture_tasks.report.model import Cell, Flag, Scale
+from culture_tasks.report.model import Cell, Flag
 
-Where = tuple[tuple[str, str], ...]
+SCORE = "score"
+"""The statistic that is the mean of a unit's own score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,8 @@ def observe(
     tasks: Sequence[str],
     where: Where = (),
     *,
+    statistic: str = SCORE,
     equal_parts: bool = False,
-    extra: bool = False,
 ) -> Observations:
     """Gathers samples.
 
@@ -58,44 +60,56 @@ def observe(
         runs: Runs that have samples.
         tasks: Tasks of the unit, in the order in which all entrants number them.
         where: Groups that the samples must belong to.
+        statistic: The score, or the name of a further score.
         equal_parts: Whether the tasks weigh the same, rather than the items.
-        extra: Whether the second score is wanted.
     """
-    used: list[str] = []
-    columns: list[tuple[Codes, Floats, Codes, Codes, Codes]] = []
-    counts = np.zeros(2, dtype=np.int64)
-    for each in runs:
-        if each.columns is None:
-            continue
-        mask = each.columns.where(where) if where else np.ones(each.columns.items.size, dtype=np.bool_)
-        if not mask.any():
-            continue
-        used.append(each.run.key)
-        part = np.full(int(mask.sum()), tasks.index(each.run.task), dtype=np.int32)
-        scores = each.columns.extra if extra else each.columns.scores
-        columns.append((each.columns.items[mask], scores[mask], each.columns.clusters[mask], part, part))
-        counts += each.columns.scored[mask].sum(), each.columns.verdicts[mask].sum()
-    return _joined(used, columns, counts, equal_parts)
-
-
-def _joined(
-    used: list[str],
-    columns: list[tuple[Codes, Floats, Codes, Codes, Codes]],
-    counts: NDArray[np.int64],
-    equal_parts: bool,
-) -> Observations:
-    if not columns:
+    used = [(each, each.columns, mask) for each, mask in _chosen(runs, where) if each.columns is not None]
+    if not used:
         nothing = np.zeros(0, dtype=np.int32)
         return Observations((), nothing.astype(np.int64), np.zeros(0), nothing, None, None)
-    items, scores, clusters, parts, _ = (np.concatenate(column) for column in zip(*columns, strict=True))
+    parts = np.concatenate([np.full(mask.sum(), tasks.index(each.run.task), np.int32) for each, _, mask in used])
+    items = np.concatenate([columns.items[mask] for _, columns, mask in used])
+    scores = [columns.scores if statistic == SCORE else columns.further[statistic] for _, columns, _ in used]
+    scored = sum(int(columns.scored[mask].sum()) for _, columns, mask in used)
+    verdicts = sum(int(columns.verdicts[mask].sum()) for _, columns, mask in used)
     return Observations(
-        tuple(used),
-        (parts.astype(np.int64) << 32) | items,
-        scores,
-        clusters,
-        parts if equal_parts else None,
-        float(counts[0] / counts[1]) if counts[1] else None,
+        runs=tuple(each.run.key for each, _, _ in used),
+        items=(parts.astype(np.int64) << 32) | items,
+        scores=np.concatenate([own[mask] for own, (_, _, mask) in zip(scores, used, strict=True)]),
+        clusters=np.concatenate([columns.clusters[mask] for _, columns, mask in used]),
+        strata=parts if equal_parts else None,
+        coverage=scored / verdicts if verdicts else None,
     )
+
+
+def _chosen(runs: Sequence[LoadedRun], where: Where) -> Iterator[tuple[LoadedRun, Mask]]:
+    """Yields the runs that have samples in these groups, each with which of its samples they are."""
+    for each in runs:
+        mask = np.zeros(0, dtype=np.bool_) if each.columns is None else each.columns.where(where)
+        if mask.any():
+            yield each, mask
+
+
+def answers_of(runs: Sequence[LoadedRun]) -> tuple[Answers, Codes] | None:
+    """Returns the samples with a score as columns, and their clusters; None without any."""
+    columns = [(each.columns, ~np.isnan(each.columns.scores)) for each in runs if each.columns is not None]
+    if not any(mask.any() for _, mask in columns):
+        return None
+    fields = dict.fromkeys(field for each, _ in columns for field in each.groups)
+    groups = {
+        field: _joined([each.groups[field].only(mask) for each, mask in columns if field in each.groups])
+        for field in fields
+    }
+    scores = np.concatenate([each.scores[mask] for each, mask in columns])
+    whole = {field: texts for field, texts in groups.items() if texts.codes.size == scores.size}
+    return Answers(scores, whole), np.concatenate([each.clusters[mask] for each, mask in columns])
+
+
+def _joined(parts: Sequence[Texts]) -> Texts:
+    """Returns columns of texts one below the other, with one numbering."""
+    names = {name: code for code, name in enumerate(dict.fromkeys(name for each in parts for name in each.names))}
+    codes = [np.array([names[name] for name in each.names], dtype=np.int32)[each.codes] for each in parts]
+    return Texts(np.concatenate(codes), tuple(names))
 
 
 def in_order(observed: Observations, items: NDArray[np.int64]) -> Observations:
@@ -187,15 +201,3 @@ def known(value: float) -> float | None:
 def ordered(flags: set[Flag]) -> tuple[Flag, ...]:
     """Returns flags in one order."""
     return tuple(sorted(flags))
-
-
-def select(mask: Mask, observed: Observations) -> Observations:
-    """Returns the observations that a mask picks."""
-    strata = None if observed.strata is None else observed.strata[mask]
-    return replace(
-        observed,
-        items=observed.items[mask],
-        scores=observed.scores[mask],
-        clusters=observed.clusters[mask],
-        strata=strata,
-    )

@@ -10,20 +10,20 @@ from culture_tasks.errors import DataError
 from culture_tasks.metrics.significance import holm, verdict
 from culture_tasks.report.building import Options
 from culture_tasks.report.comparability import explain
-from culture_tasks.report.entrants import Entered, enter
-from culture_tasks.report.loading import Loading, Names, load, newest
-from culture_tasks.report.model import Cell, Comparison, Entrant, Problem
-from culture_tasks.report.numbers import ordered
+from culture_tasks.report.comparisons import ALPHA, compare, why_not
+from culture_tasks.report.loading import Entered, Loading, Names, enter, load, newest
+from culture_tasks.report.model import Cell, Comparison, Entrant
+from culture_tasks.report.observations import ordered
 from culture_tasks.report.other_tasks import other_units
-from culture_tasks.report.pairs import ALPHA, compare, why_not
 from culture_tasks.report.samples import SampleReader
-from culture_tasks.report.units import Measured, measure
+from culture_tasks.report.scores import Measured, measure
+from culture_tasks.results.finding import Problem
 
 _VERDICTS = {"higher": "B is better", "lower": "B is worse"}
 
 
 @dataclass(frozen=True, slots=True)
-class Duel:
+class TwoModels:
     """The result of comparing B with A.
 
     Attributes:
@@ -46,7 +46,7 @@ class Duel:
         return [test.unit for test in self.tests if test.verdict == _VERDICTS["lower"]]
 
 
-def duel(first: str, second: str, options: Options) -> Duel:
+def compare_models(first: str, second: str, options: Options) -> TwoModels:
     """Compares the results of two models.
 
     Args:
@@ -71,7 +71,7 @@ def duel(first: str, second: str, options: Options) -> Duel:
     adjusted = _adjusted([test for test, _ in tests])
     problems = tuple(problem for loading in loadings for problem in loading.problems)
     labels = (entered[0].entrant.label, entered[1].entrant.label)
-    return Duel(labels, tuple(adjusted), tuple(cells for _, cells in tests), tuple(reasons), problems)
+    return TwoModels(labels, tuple(adjusted), tuple(cells for _, cells in tests), tuple(reasons), problems)
 
 
 def _only(path: str, key: str, loading: Loading) -> Entered:

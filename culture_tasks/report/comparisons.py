@@ -1,0 +1,302 @@
+"""What is compared: rows with each other, cultures within a row, and two numbers of one model, as papers do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import At, ContrastOf, OtherArgument, OtherTask
+from culture_tasks.metrics.comparison import Difference, mcnemar, paired_difference, paired_permutation
+from culture_tasks.metrics.means import contributions
+from culture_tasks.metrics.rankings import spread
+from culture_tasks.metrics.significance import holm, items_needed, verdict
+from culture_tasks.report import comparability
+from culture_tasks.report.loading import LoadedRun
+from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Contrast, Entrant, Fairness, Flag, GroupValue
+from culture_tasks.report.observations import SCORE, Observations, common_items, in_order, known, observe, ordered
+from culture_tasks.report.scores import OF_JUDGES, Measured, Scores
+
+ALPHA = 0.05
+"""Level of the tests, after Holm's adjustment over all pairs of a unit."""
+
+MANY = 200
+"""Clusters, or items that stand alone, from which on Student's t does for a mean: below, its signs are flipped."""
+
+OF_ITS_OWN: frozenset[Flag] = frozenset(("low_coverage", "mixed_settings", "incomplete", "unjudged"))
+"""Flags that keep a number out of tests by itself, whatever it is compared with."""
+
+
+def comparisons(
+    measured: Iterable[Measured], entrants: Mapping[str, Entrant], *, anyway: bool = False
+) -> list[Comparison]:
+    """Tests every two entrants of every headline unit, where they can be compared.
+
+    Args:
+        measured: The units.
+        entrants: The entrants, by key.
+        anyway: Test also those that can't be compared; their flags say why they shouldn't have been.
+    """
+    found: list[Comparison] = []
+    for each in measured:
+        if each.unit.headline:
+            found.extend(_adjusted(_family(each, anyway), entrants))
+    return found
+
+
+def _family(measured: Measured, anyway: bool) -> list[Comparison]:
+    keys = [key for key, cell in measured.unit.cells.items() if cell.value is not None and measured.runs[key]]
+    observed = {key: measured.observe(key) for key in keys} if len(keys) > 1 else {}
+    tested: list[Comparison] = []
+    for first, second in combinations(observed, 2):
+        flags = why_not(measured, first, second)
+        if not flags or anyway:
+            tested.append(compare(measured, first, second, observed[first], observed[second], flags))
+    return tested
+
+
+def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
+    """Returns why two entrants can't be compared on a unit; nothing where they can."""
+    settings = [{each.run.task: each.run.settings for each in measured.runs[key]} for key in (first, second)]
+    flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags}
+    return comparability.between(*settings) | (flags & OF_ITS_OWN)
+
+
+def compare(
+    measured: Measured, first: str, second: str, one: Observations, two: Observations, flags: set[Flag]
+) -> Comparison:
+    """Tests two entrants on a unit; p is not adjusted yet, and the verdict is open."""
+    items = common_items(one, two)
+    found = _test(in_order(two, items), in_order(one, items), measured.unit.scale)
+    needed = items_needed(found.difference, found.sd) if found.n > 1 else math.nan
+    return Comparison(
+        unit=measured.unit.key,
+        first=first,
+        second=second,
+        difference=found.difference if found.n else 0.0,
+        low=known(found.low),
+        high=known(found.high),
+        p=known(found.p),
+        p_holm=None,
+        test=found.method,
+        n=found.n,
+        clusters=found.clusters if 0 < found.clusters < found.n else None,
+        verdict="not tested",
+        items_needed=None if math.isnan(needed) else int(needed),
+        flags=ordered(flags),
+    )
+
+
+def _test(one: Observations, two: Observations, scale: Scale) -> Difference:
+    """McNemar for right and wrong; for means sign flips, or t where clusters are many or parts weigh the same."""
+    clustered = np.unique(one.clusters).size < one.clusters.size
+    clusters = one.clusters if clustered else None
+    if one.strata is not None:
+        values = [contributions(each.scores, one.strata) for each in (one, two)]
+        return paired_difference(values[0], values[1], clusters)
+    width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") else None
+    if width and not clustered and all(np.isin(each.scores, (0.0, width)).all() for each in (one, two)):
+        return _times(mcnemar(one.scores / width, two.scores / width), width)
+    if np.unique(one.clusters).size >= MANY:
+        return paired_difference(one.scores, two.scores, clusters)
+    return paired_permutation(one.scores, two.scores, clusters)
+
+
+def _times(found: Difference, width: float) -> Difference:
+    return found._replace(
+        difference=found.difference * width, low=found.low * width, high=found.high * width, sd=found.sd * width
+    )
+
+
+def _adjusted(family: list[Comparison], entrants: Mapping[str, Entrant]) -> list[Comparison]:
+    adjusted = holm([math.nan if each.p is None else each.p for each in family])
+    return [
+        replace(each, p_holm=known(float(p)), verdict=_words(each, float(p), entrants))
+        for each, p in zip(family, adjusted, strict=True)
+    ]
+
+
+def _words(each: Comparison, adjusted: float, entrants: Mapping[str, Entrant]) -> str:
+    found = verdict(each.difference, adjusted, ALPHA)
+    if found in ("not distinguishable", "not tested"):
+        return found
+    better = each.second if found == "higher" else each.first
+    return f"{entrants[better].label} is better"
+
+
+# Cultures within a row
+
+
+def fairness(scores: Scores) -> list[Fairness]:
+    """Works out how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
+    found: dict[tuple[str, str], list[GroupValue]] = {}
+    for value in scores.groups:
+        culture = scores.units[value.unit].reported.culture
+        if value.statistic == SCORE and len(value.cell.where) == 1 and value.dimension == culture:
+            found.setdefault((value.unit, value.entrant), []).append(value)
+    spreads = (_spread(unit, entrant, own) for (unit, entrant), own in found.items())
+    return [each for each in spreads if each is not None]
+
+
+def _spread(unit: str, entrant: str, values: Sequence[GroupValue]) -> Fairness | None:
+    scale = values[0].cell.scale
+    scores = {each.group: each.cell.value for each in values if each.cell.value is not None}
+    if len(scores) < 2:
+        return None
+    found = spread(scores, ddof=1, higher_is_better=scale.better != "lower")
+    return Fairness(
+        unit,
+        entrant,
+        values[0].dimension,
+        best=str(found.best_group),
+        best_value=found.best,
+        worst=str(found.worst_group),
+        worst_value=found.worst,
+        gap=found.gap,
+        variance=found.variance,
+        groups=found.groups,
+        scale=scale,
+    )
+
+
+# Two numbers of one model
+
+
+class _Side(NamedTuple):
+    """One of two numbers, and the run with the samples behind it: all of them are of one task."""
+
+    cell: Cell
+    run: LoadedRun
+
+    def observe(self, statistic: str) -> Observations:
+        return observe([self.run], [self.run.run.task], self.cell.where, statistic=statistic)
+
+
+def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
+    """Returns every contrast that there are both numbers of.
+
+    Args:
+        scores: The numbers.
+        anyway: Give differences also of what can't be compared; their flags say why they shouldn't have been.
+    """
+    benchmarks = {each.unit.benchmark: each.reported for each in scores.units.values()}
+    found = [
+        each
+        for benchmark, reported in benchmarks.items()
+        for contrast in reported.contrasts
+        for each in _contrasts(scores, benchmark, contrast)
+    ]
+    return found if anyway else [_careful(each) for each in found]
+
+
+def _careful(each: Contrast) -> Contrast:
+    """Leaves the difference out where the two numbers can't be compared; its flags say why."""
+    if not NOT_COMPARABLE.intersection(each.difference.flags):
+        return each
+    return replace(each, difference=replace(each.difference, value=None, low=None, high=None, n=0))
+
+
+def _contrasts(scores: Scores, benchmark: str | None, contrast: ContrastOf) -> Iterator[Contrast]:
+    units = {key: each for key, each in scores.units.items() if each.unit.benchmark == benchmark}
+    for value in scores.groups:
+        if value.unit not in units or not _is_second(contrast, units[value.unit], value):
+            continue
+        second = _side(units[value.unit], value.entrant, value.cell)
+        if second is None:
+            continue
+        sides = list(_first_sides(scores, units, contrast, value, second))
+        if sides:
+            first = min(sides, key=lambda side, second=second: len(_why_not_beside(contrast, side, second)))  # type: ignore[misc]
+            yield _contrast(contrast.kind, value, first, second, _why_not_beside(contrast, first, second))
+
+
+def _is_second(contrast: ContrastOf, measured: Measured, value: GroupValue) -> bool:
+    """Whether a number may be the second one of a contrast."""
+    fields = tuple(field for field, _ in value.cell.where)
+    statistics = (SCORE, *(each.name for each in measured.reported.further))
+    fixed = set(contrast.fixed) <= set(value.cell.where)
+    return contrast.units(value.unit) and fixed and fields in contrast.splits and value.statistic in statistics
+
+
+def _first_sides(
+    scores: Scores, units: Mapping[str, Measured], contrast: ContrastOf, value: GroupValue, second: _Side
+) -> Iterator[_Side]:
+    """Yields the numbers that a number can be set beside."""
+    own = units[value.unit]
+    places = [(own, base) for base in _bases(own, value.entrant, contrast.first)]
+    if isinstance(contrast.first, OtherTask):
+        task = contrast.first.of(second.run.run.task)
+        places = [(each, value.entrant) for each in units.values() if task in each.tasks]
+    for measured, entrant in places:
+        cell = scores.at(At(measured.unit.key, value.statistic, value.cell.where)).get(entrant)
+        side = None if cell is None else _side(measured, entrant, cell)
+        if side is not None:
+            yield side
+
+
+def _bases(measured: Measured, entrant: str, first: OtherTask | OtherArgument) -> list[str]:
+    """Returns the entrants that have the same model as an entrant, but without its argument."""
+    if isinstance(first, OtherTask) or not measured.runs[entrant]:
+        return []
+
+    def model_and_argument(runs: Sequence[LoadedRun]) -> tuple[str, bool]:
+        value = dict(runs[0].result.model_args).get(first.name, "")
+        return runs[0].result.model, value not in first.without
+
+    model, has_argument = model_and_argument(measured.runs[entrant])
+    wanted = (model, False)
+    others = (key for key, runs in measured.runs.items() if runs and model_and_argument(runs) == wanted)
+    return list(others) if has_argument else []
+
+
+def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
+    run = next((run for run in measured.runs[entrant] if run.run.key in cell.runs), None)
+    return None if run is None else _Side(cell, run)
+
+
+def _why_not_beside(contrast: ContrastOf, one: _Side, two: _Side) -> set[Flag]:
+    """Returns why two numbers can't be compared; nothing where they can. Two tasks have versions of their own."""
+    found = {flag for side in (one, two) for flag in side.cell.flags if flag in OF_ITS_OWN}
+    found |= comparability.differences(one.run.run.settings, two.run.run.settings)
+    return found - {"other_task_version"} if isinstance(contrast.first, OtherTask) else found
+
+
+def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: set[Flag]) -> Contrast:
+    without_judge = flags if value.statistic == SCORE else flags - OF_JUDGES - {"low_coverage"}
+    return Contrast(
+        kind=kind,
+        unit=value.unit,
+        entrant=value.entrant,
+        statistic=value.statistic,
+        dimension=value.dimension,
+        group=value.group,
+        first=first.cell,
+        second=second.cell,
+        difference=_difference(first, second, value.statistic, without_judge),
+    )
+
+
+def _difference(first: _Side, second: _Side, statistic: str, flags: set[Flag]) -> Cell:
+    """Returns the second number less the first, on the items that both have a score for."""
+    one, two = first.observe(statistic), second.observe(statistic)
+    items = common_items(one, two)
+    one, two = in_order(one, items), in_order(two, items)
+    clusters = two.clusters if np.unique(two.clusters).size < items.size else None
+    found = paired_difference(two.scores, one.scores, clusters)
+    scale = second.cell.scale
+    return Cell(
+        known(found.difference),
+        Scale(scale.unit, None, None, better=None, neutral=0.0, digits=scale.digits),
+        low=known(found.low),
+        high=known(found.high),
+        n=found.n,
+        flags=ordered(flags),
+        runs=(*first.cell.runs, *second.cell.runs),
+        where=second.cell.where,
+        note="" if found.n else "no items in common",
+    )

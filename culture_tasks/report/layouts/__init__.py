@@ -1,1 +1,0 @@
-"""Finished tables: over all benchmarks, and in the layouts of the papers."""

@@ -1,0 +1,239 @@
+"""Each benchmark's own tables: what it says that they show, with the numbers that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import (
+    At,
+    BenchmarkReport,
+    ContrastOf,
+    ContrastTable,
+    Header,
+    Line,
+    Shown,
+    TableOf,
+    UnitOf,
+    Where,
+)
+from culture_tasks.report.model import Cell, Column, Contrast, Table
+from culture_tasks.report.scores import Measured, Scores
+from culture_tasks.report.tables.grid import Context, Place, grid
+
+_METHOD = "method"
+"""The model's argument that names what inserts knowledge into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkTables:
+    """The tables, and the published tables that the user's rows were put into."""
+
+    tables: tuple[Table, ...]
+    laid_out: frozenset[str]
+
+
+def benchmark_tables(context: Context, scores: Scores) -> BenchmarkTables:
+    """Returns the tables of every benchmark that was run."""
+    tables: list[Table] = []
+    laid_out: set[str] = set()
+    for benchmark, reported, units in _by_benchmark(scores):
+        ran = [UnitOf(key, each.tasks, each.unit.headline) for key, each in units.items()]
+        for spec in reported.tables(ran):
+            papers = spec.papers if _is_as_published(spec, units, reported) else ()
+            laid_out.update(papers)
+            tables += [
+                each
+                for lines_of in (context.entrants if spec.each_model else [None])
+                for each in [_filled(context, scores, spec, benchmark, papers, lines_of)]
+            ]
+    return BenchmarkTables(tuple(tables), frozenset(laid_out))
+
+
+def _by_benchmark(scores: Scores) -> Iterator[tuple[str | None, BenchmarkReport, dict[str, Measured]]]:
+    units: dict[str | None, dict[str, Measured]] = {}
+    for key, each in scores.units.items():
+        units.setdefault(each.unit.benchmark, {})[key] = each
+    for benchmark, own in units.items():
+        yield benchmark, next(iter(own.values())).reported, own
+
+
+def _addresses(spec: TableOf) -> Iterator[At]:
+    for shown in spec.columns:
+        if shown.at is not None:
+            yield shown.at
+    for line in spec.lines:
+        yield from line.at.values()
+
+
+def _is_as_published(spec: TableOf, units: Mapping[str, Measured], reported: BenchmarkReport) -> bool:
+    """Whether every unit of a table measures what the published tables do."""
+    shown = {address.unit for address in _addresses(spec)} & units.keys()
+    return all(reported.is_as_published(units[unit].tasks) for unit in shown)
+
+
+def _filled(
+    context: Context,
+    scores: Scores,
+    spec: TableOf,
+    benchmark: str | None,
+    papers: Sequence[str],
+    model: str | None,
+) -> Table:
+    """Returns a table; with a model, that model's own, of lines alone."""
+    table = Table(
+        key=spec.key if model is None else f"{spec.key}_{model}",
+        title=spec.title if model is None else spec.title.replace("{model}", context.entrants[model].label),
+        row_headers=(*spec.headers, *([spec.line_header] if spec.lines else [])),
+        columns=(),
+        rows=(),
+        reproduces=spec.source,
+        benchmark=benchmark,
+        notes=spec.notes,
+    )
+    names = _Names(context, scores, tuple(dict.fromkeys(address.unit for address in _addresses(spec))))
+    if not spec.lines:
+        places = [
+            Place(_column(scores, spec, shown), scores.at(shown.at), shown.printed)
+            for shown in spec.columns
+            if shown.at is not None
+        ]
+        return grid(
+            context, table, places, context.entrants, lambda key: names.labels(key, spec.headers), papers=papers
+        )
+    rows = {
+        f"{entrant} {line.label}": (entrant, line)
+        for entrant in ([model] if model is not None else context.entrants)
+        for line in spec.lines
+    }
+    places = [Place(_column(scores, spec, shown), _of_lines(scores, shown.key, rows)) for shown in spec.columns]
+    return grid(
+        context,
+        table,
+        places,
+        rows,
+        lambda row: (*names.labels(rows[row][0], spec.headers), rows[row][1].label),
+        owner=lambda row: rows[row][0],
+    )
+
+
+def _column(scores: Scores, spec: TableOf, shown: Shown) -> Column:
+    """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
+    own = [shown.at] if shown.at is not None else [line.at[shown.key] for line in spec.lines if shown.key in line.at]
+    scales = (scores.scale(address) for address in (*own, *_addresses(spec)))
+    return Column(shown.key, shown.label, next((each for each in scales if each is not None), Scale("")), shown.over)
+
+
+def _of_lines(scores: Scores, column: str, rows: Mapping[str, tuple[str, Line]]) -> dict[str, Cell]:
+    found = {row: scores.at(line.at[column]).get(entrant) for row, (entrant, line) in rows.items() if column in line.at}
+    return {row: cell for row, cell in found.items() if cell is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The texts before a row's numbers.
+
+    Attributes:
+        context: What every table needs.
+        scores: The numbers.
+        units: Units of the table: the first that a row has was graded by its judge, with its method.
+    """
+
+    context: Context
+    scores: Scores
+    units: tuple[str, ...]
+
+    def labels(self, entrant: str, headers: Sequence[Header]) -> tuple[str, ...]:
+        """Returns a row's texts."""
+        label = self.context.entrants[entrant].label
+        method = self._method(entrant)
+        texts: dict[Header, str] = {
+            "Model": label,
+            "Base model": label.replace(f" + {method}", "", 1) if method else label,
+            "Method": "Base Model" if method in ("", "base") else method,
+            "Judge": self._judges(entrant),
+        }
+        return tuple(texts[header] for header in headers)
+
+    def _runs(self, entrant: str) -> tuple[str, ...]:
+        cells = (self.scores.units[unit].unit.cells.get(entrant) for unit in self.units if unit in self.scores.units)
+        return next((cell.runs for cell in cells if cell is not None), ())
+
+    def _judges(self, entrant: str) -> str:
+        runs = (self.context.runs[key] for key in self._runs(entrant))
+        return " + ".join(dict.fromkeys(judge.label for run in runs for judge in run.settings.judges)) or "unknown"
+
+    def _method(self, entrant: str) -> str:
+        runs = self._runs(entrant)
+        arguments = self.context.runs[runs[0]].model_args.split(", ") if runs else []
+        pairs = (argument.partition("=") for argument in arguments)
+        return next((value for name, _, value in pairs if name == _METHOD), "")
+
+
+# Two numbers side by side, with their difference
+
+
+def contrast_tables(context: Context, scores: Scores, contrasts: Sequence[Contrast]) -> Iterator[Table]:
+    """Yields the tables of what papers set side by side, where there are contrasts for them."""
+    for benchmark, reported, _ in _by_benchmark(scores):
+        for contrast in reported.contrasts:
+            for spec in contrast.tables:
+                found = [each for each in contrasts if (each.kind, each.statistic) == (contrast.kind, spec.statistic)]
+                if found:
+                    yield _contrast_table(context, scores, contrast, spec, benchmark, found)
+
+
+def _contrast_table(
+    context: Context,
+    scores: Scores,
+    contrast: ContrastOf,
+    spec: ContrastTable,
+    benchmark: str | None,
+    found: Sequence[Contrast],
+) -> Table:
+    field, header, groups = spec.rows or ("", "", {})
+    rows: dict[str, Contrast] = {}
+    cells: dict[tuple[str, Where], Contrast] = {}
+    for each in found:
+        row = f"{each.entrant} {dict(each.second.where).get(field, '')}"
+        beside = tuple(pair for pair in each.second.where if pair not in contrast.fixed and pair[0] != field)
+        rows[row], cells[row, beside] = each, each
+    table = Table(
+        key=spec.key,
+        title=spec.title,
+        row_headers=(*spec.headers, *([header] if spec.rows else [])),
+        columns=(),
+        rows=(),
+        reproduces=contrast.source,
+        benchmark=benchmark,
+        notes=(spec.note,),
+    )
+
+    def labels(row: str) -> tuple[str, ...]:
+        each = rows[row]
+        own = _Names(context, scores, (each.unit,)).labels(each.entrant, spec.headers)
+        return (*own, groups[dict(each.second.where)[field]]) if spec.rows else own
+
+    places = [
+        place
+        for beside, over in spec.groups.items()
+        for place in _sides(
+            key=beside[-1][1] if beside else contrast.fixed[-1][1] if contrast.fixed else "all",
+            over=over,
+            parts=spec.parts,
+            cells={row: each for (row, where), each in cells.items() if where == beside},
+        )
+    ]
+    return grid(context, table, places, rows, labels, owner=lambda row: rows[row].entrant)
+
+
+def _sides(key: str, over: str, parts: tuple[str, str], cells: Mapping[str, Contrast]) -> Iterator[Place]:
+    """Yields three columns for a group that there is a contrast of."""
+    sides = {
+        "first": (parts[0], {row: each.first for row, each in cells.items()}),
+        "second": (parts[1], {row: each.second for row, each in cells.items()}),
+        "difference": ("Difference", {row: each.difference for row, each in cells.items()}),
+    }
+    for side, (label, own) in sides.items() if cells else ():
+        yield Place(Column(f"{key}_{side}", label, next(iter(own.values())).scale, over), own)

@@ -1,0 +1,82 @@
+"""Filling a table: cells in rows and columns, places in each column, and the papers' rows below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
+from culture_tasks.report.runs import Run
+from culture_tasks.report.scores import ranked
+from culture_tasks.report.tables.published_rows import keys_of, paper_notes, published_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every table needs.
+
+    Attributes:
+        entrants: The rows, by key.
+        runs: The runs, by key.
+        rankable: Whether a cell may be ranked.
+        published: Whether the papers' own rows are wanted.
+    """
+
+    entrants: Mapping[str, Entrant]
+    runs: Mapping[str, Run]
+    rankable: Callable[[Cell], bool]
+    published: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A column with its cells, by row, and the keys of the published column that it corresponds to."""
+
+    column: Column
+    cells: Mapping[str, Cell]
+    printed: Mapping[str, str] = field(default_factory=dict)
+
+
+def grid(
+    context: Context,
+    table: Table,
+    places: Sequence[Place],
+    rows: Iterable[str],
+    labels: Callable[[str], tuple[str, ...]],
+    *,
+    owner: Callable[[str], str] | None = None,
+    papers: Sequence[str] = (),
+) -> Table:
+    """Fills a table with the cells of its rows and, where they are wanted, with papers' rows; empty rows are left out.
+
+    Args:
+        context: What every table needs.
+        table: The table without columns and rows.
+        places: Its columns.
+        rows: Its rows: entrants, or any other names that the places' cells have.
+        labels: Gives a row's texts for the table's row headers.
+        owner: Gives the entrant of a row, where rows aren't entrants; their cells are not ranked then.
+        papers: Published tables whose rows may stand below.
+    """
+    keys = list(rows)
+    columns = [_column(place, keys, context if owner is None else None) for place in places]
+    filled = [
+        Row(labels(key), tuple(column.get(key) for column in columns), owner(key) if owner else key)
+        for key in keys
+        if any(key in column for column in columns)
+    ]
+    wanted = papers if context.published else ()
+    printed = [(keys_of(place.printed), place.column.scale) for place in places]
+    return replace(
+        table,
+        columns=tuple(place.column for place in places),
+        rows=(*filled, *(row for paper in wanted for row in published_rows(paper, printed, len(table.row_headers)))),
+        notes=(*table.notes, *(note for paper in wanted for note in paper_notes(paper))),
+    )
+
+
+def _column(place: Place, keys: Iterable[str], context: Context | None) -> dict[str, Cell]:
+    cells = {key: place.cells[key] for key in keys if key in place.cells}
+    if context is None:  # a place among models would be misread as one among these rows
+        return {key: replace(cell, rank=None) for key, cell in cells.items()}
+    return ranked(cells, place.column.scale, context.rankable)

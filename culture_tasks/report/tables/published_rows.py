@@ -1,0 +1,198 @@
+"""What papers print: their rows below the user's, their numbers in figures, and their other tables as they are.
+
+They are marked as published and have no intervals. They come after everything that is ranked, tested or averaged has
+been worked out, and so take no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from culture_tasks import published
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.report.model import Cell, Column, Entrant, GroupValue, Row, Table
+from culture_tasks.report.scores import Measured, Scores
+
+Keys = frozenset[tuple[str, str]]
+"""What tells a published cell from others of its row."""
+
+
+def keys_of(keys: Mapping[Any, str]) -> Keys:
+    """Returns keys so that they can be compared."""
+    return frozenset((str(name), text) for name, text in keys.items())
+
+
+def published_rows(paper: str, places: Sequence[tuple[Keys, Scale]], headers: int) -> Iterator[Row]:
+    """Yields the rows of a published table in the columns of another table.
+
+    Args:
+        paper: Name of the published table.
+        places: Keys and scale of each column; empty keys for one that the paper doesn't have.
+        headers: Number of texts before a row's numbers.
+    """
+    table = published.load(paper)
+    columns = {keys_of(column.keys): at for at, column in enumerate(table.columns)}
+    for row in table.rows:
+        cells = tuple(
+            None if (at := columns.get(keys)) is None else _cell_in_row(table, row, at, scale) for keys, scale in places
+        )
+        if any(cell is not None for cell in cells):
+            yield Row(_labels(table, row, headers), cells, None, published=True)
+
+
+def _labels(table: published.PublishedTable, row: published.Row, headers: int) -> tuple[str, ...]:
+    judge = f"published ({table.judge})" if table.judge else "published"
+    if headers == 1:
+        return (f"{row.name}, {judge}",)
+    if headers == 2:
+        return (row.name, judge)
+    first = next(iter(row.keys.values()))
+    return (first, row.name.removeprefix(first).strip(), judge)
+
+
+def _cell_in_row(table: published.PublishedTable, row: published.Row, column: int, scale: Scale) -> Cell | None:
+    printed = row.cells[column]
+    if printed is None:
+        return None
+    number = published.number(printed)
+    measure = None if row.measure is None else table.measures[row.measure]
+    own = scale if measure is None else Scale(measure.unit)
+    note = "" if measure is None else measure.name
+    return Cell(number.value, replace(own, digits=number.digits), flags=("published",), note=note)
+
+
+def paper_notes(paper: str) -> Iterator[str]:
+    """Yields what must stand below a published table: its source, its notes, and averages that don't add up."""
+    table = published.load(paper)
+    yield f"Published rows: {table.source}. They were not judged by your judge."
+    yield from table.notes
+    if table.missing is not None:
+        yield f"{table.missing.mark} in a published row: {table.missing.meaning}"
+    wrong = published.flags(table)
+    if wrong:
+        yield "Printed aggregates that don't follow from the printed cells: " + "; ".join(each.text for each in wrong)
+
+
+# Numbers by group, for figures
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedScores:
+    """The papers' rows, by key, and their numbers."""
+
+    entrants: Mapping[str, Entrant]
+    values: tuple[GroupValue, ...]
+
+
+def published_scores(scores: Scores) -> PublishedScores:
+    """Returns what papers print for the groups that the user has numbers of, from tasks that measure the same alone."""
+    places: dict[tuple[str, str], dict[tuple[object, ...], GroupValue]] = {}
+    for value in scores.groups:
+        measured = scores.units[value.unit]
+        if value.cell.value is not None and measured.reported.is_as_published(measured.tasks):
+            for paper in measured.reported.published.get((value.statistic, value.dimension), ()):
+                there = places.setdefault((paper, value.statistic), {})
+                there.setdefault((value.unit, value.group, value.cell.where), value)
+    entrants: dict[str, Entrant] = {}
+    found = [
+        value
+        for paper in _in_order(scores, {paper for paper, _ in places})
+        for (name, _), there in places.items()
+        if name == paper
+        for value in _printed_values(published.load(paper), scores, list(there.values()), entrants)
+    ]
+    return PublishedScores(entrants, tuple(found))
+
+
+def _in_order(scores: Scores, papers: Collection[str]) -> list[str]:
+    """Returns published tables in the order in which the benchmarks name them."""
+    named = (paper for each in scores.units.values() for tables in each.reported.published.values() for paper in tables)
+    return [paper for paper in dict.fromkeys(named) if paper in papers]
+
+
+def _printed_values(
+    table: published.PublishedTable, scores: Scores, places: Sequence[GroupValue], entrants: dict[str, Entrant]
+) -> Iterator[GroupValue]:
+    columns = {keys_of(column.keys): at for at, column in enumerate(table.columns)}
+    for row in table.rows:
+        for place in places:
+            at = columns.get(_keys_of_place(place, scores.units[place.unit]))
+            printed = None if at is None else row.cells[at]
+            if printed is not None and row.measure is None:
+                number = published.number(printed).value
+                cell = Cell(number, place.cell.scale, flags=("published",), where=place.cell.where)
+                yield replace(place, entrant=_entered(entrants, table, row), cell=cell)
+
+
+def _keys_of_place(place: GroupValue, measured: Measured) -> Keys:
+    """Returns the keys of the published column that has the numbers of a place."""
+    more = measured.reported.printed.get(place.unit, {})
+    return keys_of({**dict(place.cell.where), place.dimension: place.group, **more})
+
+
+def _entered(entrants: dict[str, Entrant], table: published.PublishedTable, row: published.Row) -> str:
+    """Enters a row of a paper, or adds the table to the sources of the one that is there."""
+    key = f"published {table.benchmark} {row.name}"
+    known = entrants.get(key)
+    if known is None:
+        entrants[key] = Entrant(key, row.name, "published", published=True, source=table.source)
+    elif table.source not in known.source:
+        entrants[key] = replace(known, source=f"{known.source} + {table.source}")
+    return key
+
+
+# Tables as they are
+
+
+def other_tables(scores: Scores, laid_out: Collection[str]) -> Iterator[Table]:
+    """Yields the published tables of the benchmarks that the user ran, apart from those that show the user's rows.
+
+    Args:
+        scores: The user's numbers.
+        laid_out: Published tables that the user's rows were put into.
+    """
+    benchmarks = {each.unit.benchmark for each in scores.units.values()}
+    for table in published.all_tables():
+        if table.benchmark in benchmarks and table.name not in laid_out:
+            yield _table(table)
+
+
+def _table(table: published.PublishedTable) -> Table:
+    headers = list(dict.fromkeys(name for row in table.rows for name in row.keys))
+    cells = table.cells()
+    return Table(
+        key=f"published_{table.name}",
+        title=f"{table.paper.title}, Table {table.table} (published)",
+        row_headers=tuple(str(name).title() for name in headers),
+        columns=tuple(
+            Column(f"c{at}", column.label, _scale(table.measures[column.measure]))
+            for at, column in enumerate(table.columns)
+        ),
+        rows=tuple(
+            Row(
+                labels=tuple(row.keys.get(name, "") for name in headers),
+                cells=tuple(_cell(next(cells)) for _ in table.columns),
+                published=True,
+            )
+            for row in table.rows
+        ),
+        reproduces=table.source,
+        benchmark=table.benchmark,
+        notes=tuple(paper_notes(table.name)),
+    )
+
+
+def _scale(measure: published.Measure) -> Scale:
+    better = None if measure.higher_is_better is None else "higher" if measure.higher_is_better else "lower"
+    return Scale(measure.unit, measure.low, measure.high, better=better)  # type: ignore[arg-type]
+
+
+def _cell(cell: published.Cell) -> Cell | None:
+    if cell.number is None:
+        return None
+    scale = Scale(cell.measure.unit, cell.measure.low, cell.measure.high, better=None, digits=cell.number.digits)
+    deviation = cell.number.deviation
+    note = "" if deviation is None else f"standard deviation over runs {deviation}"
+    return Cell(cell.number.value, scale, flags=("published",), note=note)
