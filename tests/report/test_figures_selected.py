@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from support.example_report import MODELS, PERCENT, RATIO, example_report
 
+from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.report.figures.charts import panels
-from culture_tasks.report.figures.labels import group_name
-from culture_tasks.report.figures.selecting import charts
+from culture_tasks.report.figures.selecting import charts, group_name
 from culture_tasks.report.model import Cell, GroupValue
 
 
@@ -138,20 +138,20 @@ def test_the_first_number_of_a_place_counts():
 
 
 @pytest.mark.parametrize(
-    ("dimension", "group", "expected"),
+    ("benchmark", "dimension", "group", "expected"),
     [
-        ("country", "usa", "USA"),
-        ("country", "south_korea", "South Korea"),
-        ("category", "Social norms", "Social norms"),
-        ("language", "ar", "AR"),
-        ("pair", "en/zh", "EN/ZH"),
-        ("quadrant", "III", "Q3"),
-        ("emotion", "awe", "awe"),
-        ("country", "a\x00\u202eb", "A\ufffdB"),
+        ("culturalvqa", "country", "usa", "USA"),
+        ("culturalvqa", "country", "south_korea", "South Korea"),
+        ("care", "category", "Social norms", "Social norms"),
+        ("care", "language", "ar", "AR"),
+        ("cedar", "prompt_language", "en", "EN"),
+        ("cedar", "quadrant", "III", "Q3"),
+        ("cedar", "emotion", "awe", "awe"),
+        ("culturalvqa", "country", "a\x00\u202eb", "A\ufffdB"),
     ],
 )
-def test_group_names(dimension, group, expected):
-    assert group_name(dimension, group) == expected
+def test_group_names(benchmark, dimension, group, expected):
+    assert group_name(benchmarks()[benchmark].report(), dimension, group) == expected
 
 
 def test_descriptions_say_what_is_seen():

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.sample_files import vqa_samples, write_run, write_vqa
+from support.sample_files import care_sample, vqa_samples, write_run, write_vqa
 
 from culture_tasks.cli.main import main
 
@@ -79,9 +79,7 @@ def test_report_does_not_write_into_a_file(runs, capsys):
 
 
 def test_published_rows_stand_below_and_are_marked(runs, capsys):
-    about = {"benchmark": "care", "language": "zh", "category": "norms", "scope": "nationwide", "culture": "Native"}
-    samples = [{"care_rating": sample["lave"] | about | {"score": 5.0}} for sample in vqa_samples([1.0] * 4)]
-    write_run(runs / "care", "weak", {"care_zh": samples}, "20260105_000000")
+    write_run(runs / "care", "weak", {"care_zh": [care_sample(n, 5.0) for n in range(4)]}, "20260105_000000")
     main(["report", str(runs), "-o", str(runs / "out"), "--formats", "json,markdown", "--published"])
     found = json.loads((runs / "out" / "report.json").read_text(encoding="utf-8"))
     [table] = [table for table in found["tables"] if table["key"] == "care_zh_table_3"]
@@ -119,7 +117,7 @@ def test_compare_says_how_many_items_would_do(tmp_path, capsys):
 
 def test_compare_refuses_what_can_not_be_compared(tmp_path, capsys):
     write_vqa(tmp_path / "a", "a", WEAK)
-    write_run(tmp_path / "b", "b", {"culturalvqa": vqa_samples(WEAK, data="d2")})
+    write_run(tmp_path / "b", "b", {"culturalvqa": vqa_samples(WEAK, data={"data": "d2"})})
     arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b")]
     assert main([*arguments, "--fail-on-regression"]) == 1
     said = capsys.readouterr().out

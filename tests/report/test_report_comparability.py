@@ -1,7 +1,7 @@
 """What can't be compared is marked, and neither ranked nor tested."""
 
 import pytest
-from support.sample_files import JUDGE, vqa_record, vqa_samples, write_run, write_vqa
+from support.sample_files import JUDGE, care_sample, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.report.building import Options, build
 
@@ -20,7 +20,7 @@ def limited(original):
 CASES = {
     "other_judge": ({"judge": JUDGE | {"model": "judge-2"}}, {}),
     "other_judge_prompt": ({"judge": JUDGE | {"prompt_sha256": "b" * 64}}, {}),
-    "other_data": ({"data": "d2"}, {}),
+    "other_data": ({"data": {"data": "d2"}}, {}),
     "other_task_version": ({}, {"versions": {"culturalvqa": 2.0}}),
     "other_prompt": ({}, {"n-shot": {"culturalvqa": 3}}),
     "other_decoding": ({}, decoding(max_new_tokens=64, temperature=0.7, do_sample=True)),
@@ -67,7 +67,7 @@ def test_the_user_may_insist(two, flag):
 
 def test_two_that_differ_from_the_rest_alike_are_tested(two):
     for model in "cd":
-        write_run(two / model, model, {"culturalvqa": vqa_samples(BETTER, data="d2")})
+        write_run(two / model, model, {"culturalvqa": vqa_samples(BETTER, data={"data": "d2"})})
     write_vqa(two / "e", "e", SCORES)
     report = build([str(two)], Options())
     assert ("e3", "e4") in {(test.first, test.second) for test in report.comparisons}
@@ -127,9 +127,7 @@ def test_a_judge_that_changed_within_a_file_is_mixed(two):
 
 
 def care_samples(language, rating, count=4):
-    about = {"benchmark": "care", "language": language, "category": "norms", "scope": "nationwide", "culture": "Native"}
-    records = [vqa_record(n, rating, **about) | {"id": f"{language}-{n}"} for n in range(count)]
-    return [{"care_rating": record} for record in records]
+    return [care_sample(n, rating, language) for n in range(count)]
 
 
 def test_a_group_without_a_part_is_incomplete(tmp_path):

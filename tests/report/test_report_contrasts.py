@@ -1,7 +1,7 @@
 """Numbers that a paper sets side by side, and their paired differences, by hand-worked values."""
 
 import pytest
-from support.sample_files import JUDGE, crosscult_sample, vqa_record, write_run
+from support.sample_files import JUDGE, care_sample, crosscult_sample, write_run
 
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.figures.selecting import charts
@@ -11,10 +11,9 @@ NORMS, LITERACY = "norms", "literacy"
 
 def care(scores, language="zh", first=0, **changes):
     """Samples of CARE, the first half about norms, the second about literacy."""
-    about = {"benchmark": "care", "language": language, "scope": "nationwide", "culture": "Native"} | changes
     categories = [NORMS if at < len(scores) / 2 else LITERACY for at in range(len(scores))]
     return [
-        {"care_rating": vqa_record(first + at, score) | {"category": category} | about}
+        care_sample(first + at, score, language, category, **changes)
         for at, (score, category) in enumerate(zip(scores, categories, strict=True))
     ]
 

@@ -32,7 +32,7 @@ def written(tmp_path_factory):
     for number, text in enumerate(HOSTILE):
         judge = {"judge": JUDGE | {"model": text}}
         samples = vqa_samples([1.0, 0.0, 1.0, 1.0], **judge)
-        samples[0]["lave"]["country"] = text
+        samples[0]["lave"]["groups"]["country"] = text
         write_run(folder / str(number), text, {"culturalvqa": samples, f"task {number} |": samples})
     (folder / "=cmd|' calc'!A0.json").write_text("{", encoding="utf-8")
     output = folder / "report"

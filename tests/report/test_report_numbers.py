@@ -4,19 +4,20 @@ import math
 
 import numpy as np
 import pytest
-from culture_tasks.report.benchmarks import PERCENT, SHARE
-from culture_tasks.report.layouts.summary import to_common
-from culture_tasks.report.numbers import Observations, interval
-from culture_tasks.report.units import ranked
-from support.sample_files import vqa_record, vqa_samples, write_run, write_vqa
+from support.sample_files import care_sample, cedar_sample, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.means import contributions, ratio_contributions
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Cell
+from culture_tasks.report.observations import Observations, interval
+from culture_tasks.report.scores import ranked
+from culture_tasks.report.tables.overview import to_common
 
+PERCENT = Scale("percent", 0.0, 100.0)
 RATING = Scale("rating", 1.0, 10.0)
+SHARE = Scale("share", 0.0, 1.0)
 
 
 def observed(scores, clusters=None, strata=None):
@@ -133,7 +134,7 @@ def test_many_items_tell_models_apart(tmp_path):
 
 def test_items_that_share_an_image_are_one_cluster(tmp_path):
     for model, score in (("a", 1.0), ("b", 0.0)):
-        samples = [{"lave": vqa_record(n, abs(score - n % 2), image_id=f"i{n // 4}")} for n in range(16)]
+        samples = [{"lave": vqa_record(n, abs(score - n % 2), cluster=f"i{n // 4}")} for n in range(16)]
         write_run(tmp_path / model, model, {"culturalvqa": samples})
     report = build([str(tmp_path)], Options())
     [test] = report.comparisons
@@ -142,14 +143,11 @@ def test_items_that_share_an_image_are_one_cluster(tmp_path):
 
 
 def test_unscored_languages_stay_empty(tmp_path):
-    def sample(number, language, supported):
-        record = {"record": 1, "benchmark": "cedar", "id": str(number), "modality": "text", "language": language}
-        record |= {"prompt_language": language, "gold": "anger", "prediction": "anger" if number % 2 else None}
-        record |= {"minority": "", "data": "d", "prompt": "p", "prompt_sha256": "0" * 64, "response": "x"}
-        record |= {"narrative": "n", "question": "q", "supported": supported}
-        return {"acc": record | ({"score": float(number % 2)} if supported else {})}
-
-    samples = [sample(n, language, language != "sw") for n in range(4) for language in ("ar", "sw", "zh")]
+    samples = [
+        cedar_sample(str(n), language, "anger", "anger" if n % 2 else None, supported=language != "sw")
+        for n in range(4)
+        for language in ("ar", "sw", "zh")
+    ]
     write_run(tmp_path, "m", {"cedar_text": samples})
     report = build([str(tmp_path)], Options())
     [table] = [table for table in report.tables if table.key == "cedar_table_1"]
@@ -188,8 +186,7 @@ def test_samples_of_repeats_show_the_first(tmp_path):
 
 
 def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
-    about = {"benchmark": "care", "language": "zh", "category": "norms", "scope": "nationwide", "culture": "Native"}
-    care = [{"care_rating": sample["lave"] | about | {"score": 10.0}} for sample in vqa_samples([1.0] * 4)]
+    care = [care_sample(n, 10.0) for n in range(4)]
     vqa, blind = vqa_samples([1.0, 0.0]), vqa_samples([0.0, 0.0])
     write_run(tmp_path, "m", {"care_zh": care, "culturalvqa": vqa, "culturalvqa_blind": blind})
     report = build([str(tmp_path)], Options())
@@ -201,14 +198,9 @@ def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
 
 
 def test_rows_that_are_no_models_are_not_ranked(tmp_path):
-    def sample(number):
-        record = {"record": 1, "benchmark": "cedar", "id": str(number), "modality": "text", "language": "ja"}
-        record |= {"prompt_language": "en", "gold": "anger", "prediction": "anger", "response": "anger", "score": 1.0}
-        record |= {"minority": "", "data": "d", "prompt": "p", "prompt_sha256": "0" * 64, "supported": True}
-        return {"acc": record | {"narrative": "n", "question": "q"}}
-
+    samples = [cedar_sample(str(n), "ja", "anger", "anger", prompt_language="en") for n in range(4)]
     for model in "ab":
-        write_run(tmp_path / model, model, {"cedar_text_prompt_en_data_ja": [sample(n) for n in range(4)]})
+        write_run(tmp_path / model, model, {"cedar_text_prompt_en_data_ja": samples})
     report = build([str(tmp_path)], Options())
     matrices = [table for table in report.tables if "matrix" in table.key]
     assert [table.key for table in matrices] == ["cedar_text_matrix_e1", "cedar_text_matrix_e2"]

@@ -1,7 +1,7 @@
 """The papers' numbers beside the user's by group: where they stand, and what they take no part in."""
 
 import pytest
-from support.sample_files import vqa_record, write_run
+from support.sample_files import care_sample, cedar_sample, write_run
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS
 from culture_tasks.report.building import Options, build
@@ -10,19 +10,13 @@ from culture_tasks.report.figures.selecting import charts
 CATEGORIES = ("entities", "opinion", "norms", "commonsense", "literacy")
 
 
-def care(language, **changes):
-    about = {"benchmark": "care", "language": language, "scope": "nationwide", "culture": "Native"} | changes
-    return [
-        {"care_rating": vqa_record(number, 5.0 + number % 3) | about | {"category": CATEGORIES[number % 5]}}
-        for number in range(15)
-    ]
+def care(language):
+    return [care_sample(number, 5.0 + number % 3, language, CATEGORIES[number % 5]) for number in range(15)]
 
 
 def cedar(modality):
-    about = {"record": 1, "benchmark": "cedar", "modality": modality, "minority": "", "data": "d", "response": "x"}
-    about |= {"prompt": "p", "prompt_sha256": "0" * 64, "narrative": "n", "question": "q", "supported": True}
     return [
-        {"acc": about | {"id": emotion, "language": language, "gold": emotion, "prediction": "anger", "score": 0.0}}
+        cedar_sample(emotion, language, emotion, "anger", modality=modality)
         for language in ("ar", "zh")
         for emotion in EMOTIONS
     ]

@@ -79,11 +79,11 @@ def lines_with(*bad):
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
-        ('{"doc_id": 9, "lave": {"record": 1, "bench', "damaged"),
+        ('{"doc_id": 9, "lave": {"record": 2, "bench', "damaged"),
         ("[]", "unknown_record"),
         ('{"doc_id": 9}', "foreign"),
         ('{"predictions_for_submission": {"id": "q9", "pred": "x"}}', "foreign"),
-        (json.dumps({"lave": vqa_record(9, 1.0, record=2)}), "unknown_record"),
+        (json.dumps({"lave": vqa_record(9, 1.0, record=1)}), "unknown_record"),
         (json.dumps({"lave": vqa_record(9, 1.0, benchmark="care")}), "unknown_record"),
         (json.dumps({"lave": vqa_record(0, 0.0)}), "duplicate"),
         (json.dumps({"lave": vqa_record(9, 7.0)}), "damaged"),
@@ -103,7 +103,7 @@ def test_bad_lines_are_counted_and_left_out(good, line, kind):
 
 def test_a_half_of_a_surrogate_pair_is_text(tmp_path):
     samples = vqa_samples(SCORES)
-    samples[0]["lave"]["runs"][0]["prediction"] = "\ud800 half"
+    samples[0]["lave"]["runs"][0]["response"] = "\ud800 half"
     folder = tmp_path / "a"
     path = write_run(folder, "org/a", {"culturalvqa": vqa_samples(SCORES)})
     sample_file = path.with_name("20260101_000000_samples_culturalvqa.jsonl")

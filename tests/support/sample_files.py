@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from culture_tasks.benchmarks.registry import task_named
 
 JUDGE = {
     "backend": "openai",
@@ -18,24 +22,52 @@ JUDGE = {
 COUNTRIES = ("brazil", "china", "india", "usa")
 
 
-def vqa_record(number: int, score: float | None, **changes: Any) -> dict[str, Any]:
-    """A record of CulturalVQA; without a score the verdict could not be read."""
-    outcome = "scored" if score is not None else "unparsable"
-    run = {"prediction": "an answer", "outcome": outcome, "rating": None, "rationale": "because", "tokens": [1, 1]}
-    record = {
-        "record": 1,
-        "benchmark": "culturalvqa",
-        "id": f"q{number}",
-        "country": COUNTRIES[number % 4],
-        "facet": "food",
-        "data": "d1",
-        "question": f"question {number}?",
+def record(
+    benchmark: str, task: str, metric: str, item: str, groups: Mapping[str, str | None], **changes: Any
+) -> dict[str, Any]:
+    """A record of a task's metric, without verdicts."""
+    scale = next(each.scale for each in task_named(task).metrics() if each.name == metric)
+    return {
+        "record": 2,
+        "benchmark": benchmark,
+        "metric": metric,
+        "scale": asdict(scale),
+        "item": item,
+        "cluster": item,
+        "groups": dict(groups),
+        "data": {"data": "d1"},
+        "question": f"question {item}?",
         "references": ["this", "that"],
-        "judge": JUDGE,
-        "runs": [run],
-        "outcomes": {outcome: 1},
-    }
-    return record | ({} if score is None else {"score": score}) | changes
+    } | changes
+
+
+def judged(score: float | None) -> dict[str, Any]:
+    """What a judge adds to a record; without a score the verdict could not be read."""
+    outcome = "scored" if score is not None else "unparsable"
+    run = {"response": "an answer", "outcome": outcome, "rating": None, "rationale": "because", "tokens": [1, 1]}
+    found = {"judge": JUDGE, "runs": [run], "outcomes": {outcome: 1}}
+    return found if score is None else found | {"score": score}
+
+
+def vqa_record(number: int, score: float | None, country: str = "", **changes: Any) -> dict[str, Any]:
+    """A record of CulturalVQA."""
+    groups = {"country": country or COUNTRIES[number % 4], "facet": "food"}
+    own = record("culturalvqa", "culturalvqa", "lave", f"q{number}", groups, question=f"question {number}?")
+    return own | judged(score) | changes
+
+
+def vqa_samples(scores: Sequence[float | None], metric: str = "lave", **changes: Any) -> list[dict[str, Any]]:
+    """Samples of CulturalVQA with these scores."""
+    return [{"doc_id": n, metric: vqa_record(n, score, **changes)} for n, score in enumerate(scores)]
+
+
+def care_sample(
+    number: int, score: float, language: str = "zh", category: str = "norms", **changes: Any
+) -> dict[str, Any]:
+    """A sample of CARE."""
+    groups = {"language": language, "category": category, "scope": "nationwide", "culture": "Native"}
+    own = record("care", "care_zh", "care_rating", f"{language}-{number}", groups)
+    return {"care_rating": own | judged(score) | changes}
 
 
 def crosscult_sample(
@@ -43,14 +75,36 @@ def crosscult_sample(
 ) -> dict[str, Any]:
     """A sample of CrossCult-KIBench; topics come by turns, and every item has a scenario of its own."""
     topic = ("social", "religious", "ethical")[number % 3]
-    about = {"benchmark": "crosscult", "id": f"c{number}-{partition}", "role": role, "scenario": f"s{number}"}
-    about |= {"topic": topic, "partition": partition, "language": partition, "after": after, "draw": "d"}
-    return {"judge_score": vqa_record(number, score) | about | {"rouge_l": rouge_l}}
+    groups = {"role": role, "topic": topic, "partition": partition, "language": partition, "after": str(after)}
+    more = {"cluster": f"s{number}", "data": {"data": "d1", "draw": "d"}, "values": {"rouge_l": rouge_l}}
+    own = record("crosscult", "crosscult_diagnostic", "judge_score", f"c{number}-{partition}", groups, **more)
+    return {"judge_score": own | judged(score)}
 
 
-def vqa_samples(scores: list[float | None], metric: str = "lave", **changes: Any) -> list[dict[str, Any]]:
-    """Samples of CulturalVQA with these scores."""
-    return [{"doc_id": n, metric: vqa_record(n, score, **changes)} for n, score in enumerate(scores)]
+def cedar_sample(
+    item: str,
+    language: str,
+    gold: str,
+    prediction: str | None,
+    *,
+    modality: str = "text",
+    prompt_language: str = "",
+    supported: bool = True,
+) -> dict[str, Any]:
+    """A sample of CEDAR: right where the label that was read is the gold one, and without a score if not supported."""
+    groups = {"language": language, "prompt_language": prompt_language or language, "gold": gold}
+    groups |= {"prediction": prediction, "supported": str(supported)}
+    outcome = "unparsable" if prediction is None else "scored"
+    more = {
+        "cluster": f"{modality} {item}",
+        "prompt": "p",
+        "prompt_sha256": "0" * 64,
+        "references": [gold],
+        "runs": [{"response": "x", "outcome": outcome, "label": prediction}],
+        "outcomes": {outcome: 1},
+    }
+    score = {"score": float(prediction == gold)} if supported else {}
+    return {"acc": record("cedar", "cedar_text", "acc", f"{language} {item}", groups, **more) | score}
 
 
 def result_data(tasks: list[str], model: str, size: int, **changes: Any) -> dict[str, Any]:
