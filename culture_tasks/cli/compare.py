@@ -80,16 +80,17 @@ _HEADER = ("benchmark", "A", "B", "B - A", "95 % interval", "p (Holm)", "items",
 
 def _row(test: Comparison, one: Cell, two: Cell) -> tuple[str, ...]:
     from culture_tasks.report.comparability import explain
+    from culture_tasks.report.model import Cell
+    from culture_tasks.report.text.wording import interval, number
 
-    digits = one.scale.digits
-    interval = "" if test.low is None or test.high is None else f"{test.low:+.{digits}f}, {test.high:+.{digits}f}"
+    difference = Cell(test.difference, one.scale, test.low, test.high)
     needed = f" ({test.items_needed} items needed)" if test.items_needed and "not" in test.verdict else ""
     return (
         test.unit,
-        f"{one.value:.{digits}f}",
-        f"{two.value:.{digits}f}",
-        f"{test.difference:+.{digits}f}",
-        interval,
+        number(one.value, one.scale),
+        number(two.value, two.scale),
+        number(test.difference, one.scale, signed=True),
+        interval(difference, signed=True),
         "" if test.p_holm is None else f"{test.p_holm:.4f}",
         str(test.n),
         f"{test.verdict}{needed}{f' [{explain(test.flags)}]' if test.flags else ''}",

@@ -9,10 +9,10 @@ from typing import Literal, get_args
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.model import Report
-from culture_tasks.report.writers.csv import write_csv
-from culture_tasks.report.writers.json import write_json
-from culture_tasks.report.writers.latex import write_latex
-from culture_tasks.report.writers.markdown import write_markdown
+from culture_tasks.report.text.csv import write_csv
+from culture_tasks.report.text.json import write_json
+from culture_tasks.report.text.latex import write_latex
+from culture_tasks.report.text.markdown import write_markdown
 
 Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg"]
 FORMATS: tuple[Format, ...] = get_args(Format)

@@ -16,9 +16,8 @@ from culture_tasks.report.figures import fonts
 from culture_tasks.report.figures.charts import Chart, Panel, Series
 from culture_tasks.report.figures.fonts import choose, warn_of_gaps
 from culture_tasks.report.figures.names import cleaned, shown
-from culture_tasks.report.figures.panels import shape
 from culture_tasks.report.figures.selecting import charts
-from culture_tasks.report.figures.style import look, styled
+from culture_tasks.report.figures.style import look, shape, styled
 from culture_tasks.report.figures.writing import svg_images, write_figures
 from culture_tasks.report.model import Cell
 

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 from lxml import html as parsed
 from PIL import Image
 from support.example_report import MemoryStore, example_report, share, with_hostile_texts
@@ -19,12 +20,10 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.data.images import image_key
 from culture_tasks.report.html import payload
 from culture_tasks.report.html.images import Thumbnails
-from culture_tasks.report.html.markup import Markup, tag
-from culture_tasks.report.html.numbers import flag_words, interval, number
-from culture_tasks.report.html.page import write_html
+from culture_tasks.report.html.page import as_markup, environment, rendered, write_html
 from culture_tasks.report.html.payload import safe_json, shortened
-from culture_tasks.report.html.tables import scrolled
 from culture_tasks.report.model import Cell
+from culture_tasks.report.text.wording import flag_words, interval, number
 
 HOSTILE = (
     "</script></style></title></table><script>window.canary=1</script><img src=x onerror='window.canary=1'>"
@@ -120,7 +119,7 @@ def _sha256(text):
 def test_script_is_strict_and_plain(written):
     [script] = parsed.fromstring(written).xpath("//script[not(@type)]/text()")
     assert script.startswith('"use strict";')
-    assert set(re.findall(r"[^\x00-\x7f]", script)) == {"–", "·"}
+    assert set(re.findall(r"[^\x00-\x7f]", script)) == {"—", "·"}
 
 
 # ---- hostile text
@@ -163,15 +162,20 @@ def test_any_text_survives_as_data(text):
 @given(st.text(max_size=60))
 @settings(max_examples=200, deadline=None)
 def test_any_text_survives_as_markup(text):
-    element = str(tag("td", text, title=text))
+    element = environment().from_string('<td title="{{ text }}">{{ text }}</td>').render(text=text)
     assert "<" not in element.removeprefix("<td title=").removesuffix("</td>")
     carried = text.replace("\x00", "\ufffd")
     assert html.unescape(element.partition(">")[2].removesuffix("</td>")) == html.unescape(html.escape(carried))
 
 
 def test_only_markup_is_not_escaped():
-    assert tag("p", Markup("<b>x</b>"), "<b>") == "<p><b>x</b>&lt;b&gt;</p>"
-    assert tag("input", hidden=True, value=None, data_x=0) == '<input hidden data-x="0">'
+    filled = environment().from_string("<p>{{ made }}{{ text }}</p>").render(made=as_markup("<b>x</b>"), text="<b>")
+    assert filled == "<p><b>x</b>&lt;b&gt;</p>"
+
+
+def test_a_name_that_no_template_knows_is_an_error():
+    with pytest.raises(UndefinedError, match="policy"):
+        rendered("page.html")
 
 
 # ---- tables
@@ -204,9 +208,11 @@ def test_cells_say_in_words_what_must_be_known(written):
 def test_numbers_and_flags_in_words():
     scale = Scale("percent", digits=1)
     assert number(1.26, scale) == "1.3"
-    assert number(None, scale) == "–"
-    assert interval(Cell(1.0, scale, 0.5, 1.5)) == "0.5 to 1.5"
-    assert interval(Cell(1.0, scale)) is None
+    assert number(None, scale) == "—"
+    assert number(-0.01, scale) == "0.0"
+    assert [number(value, scale, signed=True) for value in (1.26, -1.26, -0.01)] == ["+1.3", "-1.3", "+0.0"]
+    assert interval(Cell(1.0, scale, 0.5, 1.5), " to ") == "0.5 to 1.5"
+    assert interval(Cell(1.0, scale)) == ""
     assert flag_words(("published", "other_judge", "low_coverage")) == [
         "not comparable: other judge, low coverage",
         "published",
@@ -288,8 +294,9 @@ def test_files_that_have_gone_leave_cells_without_samples(tmp_path, caplog):
 
 
 def test_a_long_table_keeps_its_header_in_sight():
-    assert 'class="scroll long"' in scrolled(Markup(), "x", rows=41)
-    assert 'class="scroll"' in scrolled(Markup(), "x", rows=40)
+    scrolled = environment().get_template("parts.html").module.scrolled
+    assert 'class="scroll long"' in scrolled("", "x", 41)
+    assert 'class="scroll"' in scrolled("", "x", 40)
 
 
 def test_not_a_number_is_no_json():

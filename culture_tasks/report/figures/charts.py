@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from culture_tasks.report.text.wording import number
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -145,5 +147,5 @@ def _extremes(chart: Chart) -> str:
         if cell.value is not None
     ]
     low, high = min(found), max(found)
-    digits = chart.panels[0].scale.digits
-    return f"Lowest {low[0]:.{digits}f} ({low[1]}), highest {high[0]:.{digits}f} ({high[1]})."
+    scale = chart.panels[0].scale
+    return f"Lowest {number(low[0], scale)} ({low[1]}), highest {number(high[0], scale)} ({high[1]})."

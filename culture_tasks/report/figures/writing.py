@@ -5,35 +5,22 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from culture_tasks.report.figures.bars import draw_bars
-from culture_tasks.report.figures.heat import draw_heat
-from culture_tasks.report.figures.lines import draw_lines
-from culture_tasks.report.figures.pairs import draw_pairs
-from culture_tasks.report.figures.points import draw_points
-from culture_tasks.report.figures.radar import draw_radar
+from culture_tasks.report.figures.drawing import DRAW
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import styled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import Literal
 
     from matplotlib.figure import Figure
 
-    from culture_tasks.report.figures.charts import Chart, Kind
+    from culture_tasks.report.figures.charts import Chart
     from culture_tasks.report.model import Report
 
     Format = Literal["png", "svg"]
 
-_DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
-    "bars": draw_bars,
-    "points": draw_points,
-    "radar": draw_radar,
-    "heat": draw_heat,
-    "lines": draw_lines,
-    "pairs": draw_pairs,
-}
 _DPI = 160
 
 
@@ -55,7 +42,7 @@ def write_figures(
     paths: list[Path] = []
     with styled(drawn):
         for chart in drawn:
-            figure = _DRAW[chart.kind](chart)
+            figure = DRAW[chart.kind](chart)
             for suffix in formats:
                 paths.append(folder / f"{chart.key}.{suffix}")
                 paths[-1].write_bytes(_bytes(figure, suffix))
@@ -65,7 +52,7 @@ def write_figures(
 def svg_images(drawn: Sequence[Chart]) -> list[bytes]:
     """Returns each figure as an SVG document in UTF-8."""
     with styled(drawn):
-        return [_bytes(_DRAW[chart.kind](chart), "svg") for chart in drawn]
+        return [_bytes(DRAW[chart.kind](chart), "svg") for chart in drawn]
 
 
 def _bytes(figure: Figure, suffix: Format) -> bytes:

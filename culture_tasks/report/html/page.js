@@ -52,7 +52,7 @@
   function sortKey(cell) {
     if (!cell) return null;
     const text = cell.dataset.value ?? cell.textContent.trim();
-    if (text === "" || text === "–") return null;
+    if (text === "" || text === "—") return null;
     const number = Number(text.replace(/,/g, ""));
     return Number.isNaN(number) ? text : number;
   }

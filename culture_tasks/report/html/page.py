@@ -1,4 +1,7 @@
-"""The report as one HTML file that asks nothing of the network: style, script, figures and samples are in it."""
+"""The report as one HTML file that asks nothing of the network: style, script, figures and samples are in it.
+
+The templates escape every text; what they don't escape is made here, of templates, JSON or this package's own files.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,49 @@ import base64
 import hashlib
 import logging
 import re
+from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.writing import svg_images
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.html.images import Thumbnails
-from culture_tasks.report.html.markup import Markup, escaped, joined, name_of, tag
 from culture_tasks.report.html.payload import Payload
-from culture_tasks.report.html.sections import facts, figure_section, flag_legend, problems_section
-from culture_tasks.report.html.tables import table_section
+from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
+from culture_tasks.report.text.wording import NOTHING, flag_words, flags_in, interval, number, short_name
+from culture_tasks.text import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from culture_tasks.report.model import Report
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    from culture_tasks.report.figures.charts import Chart, Panel
+    from culture_tasks.report.model import Cell, Report, Table
 
 _logger = logging.getLogger(__name__)
 
-_PLACE = re.compile(r"\{\{([a-z]+)\}\}")
-_HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
+_VIEW_BOX = re.compile(rb'viewBox="0 0 (\d+)[.\d]* (\d+)[.\d]*"')
+"""Width and height of an SVG document, without their fractions."""
+
+_LONG = 40
+"""Rows beyond which a table scrolls by itself, so that its header stays in sight."""
+
 _MOST_BYTES = 24_000_000
 """Most bytes of samples; beyond them the page holds fewer of each cell."""
+
+
+class Section(NamedTuple):
+    """A part of the page that the contents lead to."""
+
+    anchor: str
+    kind: str
+    title: str
+    content: Markup
 
 
 def write_html(
@@ -57,11 +79,23 @@ def write_html(
         published: Whether rows from papers are drawn in figures.
     """
     drawn = charts(report, published=published) if figures else ()
-    pictures = joined(map(figure_section, drawn, svg_images(drawn)))
-    thumbnails = Thumbnails(images)
-    payload, tables, data = _fitting(report, samples_per_cell, thumbnails)
-    main = joined([*tables, pictures, problems_section(report)])
-    path.write_text(_page(report, payload, main, data), encoding="utf-8", newline="\n")
+    pictures = [_figure(chart, svg) for chart, svg in zip(drawn, svg_images(drawn), strict=True)]
+    payload, tables, data = _fitting(report, samples_per_cell, Thumbnails(images))
+    style, script = _asset("page.css"), _asset("page.js")
+    page = rendered(
+        "page.html",
+        report=report,
+        sections=[*tables, *pictures],
+        facts=_facts(report),
+        about_samples=_about_samples(payload),
+        flags=flags_in(report.tables),
+        problems=list(_problems(report)),
+        policy=content_security_policy(style, script),
+        style=as_markup(style),
+        script=as_markup(script),
+        data=as_markup(data),
+    )
+    path.write_text(page, encoding="utf-8", newline="\n")
 
 
 def content_security_policy(style: str, script: str) -> str:
@@ -78,11 +112,58 @@ def content_security_policy(style: str, script: str) -> str:
     )
 
 
-def _fitting(report: Report, per_cell: int, thumbnails: Thumbnails) -> tuple[Payload, list[Markup], str]:
+def rendered(template: str, **values: Any) -> Markup:
+    """Returns a template filled with values; every text among them is escaped."""
+    return as_markup(environment().get_template(template).render(**values))
+
+
+def as_markup(text: str) -> Markup:
+    """Returns text that is HTML, or a style, a script or JSON of ours, and so isn't escaped again."""
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704 - callers pass what templates or this package made
+
+
+@cache
+def environment() -> Environment:
+    """Returns the environment of the templates, which escapes texts and refuses names that it doesn't know."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("culture_tasks.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_carried,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(
+        number=number,
+        interval=interval,
+        flag_words=flag_words,
+        short_name=short_name,
+        is_excluded=_is_excluded,
+        flag_text=FLAG_TEXT,
+        not_comparable=NOT_COMPARABLE,
+        long_table=_LONG,
+    )
+    return made
+
+
+def _carried(value: Any) -> Any:
+    """Returns what HTML can carry of a text: NUL and halves of surrogate pairs are U+FFFD."""
+    return storable(value) if type(value) is str else value
+
+
+def _is_excluded(cell: Cell) -> bool:
+    return bool(NOT_COMPARABLE.intersection(cell.flags))
+
+
+def _fitting(report: Report, per_cell: int, thumbnails: Thumbnails) -> tuple[Payload, list[Section], str]:
     """Makes tables and data with as many samples as the page may hold."""
     while True:
         payload = Payload(report, per_cell, thumbnails)
-        tables = [table_section(table, payload) for table in report.tables]
+        tables = [_table(table, payload) for table in report.tables]
         data = payload.json()
         if per_cell <= 1 or len(data.encode()) <= _MOST_BYTES:
             return payload, tables, data
@@ -90,44 +171,85 @@ def _fitting(report: Report, per_cell: int, thumbnails: Thumbnails) -> tuple[Pay
         per_cell //= 2
 
 
-def _page(report: Report, payload: Payload, main: Markup, data: str) -> str:
-    style, script = _asset("page.css"), _asset("page.js")
-    parts = {
-        "policy": escaped(content_security_policy(style, script)),
-        "style": style,
-        "script": script,
-        "facts": facts(report),
-        "legend": flag_legend(report),
-        "contents": _contents(main),
-        "samples": _about_samples(payload),
-        "main": main,
-        "data": data,
+def _table(table: Table, payload: Payload) -> Section:
+    anchor = f"table-{table.key}"
+    content = rendered("table.html", table=table, anchor=anchor, spans=list(_spans(table)), samples_of=payload.cell)
+    return Section(anchor, "", table.title, content)
+
+
+class _Span(NamedTuple):
+    """Neighbouring columns that share a header."""
+
+    title: str
+    first: int
+    width: int
+
+
+def _spans(table: Table) -> Iterator[_Span]:
+    first = 0
+    for title, columns in groupby(table.columns, key=lambda column: column.over):
+        width = len(list(columns))
+        yield _Span(title, first, width)
+        first += width
+
+
+def _figure(chart: Chart, svg: bytes) -> Section:
+    anchor = f"figure-{chart.key}"
+    size = _VIEW_BOX.search(svg)  # so that the page doesn't jump when the figure appears
+    content = rendered(
+        "figure.html",
+        chart=chart,
+        anchor=anchor,
+        address=f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}",
+        size=[part.decode() for part in size.groups()] if size else None,
+        rows_of=_rows_of_panel,
+    )
+    return Section(anchor, "Figure: ", chart.title, content)
+
+
+def _rows_of_panel(panel: Panel) -> list[tuple[str, ...]]:
+    """Returns the rows of a panel's numbers, the series' names first."""
+    return [
+        (series.label, *(_with_interval(series.cells.get(group)) for group in panel.groups)) for series in panel.series
+    ]
+
+
+def _with_interval(cell: Cell | None) -> str:
+    if cell is None:
+        return NOTHING
+    shown, ends = number(cell.value, cell.scale), interval(cell, " to ")
+    return f"{shown} ({ends})" if ends else shown
+
+
+def _facts(report: Report) -> dict[str, str]:
+    """Returns what the report is made of."""
+    items = sum(run.items for run in report.runs.values())
+    options = [f"{short_name(key)}: {value}" for key, value in report.options.items() if value]
+    return {
+        "Made": f"{report.created}, culture-tasks {report.version}",
+        "Models": str(len(report.models)),
+        "Runs": f"{len(report.runs)}, with {items:,} samples",
+        "Files left out": str(len(report.problems)),
+        "Options": "; ".join(options) or "none",
     }
-    return _filled(_asset("page.html"), parts)
 
 
-def _filled(template: str, parts: Mapping[str, str]) -> str:
-    """Fills the template's places in one pass, so that text which looks like a place stays as it is."""
-    return _PLACE.sub(lambda place: parts[place.group(1)], template)
-
-
-def _contents(main: str) -> Markup:
-    found: Iterable[tuple[str, str]] = _HEADING.findall(main)
-    return tag("ul", *(_entry(key, title) for key, title in found))
-
-
-def _entry(key: str, title: str) -> Markup:
-    kind = "Figure: " if key.startswith("figure-") else None
-    return tag("li", tag("a", kind, Markup(title), href=Markup(f"#{key}")))
-
-
-def _about_samples(payload: Payload) -> Markup:
+def _about_samples(payload: Payload) -> str:
     if not payload.embedded:
-        return tag("p", "This page holds no samples.", class_="note")
+        return "This page holds no samples."
     text = f"This page holds {payload.embedded:,} samples. Choose a number to read the samples behind it."
-    if payload.cut:
-        text += f" Of each run behind a number the first {payload.per_cell} are here; the sample files have all."
-    return tag("p", name_of(text), class_="note")
+    if not payload.cut:
+        return text
+    return f"{text} Of each run behind a number the first {payload.per_cell} are here; the sample files have all."
+
+
+def _problems(report: Report) -> Iterator[tuple[str, str, str, str]]:
+    """Yields the files that were left out, and what is wrong with files in use."""
+    for lost in report.problems:
+        yield lost.path, short_name(lost.kind), str(lost.lines or ""), lost.detail
+    for run in report.runs.values():
+        for problem in run.problems:
+            yield run.results_file, "in use", "", problem
 
 
 def _digest(text: str) -> str:

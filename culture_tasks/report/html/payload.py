@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.report.html.numbers import short_name
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
+from culture_tasks.report.text.wording import short_name
 
 if TYPE_CHECKING:
     from culture_tasks.report.html.images import Thumbnails

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from culture_tasks.report.model import Cell, Report, Table
-from culture_tasks.report.writers.shown import headers, interval_of, is_best, legend, marks_of, value_of
+from culture_tasks.report.text.wording import headers, interval, is_best, legend, marks_of, number
+from culture_tasks.tables import as_markdown as markdown_table
 from culture_tasks.tables import markdown_cell, plain
 
 
@@ -33,12 +34,11 @@ def as_markdown(report: Report) -> str:
 
 def table_markdown(table: Table) -> str:
     """Returns one table with its title and notes."""
-    lines = [[markdown_cell(text) for text in headers(table)]]
-    lines.append(["---"] * len(table.row_headers) + ["---:"] * len(table.columns))
-    for row in table.rows:
-        cells = [_cell(cell, table, at) for at, cell in enumerate(row.cells)]
-        lines.append([*(markdown_cell(label) for label in row.labels), *cells])
-    drawn = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    rows = (
+        [*map(markdown_cell, row.labels), *(_cell(cell, table, at) for at, cell in enumerate(row.cells))]
+        for row in table.rows
+    )
+    drawn = markdown_table(map(markdown_cell, headers(table)), rows, numbers=len(table.columns))
     title = f"## {_text(table.title)}"
     layout = [f"Layout: {_text(table.reproduces)}"] if table.reproduces else []
     return "\n\n".join([title, *layout, drawn, *(_text(note) for note in table.notes)])
@@ -47,9 +47,9 @@ def table_markdown(table: Table) -> str:
 def _cell(cell: Cell | None, table: Table, at: int) -> str:
     if cell is None:
         return ""
-    value = f"**{value_of(cell)}**" if is_best(cell, table, at) else value_of(cell)
-    marks, interval = marks_of(cell), interval_of(cell)
-    return "".join((value, f" ({interval})" if interval else "", f"<sup>{marks}</sup>" if marks else ""))
+    shown, ends, marks = number(cell.value, cell.scale), interval(cell), marks_of(cell)
+    value = f"**{shown}**" if is_best(cell, table, at) else shown
+    return "".join((value, f" ({ends})" if ends else "", f"<sup>{marks}</sup>" if marks else ""))
 
 
 def _problems(report: Report) -> Iterator[str]:

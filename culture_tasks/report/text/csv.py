@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from culture_tasks.report.model import Cell, Report, Table
-from culture_tasks.report.writers.latex import file_name
-from culture_tasks.report.writers.shown import headers
+from culture_tasks.report.text.latex import file_name
+from culture_tasks.report.text.wording import headers
 from culture_tasks.tables import write_csv as write_file
 
 Value = str | float | None

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from culture_tasks.report.model import Cell, Report, Table
-from culture_tasks.report.writers.shown import NOTHING, interval_of, is_best, legend, marks_of, value_of
+from culture_tasks.report.text.wording import interval, is_best, legend, marks_of, number
 from culture_tasks.tables import plain
 from culture_tasks.text import storable
 
@@ -181,13 +181,14 @@ def _body(table: Table) -> Iterator[str]:
 def _cell(cell: Cell | None, table: Table, at: int) -> str:
     if cell is None:
         return ""
-    value = escape(NOTHING) if cell.value is None else f"${value_of(cell)}$"
+    shown = number(cell.value, cell.scale)
+    value = escape(shown) if cell.value is None else f"${shown}$"
     if is_best(cell, table, at):
-        value = rf"$\mathbf{{{value_of(cell)}}}$"
-    marks, interval = marks_of(cell), interval_of(cell)
+        value = rf"$\mathbf{{{shown}}}$"
+    marks, ends = marks_of(cell), interval(cell)
     marked = f"{value}{f'$^{{{marks}}}$' if marks else ''}"
-    if not interval:
+    if not ends:
         return marked
     if len(table.columns) >= _WIDE:
-        return rf"\shortstack[r]{{{marked}\\{{\tiny $[{interval}]$}}}}"
-    return rf"{marked} {{\scriptsize $[{interval}]$}}"
+        return rf"\shortstack[r]{{{marked}\\{{\tiny $[{ends}]$}}}}"
+    return rf"{marked} {{\scriptsize $[{ends}]$}}"

@@ -1,0 +1,389 @@
+"""The six kinds of figure, drawn: bars, points, paired bars, lines, heat maps and radar charts."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culture_tasks.report.figures.names import shown
+from culture_tasks.report.figures.style import (
+    all_labels,
+    draw_marks,
+    in_grid,
+    legend_alone,
+    legend_beside,
+    look,
+    name_groups,
+    new_figure,
+    shape,
+    value_axis,
+    values_of,
+    whiskers,
+)
+from culture_tasks.report.text.wording import number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
+    from matplotlib.container import BarContainer
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+    from matplotlib.projections.polar import PolarAxes
+    from numpy.typing import NDArray
+
+    from culture_tasks.benchmarks.interface import Scale
+    from culture_tasks.report.figures.charts import Chart, Kind, Panel, Series
+    from culture_tasks.report.figures.style import Handles, Look
+    from culture_tasks.report.model import Cell
+
+# Grouped bars: one row of bars for every six series, on one scale; a paper's numbers are hollow marks beside them
+
+_BARS_IN_ONE_ROW = 6
+_BARS_WIDTH = 10.0
+_BARS_ROW_HEIGHT = 2.7
+_BARS_ROOM = 0.82
+_BARS_GAP = 0.05
+_BARS_MARK = 0.025
+_BARS_MOST_MARKS = 0.38
+_BARS_ACROSS = 4
+_BARS_LINE = 0.2
+
+
+def draw_bars(chart: Chart) -> Figure:
+    """Draws each panel as rows of at most six series, so that bars stay readable with many models."""
+    rows = [(panel, part) for panel in chart.panels for part in _rows_of_series(panel)]
+    papers = [label for label, published in _published_by_label(chart).items() if published]
+    heights = [_BARS_ROW_HEIGHT] * len(rows) + ([_BARS_LINE * (2 + -(-len(papers) // _BARS_ACROSS))] if papers else [])
+    figure = new_figure(chart, _BARS_WIDTH, 0.9 + sum(heights))
+    all_axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    marks: Handles = {}
+    for axes, (panel, part) in zip(all_axes, rows, strict=False):
+        _draw_bar_row(axes, panel, part, chart, _room_for_papers(panel, papers))
+        marks |= _draw_papers_marks(axes, panel, papers)
+    if papers:
+        legend_alone(all_axes[-1], {label: marks[label] for label in papers}, "published", _BARS_ACROSS)
+    return figure
+
+
+def _published_by_label(chart: Chart) -> dict[str, bool]:
+    """Returns the labels of all series, and whether each is published."""
+    return {series.label: series.published for panel in chart.panels for series in panel.series}
+
+
+def _rows_of_series(panel: Panel) -> Iterator[tuple[Series, ...]]:
+    own = tuple(series for series in panel.series if not series.published)
+    for start in range(0, max(1, len(own)), _BARS_IN_ONE_ROW):
+        yield own[start : start + _BARS_IN_ONE_ROW]
+
+
+def _room_for_papers(panel: Panel, papers: Sequence[str]) -> float:
+    """Returns the room of a group that a paper's marks take from the bars."""
+    any_here = any(series.published for series in panel.series)
+    return min(_BARS_MOST_MARKS, _BARS_GAP + _BARS_MARK * len(papers)) if any_here else 0.0
+
+
+def _draw_bar_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Chart, beside: float) -> None:
+    width = (_BARS_ROOM - beside) / max(1, len(part))
+    places = np.arange(len(panel.groups), dtype=np.float64)
+    handles: Handles = {}
+    for at, series in enumerate(part):
+        own = places - _BARS_ROOM / 2 + (at + 0.5) * width
+        handles[series.label] = _draw_bars_of(axes, own, width, panel, series, look(at))
+    name_groups(axes, panel.groups)
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
+    value_axis(axes, panel.scale, chart.value)
+    axes.set_ylim(*_range_of_bars(chart, panel))
+    if handles:
+        legend_beside(axes, handles, chart.series)
+
+
+def _draw_papers_marks(axes: Axes, panel: Panel, papers: Sequence[str]) -> Handles:
+    """Draws a paper's rows beside the bars, each at the same place and with the same look in every group and panel."""
+    last = _BARS_ROOM / 2
+    first = last - _room_for_papers(panel, papers) + _BARS_GAP
+    step = (last - first) / max(1, len(papers) - 1)
+    handles: Handles = {}
+    for series in panel.series:
+        if series.published:
+            place = papers.index(series.label)
+            places = np.arange(len(panel.groups)) + first + place * step
+            handles |= draw_marks(axes, places, series, panel.groups, place, linestyle="none")
+    return handles
+
+
+def _draw_bars_of(
+    axes: Axes, places: NDArray[np.float64], width: float, panel: Panel, series: Series, style: Look
+) -> BarContainer:
+    cells = [series.cells.get(group) for group in panel.groups]
+    start = _start_of_bars(panel)
+    return axes.bar(
+        places,
+        values_of(cells) - start,
+        width,
+        bottom=start,
+        color=style.colour,
+        hatch=style.hatch,
+        edgecolor="0.15",
+        linewidth=0.5,
+        yerr=whiskers(cells),
+        error_kw={"elinewidth": 0.9, "capsize": min(3.0, 14 * width), "ecolor": "0.1"},
+    )
+
+
+def _start_of_bars(panel: Panel) -> float:
+    """Returns where bars begin: at the neutral value of a bias, else at the lowest value that is possible."""
+    scale = panel.scale
+    return scale.neutral if scale.neutral is not None else scale.low if scale.low is not None else 0.0
+
+
+def _range_of_bars(chart: Chart, panel: Panel) -> tuple[float, float]:
+    """Returns the values that the axes of a panel show: the same in all panels, and none that is impossible."""
+    scale, start = panel.scale, _start_of_bars(panel)
+    alike = [one for one in chart.panels if one.scale == scale]
+    cells = [cell for one in alike for cell in one.cells]
+    ends = [end for cell in cells for end in (cell.value, cell.low, cell.high) if end is not None]
+    low, high = min(*ends, start), max(*ends, start)
+    margin = 0.06 * (high - low or 1.0)
+    bottom = low - margin if low < start else low
+    top = high + margin
+    return (
+        bottom if scale.low is None else max(bottom, scale.low),
+        top if scale.high is None else min(top, scale.high),
+    )
+
+
+# Points by group, one a model
+
+_POINTS_IN_ONE_COLUMN = 3
+_POINTS_WIDTH = 11.0
+_POINTS_PANEL_HEIGHT = 2.7
+_POINTS_SPREAD = 0.62
+_POINTS_MARKS = {"linestyle": "none", "elinewidth": 0.8, "markeredgewidth": 0.4, "markeredgecolor": "0.15"}
+
+
+def draw_points(chart: Chart) -> Figure:
+    """Draws panels with the same axes; series stand side by side within a group, in the same order everywhere."""
+    rows, columns = shape(chart, 1 if len(chart.panels) <= _POINTS_IN_ONE_COLUMN else 2)
+    figure = new_figure(
+        chart, _POINTS_WIDTH, max(1.0 + _POINTS_PANEL_HEIGHT * rows, 1.0 + 0.2 * len(all_labels(chart)))
+    )
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    return in_grid(grid.ravel(order="F"), chart, figure, partial(_draw_point_panel, chart))
+
+
+def _draw_point_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[str]) -> Handles:
+    places = np.arange(len(panel.groups), dtype=np.float64)
+    step = _POINTS_SPREAD / max(1, len(labels) - 1)
+    handles: Handles = {}
+    for series in panel.series:
+        place = labels.index(series.label)
+        offset = place * step - _POINTS_SPREAD / 2 if len(labels) > 1 else 0.0
+        handles |= draw_marks(axes, places + offset, series, panel.groups, place, **_POINTS_MARKS)
+    _finish_points(axes, panel, chart)
+    return handles
+
+
+def _finish_points(axes: Axes, panel: Panel, chart: Chart) -> None:
+    name_groups(axes, panel.groups)
+    axes.set_xlim(-0.5, len(panel.groups) - 0.5)
+    for border in range(1, len(panel.groups)):
+        axes.axvline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
+    axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
+    value_axis(axes, panel.scale, chart.value)
+
+
+# Paired bars: a dark and a light one in each group, their difference below
+
+_PAIRS_ACROSS = 3
+_PAIRS_COLOURS = ("#0072B2", "#9BD3F5")
+_PAIRS_WIDTH = 0.38
+
+
+def draw_pairs(chart: Chart) -> Figure:
+    """Draws the panels in a grid, on one scale, with one legend for all."""
+    rows, columns = shape(chart, _PAIRS_ACROSS)
+    figure = new_figure(chart, 1.8 + 4.0 * columns, 1.2 + 2.8 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    return in_grid(grid.ravel(), chart, figure, partial(_draw_pair_panel, chart))
+
+
+def _draw_pair_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -> Handles:
+    places = np.arange(len(panel.groups), dtype=np.float64)
+    start = panel.scale.low or 0.0
+    handles: Handles = {}
+    for side, (series, colour) in enumerate(zip(panel.series, _PAIRS_COLOURS, strict=False)):
+        cells = [series.cells.get(group) for group in panel.groups]
+        handles[series.label] = axes.bar(
+            places + (side - 0.5) * _PAIRS_WIDTH,
+            values_of(cells) - start,
+            _PAIRS_WIDTH,
+            bottom=start,
+            color=colour,
+            edgecolor="0.15",
+            linewidth=0.5,
+            yerr=whiskers(cells),
+            error_kw={"elinewidth": 0.9, "capsize": 3.0, "ecolor": "0.1"},
+        )
+    _finish_pairs(axes, panel, chart)
+    return handles
+
+
+def _finish_pairs(axes: Axes, panel: Panel, chart: Chart) -> None:
+    differences = panel.series[2].cells if len(panel.series) > 2 else {}
+    names = ["\n".join((shown(group, 16), *_difference_lines(differences.get(group)))) for group in panel.groups]
+    axes.set_xticks(range(len(names)), names, fontsize=7.5)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.set_title(shown(panel.title, 44), fontsize=9)
+    value_axis(axes, panel.scale, chart.value)
+
+
+def _difference_lines(cell: Cell | None) -> tuple[str, ...]:
+    """Returns a difference and how far its interval reaches, one line each; a paired interval reaches evenly."""
+    if cell is None or cell.value is None:
+        return ()
+    reach = () if cell.high is None else (f"± {number(cell.high - cell.value, cell.scale)}",)
+    return (number(cell.value, cell.scale, signed=True), *reach)
+
+
+# Lines over steps: what is left of each insertion after later ones
+
+_LINES_ACROSS = 3
+_LINES_APART = 0.06
+"""How far series stand from each other at a step, so that none hides another's interval."""
+
+
+def draw_lines(chart: Chart) -> Figure:
+    """Draws the panels in a grid, on one scale, with one legend for all."""
+    rows, columns = shape(chart, _LINES_ACROSS)
+    figure = new_figure(chart, 1.5 + max(4.5, 3.2 * columns), 1.2 + 2.8 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    return in_grid(grid.ravel(), chart, figure, partial(_draw_line_panel, chart))
+
+
+def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[str]) -> Handles:
+    steps = sorted(panel.groups, key=lambda step: (len(step), step))
+    handles: Handles = {}
+    for series in panel.series:
+        place = labels.index(series.label)
+        line = {"linestyle": look(place).dashes, "linewidth": 1.5, "capsize": 3}
+        places = np.arange(len(steps)) + _LINES_APART * (place - (len(labels) - 1) / 2)
+        handles |= draw_marks(axes, places, series, steps, place, **line)
+    axes.set_xticks(range(len(steps)), [shown(step, 16) for step in steps])
+    axes.set_xlim(-0.3, len(steps) - 0.7)
+    axes.set_xlabel(shown(chart.groups))
+    axes.set_title(shown(panel.title, 48), fontsize=8)
+    value_axis(axes, panel.scale, chart.value)
+    return handles
+
+
+# Heat maps, with the number in each cell
+
+_HEAT_ACROSS = 2
+_HEAT_SIZE = 4.2
+
+
+def draw_heat(chart: Chart) -> Figure:
+    """Draws the panels in a grid, with the same colours for the same numbers everywhere."""
+    from matplotlib.colors import Normalize
+
+    rows, columns = shape(chart, _HEAT_ACROSS)
+    figure = new_figure(chart, 1.4 + _HEAT_SIZE * columns, 0.9 + _HEAT_SIZE * rows)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    numbers = [cell.value for panel in chart.panels for cell in panel.cells if cell.value is not None]
+    norm = Normalize(min(numbers), max(numbers) if max(numbers) > min(numbers) else min(numbers) + 1)
+    images = [_draw_heat_panel(axes, panel, chart, norm) for axes, panel in zip(grid, chart.panels, strict=False)]
+    for axes in grid[len(chart.panels) :]:
+        axes.set_visible(False)
+    figure.colorbar(images[0], ax=list(grid), label=shown(chart.value), shrink=0.7)
+    return figure
+
+
+def _draw_heat_panel(axes: Axes, panel: Panel, chart: Chart, norm: Normalize) -> AxesImage:
+    lines = _rows_in_order(panel)
+    numbers = np.stack([values_of([line.cells.get(group) for group in panel.groups]) for line in lines])
+    image = axes.imshow(np.ma.masked_invalid(numbers), cmap="cividis", norm=norm, aspect="equal")
+    axes.set_xticks(range(len(panel.groups)), [shown(group, 16) for group in panel.groups])
+    axes.set_yticks(range(len(lines)), [shown(line.label, 16) for line in lines])
+    axes.set_xlabel(shown(chart.groups))
+    axes.set_ylabel(shown(chart.series))
+    axes.set_title(shown(panel.title, 60), fontsize=9)
+    _write_numbers(axes, numbers, panel.scale, norm)
+    return image
+
+
+def _write_numbers(axes: Axes, numbers: np.ndarray, scale: Scale, norm: Normalize) -> None:
+    for (row, column), value in np.ndenumerate(numbers):
+        if np.isfinite(value):
+            ink = "white" if float(norm(value)) < 0.55 else "black"
+            axes.text(column, row, number(value, scale), ha="center", va="center", color=ink, fontsize=7)
+
+
+def _rows_in_order(panel: Panel) -> list[Series]:
+    """Returns the rows in the order of the columns, where they bear the same names."""
+    place = {group: number for number, group in enumerate(panel.groups)}
+    return sorted(panel.series, key=lambda line: place.get(line.label, len(place)))
+
+
+# Radar charts: one closed line a series
+
+_RADAR_ACROSS = 3
+_RADAR_SIZE = 3.6
+
+
+def draw_radar(chart: Chart) -> Figure:
+    """Draws the panels in a grid, on one scale, with one legend for all."""
+    rows, columns = shape(chart, _RADAR_ACROSS)
+    figure = new_figure(chart, 1.0 + max(4.5, _RADAR_SIZE * columns), 1.2 + _RADAR_SIZE * rows)
+    grid = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": "polar"})
+    top = max(float(cell.value) for panel in chart.panels for cell in panel.cells if cell.value is not None)
+    return in_grid(grid.ravel(), chart, figure, partial(_draw_radar_panel, top))
+
+
+def _draw_radar_panel(top: float, axes: PolarAxes, panel: Panel, labels: Sequence[str]) -> Handles:
+    angles = np.linspace(0, 2 * np.pi, len(panel.groups), endpoint=False)
+    handles: Handles = {}
+    for series in panel.series:
+        place = labels.index(series.label)
+        values = values_of([series.cells.get(group) for group in panel.groups])
+        style = look(place)
+        (handles[series.label],) = axes.plot(
+            np.append(angles, angles[:1]),
+            np.append(values, values[:1]),
+            color=style.colour,
+            linestyle=style.dashes,
+            linewidth=1.3,
+            marker=style.marker,
+            markersize=3,
+        )
+    _finish_radar(axes, panel, angles, top)
+    return handles
+
+
+def _finish_radar(axes: PolarAxes, panel: Panel, angles: np.ndarray, top: float) -> None:
+    axes.set_theta_direction(-1)
+    axes.set_theta_zero_location("N")
+    axes.set_xticks(angles, [shown(group, 16) for group in panel.groups], fontsize=6.5)
+    axes.tick_params(axis="y", labelsize=6)
+    axes.set_ylim(0, top * 1.05 or 1.0)
+    axes.grid(color="0.85", linewidth=0.5)
+    neutral = panel.scale.neutral
+    if neutral is not None:
+        circle = np.linspace(0, 2 * np.pi, 181)
+        axes.plot(circle, np.full_like(circle, neutral), color="0.25", linewidth=0.9, zorder=1.5)
+    axes.set_title(shown(panel.title, 44), fontsize=8)
+
+
+DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
+    "bars": draw_bars,
+    "points": draw_points,
+    "radar": draw_radar,
+    "heat": draw_heat,
+    "lines": draw_lines,
+    "pairs": draw_pairs,
+}
+"""What draws each kind of figure."""

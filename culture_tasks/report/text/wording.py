@@ -1,0 +1,81 @@
+"""How numbers, intervals and flags are written: the same in every format, in figures and in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Cell, Flag, Table
+
+MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", strict=False))
+"""The letter that stands for each flag, the same in all tables."""
+
+NOTHING = "—"
+"""Stands where there is no number."""
+
+
+def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
+    """Returns a number with the digits that its scale shows, or a dash for none.
+
+    A minus sign is a hyphen, and there is no minus zero.
+
+    Args:
+        value: The number.
+        scale: Its scale.
+        signed: Whether a plus sign is written, as for differences.
+    """
+    if value is None:
+        return NOTHING
+    text = f"{value:{'+' if signed else ''}.{scale.digits}f}"
+    return text.replace("-", "+" if signed else "", 1) if float(text) == 0 else text
+
+
+def interval(cell: Cell, between: str = ", ", *, signed: bool = False) -> str:
+    """Returns both ends of a cell's interval, or an empty text without one."""
+    if cell.low is None or cell.high is None:
+        return ""
+    return between.join(number(end, cell.scale, signed=signed) for end in (cell.low, cell.high))
+
+
+def marks_of(cell: Cell) -> str:
+    """Returns the letters of a cell's flags, in the order of the legend; a published number's row says it already."""
+    return "".join(MARKS[flag] for flag in FLAG_TEXT if flag in cell.flags and flag != "published")
+
+
+def flag_words(flags: Sequence[Flag]) -> list[str]:
+    """Returns what a reader must know of a cell, the reasons not to compare it first and as one."""
+    reasons = [short_name(flag) for flag in flags if flag in NOT_COMPARABLE]
+    others = [short_name(flag) for flag in flags if flag not in NOT_COMPARABLE]
+    return [f"not comparable: {', '.join(reasons)}", *others] if reasons else others
+
+
+def short_name(name: str) -> str:
+    """Returns a flag, a kind of problem or an option in two or three words."""
+    return name.replace("_", " ")
+
+
+def flags_in(tables: Iterable[Table]) -> list[Flag]:
+    """Returns the flags that occur in tables, in the order of the legend."""
+    used = {flag for table in tables for row in table.rows for cell in row.cells if cell for flag in cell.flags}
+    return [flag for flag in FLAG_TEXT if flag in used]
+
+
+def legend(tables: Iterable[Table]) -> Iterator[tuple[str, str]]:
+    """Yields the mark and the meaning of every flag that occurs in tables."""
+    for flag in flags_in(tables):
+        if flag != "published":
+            yield MARKS[flag], FLAG_TEXT[flag]
+
+
+def is_best(cell: Cell, table: Table, at: int) -> bool:
+    """Whether a cell is the best of its column, among two or more that are ranked."""
+    if cell.rank != 1:
+        return False
+    ranked = [row.cells[at] for row in table.rows]
+    return sum(each is not None and each.rank is not None for each in ranked) > 1
+
+
+def headers(table: Table) -> list[str]:
+    """Returns the headers of a table in one line, those that columns share before their own."""
+    own = [f"{column.over}: {column.label}" if column.over else column.label for column in table.columns]
+    return [*table.row_headers, *own]
