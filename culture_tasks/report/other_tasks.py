@@ -1,11 +1,21 @@
-"""Tasks of the harnesses that aren't ours: one plain column each, from the result files."""
+"""Tasks of the harnesses that aren't ours: one plain column each, from the result files.
+
+``known_tasks.json`` lists the culture tasks among them: which metric counts, which end of it is better, the scale, what
+is measured in which languages, and the paper. Of any other task the metric is the one that most of its runs have.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report import comparability
@@ -14,10 +24,49 @@ from culture_tasks.report.model import Cell, Unit
 from culture_tasks.report.scores import harness_cell, ranked
 
 _SHARES = re.compile(r"(^|_)(acc|accuracy|acc_norm|exact_match|em|f1|anls|match|recall|precision)($|_|,)")
+"""Names of metrics that are shares, by one of their words."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTasks:
+    """Tasks of a harness that are about culture.
+
+    Attributes:
+        tasks: Patterns of their names.
+        about: What they measure, in a few words.
+        languages: Languages, in words.
+        metrics: Their metrics, the one that counts first, each with the end that is better.
+        scale: The scale of these metrics, but for its better end.
+        paper: Where they come from.
+    """
+
+    tasks: tuple[str, ...]
+    about: str
+    languages: str
+    metrics: Mapping[str, Literal["higher", "lower"]]
+    scale: Mapping[str, Any]
+    paper: str
+
+    def scale_of(self, metric: str) -> Scale:
+        """Returns the scale of one of the metrics."""
+        return Scale(**self.scale, better=self.metrics[metric])
+
+
+@cache
+def known_tasks() -> tuple[KnownTasks, ...]:
+    """Returns what is known of the harnesses' culture tasks; the first entry with a pattern that fits counts."""
+    file = resources.files("culture_tasks.report").joinpath("known_tasks.json")
+    entries = json.loads(file.read_text(encoding="utf-8"))
+    return tuple(KnownTasks(**{**entry, "tasks": tuple(entry["tasks"])}) for entry in entries)
+
+
+def known_task(task: str) -> KnownTasks | None:
+    """Returns what is known of a task, or None."""
+    return next((each for each in known_tasks() if any(fnmatchcase(task, name) for name in each.tasks)), None)
 
 
 def other_units(entered: Sequence[Entered], rankable: Callable[[Cell], bool] | None = None) -> list[Unit]:
-    """Returns a unit for each task of a harness that isn't ours, with the metric that most of its runs have.
+    """Returns a unit for each task of a harness that isn't ours.
 
     Args:
         entered: The entrants.
@@ -30,47 +79,74 @@ def other_units(entered: Sequence[Entered], rankable: Callable[[Cell], bool] | N
             if each.run.benchmark is None:
                 tasks.setdefault(task, {})[one.entrant.key] = each
                 parts.update(each.result.members if each.result.metrics else ())
-    units = (_unit(task, runs, task not in parts) for task, runs in tasks.items())
+    units = (_unit(task, runs, headline=task not in parts) for task, runs in tasks.items())
     return [replace(unit, cells=ranked(unit.cells, unit.scale, rankable)) for unit in units if unit is not None]
 
 
-def _unit(task: str, runs: Mapping[str, LoadedRun], headline: bool) -> Unit | None:
-    metric = _metric(runs)
+def _unit(task: str, runs: Mapping[str, LoadedRun], *, headline: bool) -> Unit | None:
+    known = known_task(task)
+    metric = _known_metric(known, runs) or _usual_metric(runs)
     if metric is None:
         return None
-    scale = _scale(metric, runs)
+    scale = _scale(known, metric, runs)
     settings = {key: {task: each.run.settings} for key, each in runs.items()}
-    usual = settings[
-        comparability.reference(
-            settings, {key: (each.result.expected or 0, each.run.date) for key, each in runs.items()}
-        )
-    ]
+    weight = {key: (each.result.expected or 0, each.run.date) for key, each in runs.items()}
+    usual = settings[comparability.reference(settings, weight)]
     cells = {
         key: harness_cell(each, metric, scale, comparability.between(settings[key], usual) | {"from_result_file"})
         for key, each in runs.items()
     }
-    return Unit(task, task, None, metric, scale, "a task of the harness", headline, cells)
-
-
-def _metric(runs: Mapping[str, LoadedRun]) -> str | None:
-    """Returns the metric that most runs have, the first of equals in the order of the files."""
-    counts = Counter(
-        name
-        for each in runs.values()
-        for name, value in each.result.metrics.items()
-        if value == value  # not NaN
+    return Unit(
+        key=task,
+        title=task,
+        benchmark=None,
+        metric=metric,
+        scale=scale,
+        about=f"{known.about}; {known.languages}; {known.paper}" if known else "a task of the harness",
+        headline=headline,
+        cells=cells,
     )
+
+
+def _metrics(runs: Mapping[str, LoadedRun]) -> Counter[str]:
+    """Returns the metrics that have a number, each with how many runs have it, in the order of the files."""
+    return Counter(
+        name for each in runs.values() for name, value in each.result.metrics.items() if not math.isnan(value)
+    )
+
+
+def _known_metric(known: KnownTasks | None, runs: Mapping[str, LoadedRun]) -> str | None:
+    """Returns the metric that counts; where it comes with several filters, the one that most runs have."""
+    counts = _metrics(runs)
+    for wanted in known.metrics if known else ():
+        found = [name for name in counts if _without_filter(name) == wanted]
+        if found:
+            return max(found, key=lambda name: counts[name])
+    return None
+
+
+def _usual_metric(runs: Mapping[str, LoadedRun]) -> str | None:
+    """Returns the metric that most runs have, the first of equals in the order of the files."""
+    counts = _metrics(runs)
     return max(counts, key=lambda name: counts[name]) if counts else None
 
 
-def _scale(metric: str, runs: Mapping[str, LoadedRun]) -> Scale:
-    """Returns the scale of a metric: a share where its name says so and every value is one, else one without ends."""
-    name = metric.split(",")[0]
-    higher = next(
-        (each.result.higher_is_better[name] for each in runs.values() if name in each.result.higher_is_better), True
-    )
-    better = "higher" if higher else "lower"
+def _without_filter(metric: str) -> str:
+    return metric.partition(",")[0]
+
+
+def _scale(known: KnownTasks | None, metric: str, runs: Mapping[str, LoadedRun]) -> Scale:
+    """Returns the scale of a metric: the known one, else a share where its name says so, and else one without ends.
+
+    A scale that a value isn't on isn't the right one.
+    """
+    name = _without_filter(metric)
     values = [each.result.metrics[metric] for each in runs.values() if metric in each.result.metrics]
-    if _SHARES.search(metric) and all(0.0 <= value <= 1.0 for value in values if value == value):  # not NaN
-        return Scale("share", 0.0, 1.0, better=better, digits=3)  # type: ignore[arg-type]
-    return Scale("unknown", None, None, better=better)  # type: ignore[arg-type]
+    directions = (each.result.higher_is_better.get(name) for each in runs.values())
+    higher = next((direction for direction in directions if direction is not None), True)
+    better: Literal["higher", "lower"] = "higher" if higher else "lower"
+    scales = [known.scale_of(name)] if known and name in known.metrics else []
+    if _SHARES.search(metric):
+        scales.append(Scale("share", 0.0, 1.0, better=better, digits=3))
+    fitting = (scale for scale in scales if all(scale.allows(value) for value in values))
+    return next(fitting, Scale("unknown", None, None, better=scales[0].better if scales else better))
