@@ -9,7 +9,7 @@ import json
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +172,7 @@ class _Pass:
 
     def __init__(self, kept: Kept, items: _Vocabulary, clusters: _Vocabulary) -> None:
         self._kept = kept
-        self._scale = asdict(kept.scale)
+        self._seen_scale: object = None
         self._items, self._clusters = items, clusters
         self._seen: set[int] = set()
         self._numbers: dict[str, array[Any]] = {name: array(code) for name, (code, _) in _TYPES.items()}
@@ -229,7 +229,14 @@ class _Pass:
     def _is_expected(self, record: Record) -> bool:
         kept = self._kept
         names = (record["record"], record.get("benchmark"), record.get("metric"))
-        return names == (RECORD_VERSION, kept.benchmark, kept.metric) and record["scale"] == self._scale
+        return names == (RECORD_VERSION, kept.benchmark, kept.metric) and self._has_scale(record)
+
+    def _has_scale(self, record: Record) -> bool:
+        """Whether a record is on the scale that is expected; records of one file mostly say the same."""
+        if record["scale"] != self._seen_scale and scale_of(record) == self._kept.scale:
+            self._seen_scale = record["scale"]
+        same: bool = record["scale"] == self._seen_scale
+        return same
 
     def _append_groups(self, groups: Mapping[str, str]) -> None:
         """Appends the groups of a sample; a field that it doesn't have, or the first to have, is an empty text."""

@@ -178,6 +178,59 @@ def test_a_task_of_ones_own_is_found_by_its_records(tmp_path):
     assert cells(report_of(tmp_path), "my_variant")["m"].value == 5 / 8
 
 
+def elsewhere(number, score, **changes):
+    """A sample of a benchmark whose package isn't installed here."""
+    scale = {"unit": "points", "low": 0.0, "high": 5.0, "better": "higher", "neutral": None, "digits": 1, "times": 1.0}
+    own = vqa_record(number, score) | {"benchmark": "elsewhere", "metric": "points", "scale": scale}
+    return {"points": own | {"groups": {"region": ("coast", "hills")[number % 2]}} | changes}
+
+
+def test_a_benchmark_of_a_package_that_is_not_here_is_a_plain_column(tmp_path):
+    write_run(tmp_path / "a", "m", {"elsewhere_hard": [elsewhere(n, float(n % 5)) for n in range(10)]})
+    write_run(tmp_path / "b", "other", {"elsewhere_hard": [elsewhere(n, 4.0) for n in range(10)]})
+    report = report_of(tmp_path)
+    unit = report.units["elsewhere_hard"]
+    assert (unit.benchmark, unit.metric, unit.scale.unit, unit.scale.high) == ("elsewhere", "points", "points", 5.0)
+    assert {label: cell.value for label, cell in cells(report, "elsewhere_hard").items()} == {"m": 2.0, "other": 4.0}
+    groups = {(each.entrant, each.dimension, each.group): each.cell.value for each in report.groups}
+    assert groups["e1", "region", "coast"] == (0 + 2 + 4 + 1 + 3) / 5
+    assert len(report.comparisons) == 1
+    assert report.tables[0].columns[0].key == "elsewhere_hard"
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        None,
+        {"unit": "points", "low": 5.0, "high": 0.0},
+        {"unit": "points", "low": float("-inf")},
+        {"unit": "points", "digits": 10**9},
+        {"unit": "points", "better": "bigger"},
+    ],
+)
+def test_a_scale_that_is_none_makes_no_column(tmp_path, scale):
+    write_run(
+        tmp_path,
+        "m",
+        {"elsewhere_hard": [elsewhere(n, 1.0, scale=scale) for n in range(3)], "culturalvqa": vqa_samples(SCORES)},
+    )
+    assert list(report_of(tmp_path).units) == ["culturalvqa"]
+
+
+def test_a_scale_may_leave_out_what_is_usual(tmp_path):
+    write_run(tmp_path, "m", {"elsewhere_hard": [elsewhere(n, 7.0, scale={"unit": "points"}) for n in range(3)]})
+    assert cells(report_of(tmp_path), "elsewhere_hard")["m"].value == 7.0
+
+
+def test_a_record_on_another_scale_than_its_task_is_left_out(good):
+    file = good / "a" / "20260101_000000_samples_culturalvqa.jsonl"
+    scale = vqa_record(9, 1.0)["scale"] | {"high": 2.0}
+    file.write_text("\n".join(lines_with(json.dumps({"lave": vqa_record(9, 1.0, scale=scale)}))), encoding="utf-8")
+    report = report_of(good)
+    assert kinds(report) == ["unknown_record"]
+    assert "another scale" in report.problems[0].detail
+
+
 def test_the_newest_run_counts(good):
     write_vqa(good / "a", "org/a", [1.0] * 8, "20260105_000000")
     report = report_of(good)
