@@ -4,7 +4,7 @@ How the parts hang together:
 
 * A :class:`Run` is one task of one result file. Its ``key`` names it everywhere else.
 * An :class:`Entrant` is a row: a model, or a model under other settings (another judge, say). It has several runs.
-* A :class:`Unit` is what is measured as one number: a task (``culturalvqa``), or a group (``care``).
+* A :class:`Unit` is what is measured as one number: a task, or a group whose tasks make one score.
 * A :class:`Cell` is a number with its interval, and how it may be used. ``runs`` and ``where`` tell which samples are
   behind it: ``report.samples.read(run, where)`` for each of its runs.
 * :attr:`Report.tables` are laid out and finished; a writer only draws them. :attr:`Report.groups` has the same numbers
@@ -138,7 +138,7 @@ class Unit:
     """What is measured as one number.
 
     Attributes:
-        key: The task or group, such as ``culturalvqa``, ``care``, ``cedar_text``, ``arab_culture``.
+        key: The task or group, such as ``arab_culture``.
         title: Name for a table.
         benchmark: Our benchmark; None for any other task.
         metric: The metric that its score is.
@@ -165,10 +165,8 @@ class GroupValue:
     Attributes:
         unit: Key of the unit.
         entrant: Key of the entrant.
-        statistic: ``score`` (the unit's own), or ``gepp``, ``lsepp``, ``grqb``, ``lsrqb``, ``rouge_l``.
-        dimension: What the groups are: ``country``, ``facet``, ``category``, ``scope``, ``culture``, ``language``,
-            ``emotion``, ``quadrant``, ``topic``, ``partition``, ``role``, ``pair`` (prompt language/data language),
-            ``after`` (retention: number of insertions).
+        statistic: ``score`` (the unit's own), or the name of another statistic of its benchmark.
+        dimension: What the groups are: a field of the records, or what the statistic is about.
         group: The group.
         cell: The number. Its ``where`` has the same selection, with what else is held fixed, such as the language of
             an ``lsepp``.
@@ -255,15 +253,14 @@ class Contrast:
     """Two numbers of one group of one entrant that a paper sets side by side, and their paired difference.
 
     Attributes:
-        kind: ``insertion`` (CrossCult-KIBench: the model as it was, and with an insertion) or ``language`` (CARE: asked
-            in English, and in the culture's own language).
+        kind: What its benchmark calls it, such as ``language``.
         unit: Key of the unit of the second number.
         entrant: Key of the entrant of the second number.
-        statistic: ``score``, or ``rouge_l``.
+        statistic: ``score``, or the name of a further score.
         dimension: What the groups are.
         group: The group; what else is held fixed stands in the numbers' ``where``.
-        first: The number of the model as it was, or of what was asked in English.
-        second: The number with the insertion, or of what was asked in the culture's own language.
+        first: The number that it is compared with, such as that of the model as it was.
+        second: The number itself, such as that of the model with an insertion.
         difference: Second less first on the items that both have a score for, with a paired interval; without a value
             where the two can't be compared, unless the user insisted.
     """
@@ -286,7 +283,7 @@ class Column:
     Attributes:
         key: Names it within its table.
         label: Its header.
-        over: Header that it shares with its neighbours, such as ``Arabic`` over CARE's categories; may be empty.
+        over: Header that it shares with its neighbours, such as a language over its categories; may be empty.
         scale: The scale of its numbers.
     """
 
@@ -320,7 +317,7 @@ class Table:
     Attributes:
         key: Names it within the report, and its files.
         title: What it shows.
-        reproduces: The paper's table in whose layout it is, such as ``CARE, Table 3``; may be empty.
+        reproduces: The paper's table in whose layout it is, with the paper's name; may be empty.
         benchmark: Our benchmark; None for a table over several.
         row_headers: Headers of the columns of text before the numbers.
         columns: The columns of numbers.

@@ -106,13 +106,13 @@ class Sample:
         run: Key of its run.
         item: Id of the item.
         question: What was asked.
-        references: Answers that count as right; for CEDAR the gold label.
+        references: Answers that count as right.
         response: What the model said: the first of several.
-        outcome: How grading ended (:data:`culture_tasks.judges.verdicts.Outcome`); CEDAR's are ``scored`` and
-            ``unparsable`` (no emotion could be read, which counts as wrong).
+        outcome: How grading ended (:data:`culture_tasks.judges.verdicts.Outcome`); without a judge ``scored``, or
+            ``unparsable`` where nothing could be read, which counts as wrong.
         score: On the unit's scale; None unless scored.
-        rationale: The judge's reasons; None without any. For CEDAR the label that was read.
-        groups: Its groups: ``language``, ``country``, ``facet``, ``category``, ``culture``, …
+        rationale: The judge's reasons; without a judge what was read from the response. None without any.
+        groups: Its groups, by field.
         image: Id of its image, where the record has one.
     """
 

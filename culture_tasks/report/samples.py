@@ -172,7 +172,7 @@ class _Pass:
 
     def __init__(self, kept: Kept, items: _Vocabulary, clusters: _Vocabulary) -> None:
         self._kept = kept
-        self._seen_scale: object = None
+        self._seen_scale: object = object()
         self._items, self._clusters = items, clusters
         self._seen: set[int] = set()
         self._numbers: dict[str, array[Any]] = {name: array(code) for name, (code, _) in _TYPES.items()}

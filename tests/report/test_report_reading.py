@@ -85,6 +85,7 @@ def lines_with(*bad):
         ('{"predictions_for_submission": {"id": "q9", "pred": "x"}}', "foreign"),
         (json.dumps({"lave": vqa_record(9, 1.0, record=1)}), "unknown_record"),
         (json.dumps({"lave": vqa_record(9, 1.0, benchmark="care")}), "unknown_record"),
+        (json.dumps({"lave": vqa_record(9, 1.0, scale=None)}), "unknown_record"),
         (json.dumps({"lave": vqa_record(0, 0.0)}), "duplicate"),
         (json.dumps({"lave": vqa_record(9, 7.0)}), "damaged"),
         (json.dumps({"lave": vqa_record(9, 1.0) | {"score": "high"}}), "damaged"),

@@ -33,7 +33,7 @@ def write_figures(
 
     Args:
         report: The report.
-        folder: Where the files go; made if need be. Files are named after the figures, such as ``cedar_gepp.svg``.
+        folder: Where the files go; made if need be. Files are named after the figures, with their key as stem.
         formats: File formats.
         published: Whether rows from papers are drawn beside the user's.
     """
