@@ -69,7 +69,7 @@ def test_report_takes_the_number_of_samples_per_cell(tmp_path, arguments, said):
 def test_report_refuses_a_number_of_samples_that_is_none(runs, capsys, number):
     with pytest.raises(SystemExit):
         main(["report", str(runs), "-o", str(runs / "out"), "--samples-per-cell", number])
-    assert "needed is a whole number, 0 or more" in capsys.readouterr().err
+    assert "needed is a whole number of at least 0" in capsys.readouterr().err
 
 
 def test_report_does_not_write_into_a_file(runs, capsys):
