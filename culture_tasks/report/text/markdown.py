@@ -7,18 +7,17 @@ from pathlib import Path
 
 from culture_tasks.report.model import Cell, Report, Table
 from culture_tasks.report.text.wording import headers, interval, is_best, legend, marks_of, number
-from culture_tasks.tables import as_markdown as markdown_table
-from culture_tasks.tables import markdown_cell, plain
+from culture_tasks.tables import as_markdown, markdown_cell, plain
 
 
 def write_markdown(report: Report, folder: Path) -> list[Path]:
     """Writes ``report.md`` and returns its path."""
     path = folder / "report.md"
-    path.write_text(as_markdown(report), encoding="utf-8", newline="\n")
+    path.write_text(_whole(report), encoding="utf-8", newline="\n")
     return [path]
 
 
-def as_markdown(report: Report) -> str:
+def _whole(report: Report) -> str:
     """Returns the report as Markdown."""
     parts = [
         f"# Report on {len(report.models)} models",
@@ -38,7 +37,7 @@ def table_markdown(table: Table) -> str:
         [*map(markdown_cell, row.labels), *(_cell(cell, table, at) for at, cell in enumerate(row.cells))]
         for row in table.rows
     )
-    drawn = markdown_table(map(markdown_cell, headers(table)), rows, numbers=len(table.columns))
+    drawn = as_markdown(map(markdown_cell, headers(table)), rows, numbers=len(table.columns))
     title = f"## {_text(table.title)}"
     layout = [f"Layout: {_text(table.reproduces)}"] if table.reproduces else []
     return "\n\n".join([title, *layout, drawn, *(_text(note) for note in table.notes)])
