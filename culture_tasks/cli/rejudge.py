@@ -29,7 +29,7 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
             "For example: culture-tasks rejudge results/ --judge openai:gpt-4o"
         ),
     )
-    parser.add_argument("results", nargs="+", type=Path, help="result files, or folders with result files")
+    parser.add_argument("results", nargs="+", type=Path, help="result files, folders with result files, or patterns")
     parser.add_argument("--judge", help="the judge, as in CULTURE_JUDGE (default: that variable)")
     parser.add_argument(
         "--failed-only", action="store_true", help="keep the scored verdicts, and ask only for the others"

@@ -34,7 +34,9 @@ _NO_PART = ("coverage", "unscored", "run_sd", LEXICAL.removeprefix("_"))
 _Count = Annotated[int, Field(ge=0)]
 
 
-class _LoggedRun(BaseModel):
+class LoggedRun(BaseModel):
+    """A response with its verdict, as a record holds it; other fields don't matter here."""
+
     response: str
     outcome: Outcome
     rating: Annotated[float, Field(allow_inf_nan=False)] | None = None
@@ -45,6 +47,7 @@ class _LoggedRun(BaseModel):
     tokens: tuple[_Count, _Count] = (0, 0)
 
     def verdict(self) -> Verdict:
+        """Returns the verdict as the judge gave it."""
         return Verdict(
             self.outcome,
             self.rating,
@@ -68,7 +71,7 @@ class _LoggedRecord(BaseModel):
     references: list[str]
     judge: _LoggedJudge
     judge_language: str = ""
-    runs: Annotated[list[_LoggedRun], Field(min_length=1)]
+    runs: Annotated[list[LoggedRun], Field(min_length=1)]
 
     @field_validator("scale")
     @classmethod
@@ -88,7 +91,7 @@ class JudgedSample:
         rubric: The rubric that it is graded by.
         scale: The scale that ratings are mapped to.
         parts: The parts of its task's data with a mean of their own, and whether the sample belongs to each.
-        kept: Verdicts that may be kept, by run: those that were scored.
+        scored: The runs that have a scored verdict, which may be kept, by number.
     """
 
     sample: Mapping[str, Any]
@@ -96,7 +99,7 @@ class JudgedSample:
     rubric: Rubric
     scale: Scale
     parts: Mapping[str, bool]
-    kept: Mapping[int, Verdict]
+    scored: Mapping[int, LoggedRun]
 
     @property
     def metric(self) -> str:
@@ -114,7 +117,7 @@ class JudgedSample:
         Args:
             failed_only: Keep the verdicts that were scored, and ask for the others alone.
         """
-        kept = self.kept if failed_only else {}
+        kept = self.scored if failed_only else {}
         runs = enumerate(self.record["runs"])
         return [(self.rubric, item_of(self.record, run["response"])) for number, run in runs if number not in kept]
 
@@ -125,7 +128,7 @@ class JudgedSample:
             rubric=self.rubric,
             responses=[run["response"] for run in self.record["runs"]],
             scale=self.scale,
-            kept=self.kept if failed_only else None,
+            kept={number: run.verdict() for number, run in self.scored.items()} if failed_only else None,
             kept_judge=self.record["judge"],
         )
 
@@ -193,7 +196,7 @@ def _checked(sample: Mapping[str, Any], record: Mapping[str, Any], where: str) -
         rubric=rubric,
         scale=read.scale,
         parts=_parts(sample, read),
-        kept={number: run.verdict() for number, run in scored.items()},
+        scored=scored,
     )
 
 

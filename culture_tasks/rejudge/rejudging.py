@@ -137,7 +137,7 @@ def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only:
         session.judge(model).check(items, responses_known=True)
     for sample in samples if failed_only else []:
         rubric = sample.rubric
-        if sample.kept:
+        if sample.scored:
             judge = session.judge(rubric.model).identity(rubric)
             check_same_judge(sample.record["judge"], judge.json, asking=rubric.model in by_model)
 

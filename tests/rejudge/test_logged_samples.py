@@ -35,8 +35,9 @@ def test_a_record_says_who_is_asked_what():
     [judged] = judged_samples([sample(judge_language="Chinese")], FILE)
     assert (judged.metric, judged.rubric.name, judged.scale.high) == ("lave", "lave", 1.0)
     assert judged.parts == {"brazil": True, "india": False}
-    assert list(judged.kept) == [0]
-    assert (judged.kept[0].score, judged.kept[0].usage.prompt_tokens) == (2.0, 7)
+    assert list(judged.scored) == [0]
+    kept = judged.scored[0].verdict()
+    assert (kept.score, kept.usage.prompt_tokens, kept.rationale) == (2.0, 7, "a dish of Brazil")
     asked = judged.expected(failed_only=False)
     assert [(rubric.name, item.question, item.references, item.response) for rubric, item in asked] == [
         ("lave", "What is it?", ("feijoada",), "feijoada")
