@@ -1,0 +1,187 @@
+"""BLEnD as a benchmark: 16 regions, asked in their language and in English, by two prompts, and multiple choice.
+
+The rules of its SemEval task forbid training on its data: they are for evaluation alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+
+from culture_tasks.benchmarks.blend.checking import check
+from culture_tasks.benchmarks.blend.documents import (
+    CHOICE_SOURCE,
+    BlendDoc,
+    ChoiceDoc,
+    annotation_source,
+    load,
+    load_choices,
+    question_source,
+)
+from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, require
+from culture_tasks.benchmarks.blend.prompts import PAPER_NAMES, Wording, prompt_source
+from culture_tasks.benchmarks.blend.regions import REGIONS, Region
+from culture_tasks.benchmarks.blend.report import REPORT
+from culture_tasks.benchmarks.blend.scoring import (
+    ACCURACY,
+    OFFICIAL,
+    SEM_B,
+    SEM_W,
+    choice_metrics,
+    metrics,
+    score,
+    score_choice,
+)
+from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Tag, Task
+from culture_tasks.benchmarks.reporting import BenchmarkReport
+from culture_tasks.data.report import Report
+from culture_tasks.settings import Settings
+
+_DECODING = Decoding(max_tokens=512, top_p=1.0)
+_NOTE = "Decoding: the authors' code. The rules of its SemEval task forbid training on these data."
+
+
+class Blend(Benchmark):
+    """BLEnD (Myung et al., 2024)."""
+
+    name = "blend"
+    title = "BLEnD"
+    paper = "Myung et al., 2024"
+    data = "Hub nayeon212/BLEnD; prompts from the authors' repository; not for training"
+
+    @cache  # noqa: B019 - one object a process
+    def entries(self) -> Sequence[Entry]:
+        """Returns a group for each way of asking, one of multiple choice, and the same with the paper's matcher."""
+        found: list[Entry] = []
+        for english in (False, True):
+            for wording in PAPER_NAMES:
+                found += _short_answers(wording, english=english)
+        found += _multiple_choice()
+        for english in (False, True):
+            for wording in PAPER_NAMES:
+                found += _official(wording, english=english)
+        return tuple(found)
+
+    def check(self, data_folder: Path | None) -> Report:
+        """Checks the questions, prompts and choices of all regions."""
+        return check(data_folder)
+
+    def report(self) -> BenchmarkReport:
+        """Returns how it is reported."""
+        return REPORT
+
+
+def _short_answers(wording: Wording, *, english: bool) -> Iterator[Entry]:
+    name, about = f"blend{_suffix(wording, english=english)}", _about(wording, english=english)
+    tasks = [
+        _task(f"{name}_{region.slug}", about, region, wording, english=english)
+        for region in REGIONS
+        if not english or region.language != "en"
+    ]
+    yield Group(
+        name=name,
+        about=about,
+        members=tuple(task.name for task in tasks),
+        means=(SEM_B, SEM_W),
+        weight_by_size=False,  # as in the paper, each region weighs the same
+    )
+    yield from tasks
+
+
+def _official(wording: Wording, *, english: bool) -> Iterator[Entry]:
+    name = f"blend_official{_suffix(wording, english=english)}"
+    about = f"{_about(wording, english=english)}; the paper's matcher"
+    tasks = [
+        _task(f"{name}_{region.slug}", about, region, wording, english=english, tag=name)
+        for region in REGIONS
+        if (region.language != "en" if english else region.language in OFFICIAL_LANGUAGES)
+    ]
+    yield Tag(name=name, about=about, members=tuple(task.name for task in tasks))
+    yield from tasks
+
+
+def _suffix(wording: Wording, *, english: bool) -> str:
+    return ("_en" if english else "") + ("" if wording == "inst" else f"_{wording}")
+
+
+def _about(wording: Wording, *, english: bool) -> str:
+    language = "in English" if english else "in the region's language"
+    return f"short answers on everyday life, asked {language} ({PAPER_NAMES[wording]})"
+
+
+def _task(name: str, about: str, region: Region, wording: Wording, *, english: bool, tag: str = "") -> Task:
+    """Returns a task with short answers; those with a tag are scored by the paper's matcher."""
+    official = bool(tag)
+    language = "en" if english else region.language
+    sources = [annotation_source(region), question_source(region)]
+    if language != "en":
+        sources.append(prompt_source(region))
+    return Task(
+        name=name,
+        about=about,
+        languages=(language,),
+        metric=SEM_B + OFFICIAL if official else SEM_B,
+        metrics=partial(metrics, official=official),
+        data=DataSet(tuple(sources), partial(_documents, region, wording, english=english, official=official)),
+        prompt=_prompt,
+        score=partial(score, official=official),
+        decoding=_DECODING,
+        target=_best_answer,
+        tag=tag,
+        note=_NOTE,
+    )
+
+
+def _documents(region: Region, wording: Wording, settings: Settings, *, english: bool, official: bool) -> Documents:
+    if official:
+        require("en" if english else region.language)
+    return Documents(load(region, settings.data_folder, wording=wording, english=english))
+
+
+def _multiple_choice() -> Iterator[Entry]:
+    about = "multiple choice on everyday life, in English"
+    tasks = [
+        Task(
+            name=f"blend_mcq_{region.slug}",
+            about=about,
+            languages=("en",),
+            metric=ACCURACY,
+            metrics=choice_metrics,
+            data=DataSet((CHOICE_SOURCE,), partial(_choices, region)),
+            prompt=_prompt,
+            score=score_choice,
+            decoding=_DECODING,
+            target=_right_letter,
+            note=_NOTE,
+        )
+        for region in REGIONS
+    ]
+    yield Group(
+        name="blend_mcq",
+        about=about,
+        members=tuple(task.name for task in tasks),
+        means=(ACCURACY,),
+        weight_by_size=False,
+    )
+    yield from tasks
+
+
+def _choices(region: Region, settings: Settings) -> Documents:
+    return Documents(load_choices(region, settings.data_folder))
+
+
+def _prompt(doc: BlendDoc | ChoiceDoc) -> Prompt:
+    return Prompt((doc["prompt"],))
+
+
+def _best_answer(doc: BlendDoc) -> str:
+    votes = doc["annotations"][0]
+    return (votes["answers"] or votes["en_answers"])[0]
+
+
+def _right_letter(doc: ChoiceDoc) -> str:
+    return doc["answer"]
+
+
+BENCHMARK = Blend()

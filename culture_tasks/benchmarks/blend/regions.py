@@ -1,0 +1,79 @@
+"""BLEnD's 16 regions and 13 languages, as the authors' files name them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A country or region.
+
+    Attributes:
+        name: Its name in the authors' files, such as ``South_Korea``.
+        code: Its split on the Hub, such as ``KR``.
+        language: Code of the language that people there were asked in.
+        valid: How many of its 500 questions are valid by the paper's rule, in the authors' release of December 2024.
+    """
+
+    name: str
+    code: str
+    language: str
+    valid: int
+
+    @property
+    def label(self) -> str:
+        """Its name in prompts and tables."""
+        return self.name.replace("_", " ")
+
+    @property
+    def slug(self) -> str:
+        """Its part of a task's name."""
+        return self.name.lower()
+
+
+REGIONS: tuple[Region, ...] = (
+    Region("Algeria", "DZ", "ar", 437),
+    Region("Assam", "AS", "as", 477),
+    Region("Azerbaijan", "AZ", "az", 469),
+    Region("China", "CN", "zh", 474),
+    Region("Ethiopia", "ET", "am", 472),
+    Region("Greece", "GR", "el", 460),
+    Region("Indonesia", "ID", "id", 480),
+    Region("Iran", "IR", "fa", 456),
+    Region("Mexico", "MX", "es", 479),
+    Region("North_Korea", "KP", "ko", 444),
+    Region("Northern_Nigeria", "NG", "ha", 455),
+    Region("South_Korea", "KR", "ko", 475),
+    Region("Spain", "ES", "es", 469),
+    Region("UK", "GB", "en", 456),
+    Region("US", "US", "en", 461),
+    Region("West_Java", "JB", "su", 458),
+)
+
+LANGUAGES: Mapping[str, str] = {
+    "am": "Amharic",
+    "ar": "Arabic",
+    "as": "Assamese",
+    "az": "Azerbaijani",
+    "el": "Greek",
+    "en": "English",
+    "es": "Spanish",
+    "fa": "Persian",
+    "ha": "Hausa",
+    "id": "Indonesian",
+    "ko": "Korean",
+    "su": "Sundanese",
+    "zh": "Chinese",
+}
+
+TOPICS: Mapping[str, str] = {
+    "food": "Food",
+    "sport": "Sport",
+    "family": "Family",
+    "education": "Education",
+    "holidays": "Holidays/Celebration/Leisure",
+    "work_life": "Work life",
+}
+"""The six topics of the questions, and how the data spell them."""

@@ -1,0 +1,193 @@
+"""How BLEnD is reported: by region and topic, in the region's language beside English, and in CARE's Table 16."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
+from culture_tasks.benchmarks.blend.scoring import OFFICIAL, PERCENT, SEM_W, UNPARSED, UNREAD
+from culture_tasks.benchmarks.reporting import (
+    At,
+    BenchmarkReport,
+    ContrastFigure,
+    ContrastOf,
+    ContrastTable,
+    Drawn,
+    Field,
+    FigureOf,
+    FurtherScore,
+    OtherTask,
+    Shown,
+    TableOf,
+    UnitOf,
+)
+
+_LABELS = tuple(region.label for region in REGIONS)
+_CULTURES = {"China": "Chinese", "Algeria": "Arabic", "US": "American", "Assam": "Indian"}
+_TOPICS = {each: each.replace("_", " ").capitalize() for each in TOPICS}
+_OF_CARE = {"Algeria": "Arabic", "China": "Chinese"}
+"""The regions of CARE's Table 16, and what their columns are called there."""
+
+
+def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+    in_the_region_s_language = []
+    for unit in units:
+        if unit.key.startswith("blend_mcq"):
+            yield _by_region(unit, "score", "accuracy of multiple choice")
+            yield _by_region(unit, UNPARSED, "replies that name no choice")
+            continue
+        official = unit.key.startswith(f"blend{OFFICIAL}")
+        ending, rule = (OFFICIAL, ", the paper's matcher") if official else ("", "")
+        yield _by_region(unit, "score", f"SEM-B{rule}")
+        yield _by_region(unit, f"{SEM_W}{ending}", f"SEM-W{rule}")
+        yield _by_topic(unit, rule)
+        if not unit.key.startswith(("blend_en", f"blend{OFFICIAL}_en")):
+            in_the_region_s_language.append(unit)
+    yield from _as_in_care(in_the_region_s_language)
+
+
+def _regions(unit: UnitOf) -> list[Region]:
+    """Returns the regions that a unit's tasks end in."""
+    return [region for region in REGIONS if any(task.endswith(f"_{region.slug}") for task in unit.tasks)]
+
+
+def _by_region(unit: UnitOf, statistic: str, what: str) -> TableOf:
+    in_english = unit.key.startswith(("blend_en", "blend_mcq", f"blend{OFFICIAL}_en"))
+    columns = [
+        Shown(
+            region.slug,
+            region.label,
+            At(unit.key, statistic, (("region", region.label),)),
+            LANGUAGES["en" if in_english else region.language],
+        )
+        for region in _regions(unit)
+    ]
+    notes: tuple[str, ...] = ()
+    if len(columns) > 1:
+        columns.append(Shown("average", "Average", At(unit.key, statistic)))
+        notes = ("Average: the mean over the regions, each of which weighs the same.",)
+    return TableOf(
+        key=f"{unit.key}_{statistic}_by_region",
+        title=f"{unit.key}: {what} in percent, by region",
+        source="BLEnD (Myung et al., 2024)",
+        columns=tuple(columns),
+        headers=("Model",),
+        notes=notes,
+    )
+
+
+def _by_topic(unit: UnitOf, rule: str) -> TableOf:
+    return TableOf(
+        key=f"{unit.key}_by_topic",
+        title=f"{unit.key}: SEM-B{rule} in percent, by topic",
+        source="BLEnD (Myung et al., 2024)",
+        columns=tuple(Shown(each, label, At(unit.key, where=(("topic", each),))) for each, label in _TOPICS.items()),
+        headers=("Model",),
+    )
+
+
+def _as_in_care(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+    columns = tuple(
+        Shown(
+            key=f"{unit.key}_{region.slug}",
+            label=_OF_CARE[region.name],
+            at=At(unit.key, where=(("region", region.label),)),
+            over=unit.key,
+        )
+        for unit in units
+        for region in _regions(unit)
+        if region.name in _OF_CARE
+    )
+    if columns:
+        yield TableOf(
+            key="blend_as_in_care",
+            title="BLEnD: SEM-B in percent, in the languages of CARE's generalisation table",
+            source="CARE, Figure 4 and Table 16",
+            columns=columns,
+            headers=("Model",),
+            notes=(
+                "CARE prints an accuracy, and says neither by which match nor with which prompt; its Arabic is taken "
+                "to be Algeria's. Its own numbers therefore stand in a table of their own.",
+            ),
+        )
+
+
+_IN_ENGLISH = {
+    f"{name}_{region.slug}": f"{english}_{region.slug}"
+    for name, english in (
+        ("blend", "blend_en"),
+        ("blend_pers", "blend_en_pers"),
+        (f"blend{OFFICIAL}", f"blend{OFFICIAL}_en"),
+        (f"blend{OFFICIAL}_pers", f"blend{OFFICIAL}_en_pers"),
+    )
+    for region in REGIONS
+    if region.language != "en"
+}
+"""The task that asks in English what a task asks in the region's language."""
+
+
+def _asked_in(at: Drawn) -> str:
+    return f"{at.model} · {at.title}"
+
+
+REPORT = BenchmarkReport(
+    fields=(
+        Field("region", _LABELS, {region.label: region.code for region in REGIONS}, _CULTURES),
+        Field("topic", tuple(TOPICS), _TOPICS),
+    ),
+    splits=(("region",), ("topic",)),
+    culture="region",
+    further=(
+        FurtherScore(SEM_W, PERCENT),
+        FurtherScore(f"{SEM_W}{OFFICIAL}", PERCENT),
+        FurtherScore(UNPARSED, UNREAD),
+    ),
+    tables=_tables,
+    figures=(
+        FigureOf(
+            key="blend_regions",
+            title="BLEnD by region",
+            source="BLEnD (Myung et al., 2024)",
+            kind="bars",
+            dimensions=("region",),
+            groups="region",
+        ),
+        FigureOf(
+            key="blend_topics",
+            title="BLEnD by topic",
+            source="BLEnD (Myung et al., 2024)",
+            kind="bars",
+            dimensions=("topic",),
+            groups="topic",
+        ),
+    ),
+    contrasts=(
+        ContrastOf(
+            kind="language",
+            source="BLEnD (Myung et al., 2024)",
+            first=OtherTask(_IN_ENGLISH.get),
+            splits=(("region",),),
+            tables=(
+                ContrastTable(
+                    key="blend_languages",
+                    title="BLEnD: SEM-B in percent, asked in English and in the region's language",
+                    groups={(): "All"} | {(("region", label),): label for label in _LABELS},
+                    parts=("English", "Native"),
+                    headers=("Model",),
+                    note="Difference: native less English, on the questions that both have, with a paired interval.",
+                ),
+            ),
+            figures=(
+                ContrastFigure(
+                    key="blend_languages",
+                    title="BLEnD asked in English and in the region's language",
+                    dimensions=("region",),
+                    groups="region",
+                    series="asked in",
+                    parts=("English", "the region's language"),
+                    panel=_asked_in,
+                ),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,293 @@
+"""BLEnD's questions: both layouts of the release, the rule of validity, both languages, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+
+import datasets
+import pytest
+
+from culture_tasks.benchmarks.blend.documents import ChoiceDoc, load, load_choices
+from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS
+from culture_tasks.errors import DataError
+
+BY_CODE = {region.code: region for region in REGIONS}
+KOREA, UK = BY_CODE["KR"], BY_CODE["GB"]
+
+NOBODY = {"idk": 0, "no-answer": 0, "not-applicable": 0}
+ENTRY = {
+    "question": "아침에 무엇을 마시나요?",
+    "en_question": "What do people in your country drink in the morning?",
+    "annotations": [
+        {"answers": ["커피"], "en_answers": ["coffee"], "count": 3},
+        {"answers": ["우유"], "en_answers": ["milk"], "count": 1},
+    ],
+    "idks": NOBODY,
+}
+TOPIC = {"ID": "Q1", "Topic": "Food", "Source": "Korean", "Question": "x", "Translation": "y"}
+PROMPT = {"id": "inst-4", "English": "Answer. {q}", "Translation": "답하세요.\n\n질문: {q}\n답: "}
+CHOICE = {
+    "MCQID": "Q1_0",
+    "ID": "Q1",
+    "country": "South_Korea",
+    "prompt": 'What? {"answer_choice":""}\n\nA. coffee\nB. tea\n\nAnswer:',
+    "choices": '{"A": "coffee", "B": "tea"}',
+    "answer_idx": "A",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Returns what writes the files of South Korea and gives the data folder."""
+
+    def put(annotations, questions=(TOPIC,), prompts=(PROMPT,), choices=()):
+        blend = tmp_path / "blend"
+        for name in ("annotations", "questions", "prompts"):
+            (blend / name).mkdir(parents=True, exist_ok=True)
+        text = json.dumps(annotations, ensure_ascii=False)
+        (blend / "annotations" / "South_Korea_data.json").write_text(text, encoding="utf-8")
+        for path, rows in (
+            ("questions/South_Korea_questions.csv", questions),
+            ("prompts/South_Korea_prompts.csv", prompts),
+            ("mc_questions_file.csv", choices),
+        ):
+            if rows:
+                with (blend / path).open("w", encoding="utf-8", newline="") as file:
+                    writer = csv.DictWriter(file, rows[0])
+                    writer.writeheader()
+                    writer.writerows(rows)
+        return tmp_path
+
+    return put
+
+
+def refused(read, *arguments, **options):
+    with pytest.raises(DataError) as caught:
+        read(*arguments, **options)
+    return str(caught.value)
+
+
+def test_there_are_16_regions_in_13_languages_with_7422_valid_questions():
+    assert len(REGIONS) == 16
+    assert {region.language for region in REGIONS} == set(LANGUAGES)
+    assert len(LANGUAGES) == 13
+    assert sum(region.valid for region in REGIONS) == 7422
+
+
+@pytest.mark.parametrize("region", REGIONS, ids=lambda region: region.slug)
+def test_the_bundled_questions_load_in_both_languages_and_wordings(fixture_data, region):
+    own, english, person = (
+        load(region, fixture_data),
+        load(region, fixture_data, english=True),
+        load(region, fixture_data, wording="pers"),
+    )
+    assert [doc["id"] for doc in own] == [doc["id"] for doc in english] == [doc["id"] for doc in person]
+    assert len(own) == 3  # the fourth is no valid question
+    assert all(doc["question"] in doc["prompt"] and "{" not in doc["prompt"] for doc in (*own, *english, *person))
+    assert all(doc["language"] == "en" and not any(v["answers"] for v in doc["annotations"]) for doc in english)
+    assert {doc["language"] for doc in own} == {region.language}
+    assert {doc["topic"] for doc in own} <= set(TOPICS)
+
+
+def test_a_document_asks_in_the_region_s_language_with_the_authors_prompt(folder):
+    (doc,) = load(KOREA, folder({"Q1": ENTRY}))
+    assert doc["prompt"] == "답하세요.\n\n질문: 아침에 무엇을 마시나요?\n답: "  # the blank at the end is the authors'
+    assert (doc["id"], doc["question_id"], doc["region"]) == ("south_korea-Q1", "Q1", "South Korea")
+    assert (doc["language"], doc["topic"], doc["prompt_name"]) == ("ko", "food", "inst_4.south_korea")
+    assert doc["annotations"] == ENTRY["annotations"]
+
+
+def test_in_english_the_region_is_named_and_only_english_answers_count(folder):
+    (doc,) = load(KOREA, folder({"Q1": ENTRY}, prompts=()), wording="pers", english=True)
+    assert doc["prompt"] == (
+        "You are a person from South Korea who is trying to explain your country's culture to a foreigner. Answer the "
+        "following question, providing a single answer without any explanations.\n\n"
+        "What do people in South Korea drink in the morning?"
+    )
+    assert [votes["answers"] for votes in doc["annotations"]] == [[], []]
+    assert (doc["language"], doc["prompt_name"]) == ("en", "pers_3.en.v1")
+
+
+def test_the_question_is_no_part_of_a_template_s_slots(folder):
+    (doc,) = load(KOREA, folder({"Q1": ENTRY | {"question": "{q} {question}?"}}))
+    assert doc["prompt"] == "답하세요.\n\n질문: {q} {question}?\n답: "
+
+
+def test_a_list_of_rows_is_read_as_the_hub_has_it(folder):
+    row = {"ID": "Q1", **ENTRY}
+    assert load(KOREA, folder([row])) == load(KOREA, folder({"Q1": ENTRY}))
+
+
+@pytest.mark.parametrize(
+    ("idks", "valid"),
+    [
+        ({}, True),
+        ({"idk": 4, "no-answer": 1, "not-applicable": 1}, True),
+        ({"idk": 5}, False),
+        ({"no-answer": 3}, False),
+        ({"not-applicable": 3}, False),
+        ({"no-answer": 2, "not-applicable": 1}, False),
+        ({"it depends on the town": 9}, True),
+    ],
+)
+def test_a_question_is_valid_if_enough_people_had_an_answer(folder, idks, valid):
+    other = folder({"Q1": ENTRY, "Q2": ENTRY | {"idks": NOBODY | idks}}, [TOPIC, TOPIC | {"ID": "Q2"}])
+    assert len(load(KOREA, other)) == 1 + valid
+
+
+def test_a_question_without_any_answer_is_not_valid(folder):
+    other = folder({"Q1": ENTRY, "Q2": ENTRY | {"annotations": []}}, [TOPIC, TOPIC | {"ID": "Q2"}])
+    assert [doc["question_id"] for doc in load(KOREA, other)] == ["Q1"]
+    assert "no question is valid" in refused(load, KOREA, folder({"Q1": ENTRY | {"annotations": []}}))
+
+
+@pytest.mark.parametrize(
+    "idks",
+    [
+        {"idk": 5, "no-answer": 0, "not-applicable": 0, "other": []},
+        {"idk": 5, "no-answer": 0, "not-applicable": 0, "don't know the name": None},
+        [["idk", 5], ["no-answer", 0], ["not-applicable", 0]],
+        [{"reason": r, "count": n} for r, n in (("idk", 5), ("no-answer", 0), ("not-applicable", 0))],
+        [{"count": n, "reason": r} for r, n in (("idk", 5), ("no-answer", 0), ("not-applicable", 0))],
+    ],
+)
+def test_reasons_with_free_names_are_read_as_a_mapping_or_as_rows(folder, idks):
+    other = folder({"Q1": ENTRY, "Q2": ENTRY | {"idks": idks}}, [TOPIC, TOPIC | {"ID": "Q2"}])
+    assert [doc["question_id"] for doc in load(KOREA, other)] == ["Q1"]
+
+
+def test_answers_come_in_the_order_of_votes(folder):
+    shuffled = ENTRY | {"annotations": ENTRY["annotations"][::-1]}
+    (doc,) = load(KOREA, folder({"Q1": shuffled}))
+    assert [votes["count"] for votes in doc["annotations"]] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"annotations": [{"answers": ["a"], "en_answers": ["b"], "count": 0}]}, "annotations.0.count'"),
+        ({"annotations": [{"answers": ["a"], "count": 1}]}, "annotations.0.en_answers': found nothing"),
+        ({"annotations": [{"answers": "a", "en_answers": [], "count": 1}]}, "annotations.0.answers': found 'a'"),
+        ({"idks": {"idk": 0}}, "field 'idks': found {'idk': 0}. Needed are idk, no-answer, not-applicable, but"),
+        ({"idks": ["idk"]}, "field 'idks': found ['idk']. Needed is a reason and a number in each entry"),
+        ({"idks": 3}, "field 'idks': found 3"),
+        ({"idks": NOBODY | {"idk": "many"}}, "field 'idks.idk': found 'many'"),
+        ({"en_question": " "}, "field 'en_question': found ' '"),
+        ({"votes": 3}, "unknown column 'votes'"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_refused_by_file_row_and_field(folder, change, message):
+    text = refused(load, KOREA, folder({"Q0": ENTRY, "Q1": ENTRY | change}, [TOPIC, TOPIC | {"ID": "Q0"}]))
+    assert "South_Korea_data.json" in text
+    assert message in text
+    assert "row 2" in text or "unknown column" in text
+
+
+def test_an_entry_that_is_no_object_is_refused(folder):
+    assert "question 'Q1': found [1]. Needed is an object" in refused(load, KOREA, folder({"Q1": [1]}))
+
+
+def test_a_question_without_a_topic_is_refused(folder):
+    text = refused(load, KOREA, folder({"Q2": ENTRY}))
+    assert "row 1, field 'ID': 'Q2' is not among the questions of questions/South_Korea_questions" in text
+
+
+def test_a_topic_must_be_one_of_the_six(folder):
+    text = refused(load, KOREA, folder({"Q1": ENTRY}, [TOPIC | {"Topic": "Foods"}]))
+    assert "row 2, field 'topic': found 'Foods'. Did you mean 'Food'?" in text
+
+
+def test_an_id_twice_is_refused(folder):
+    text = refused(load, KOREA, folder([{"ID": "Q1", **ENTRY}, {"ID": "Q1", **ENTRY}]))
+    assert "row 2, field 'ID': 'Q1' " in text
+    assert "different one in each row" in text
+
+
+def test_a_question_without_a_text_is_asked_as_it_is_and_said(folder, caplog):
+    data = folder({"Q1": ENTRY | {"question": "  "}})  # as one Chinese question of the release
+    with caplog.at_level(logging.WARNING):
+        (doc,) = load(KOREA, data)
+        load(KOREA, data, english=True)
+    assert doc["question"] == "  "
+    (record,) = caplog.records
+    assert "1 valid questions have no text in Korean (first Q1)" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("prompts", "message"),
+    [
+        ([], "come with the authors' repository, https://github.com/nlee0212/BLEnD (data/prompts)"),
+        ([PROMPT | {"id": "inst-1"}], "no row with the id 'inst-4'"),
+        ([PROMPT | {"Translation": "답하세요. {ㅋ}"}], "row 2, field 'Translation': found '답하세요. {ㅋ}'. Needed is"),
+        ([PROMPT | {"Translation": "{q} {q}"}], "row 2, field 'Translation': found '{q} {q}'"),
+        ([{"id": "inst-4", "English": "x {q}"}], "field 'Translation': found None"),
+    ],
+)
+def test_a_prompt_that_can_t_be_used_is_refused_unless_asked_in_english(folder, prompts, message):
+    data = folder({"Q1": ENTRY}, prompts=prompts)
+    assert message in refused(load, KOREA, data)
+    assert len(load(KOREA, data, english=True)) == 1
+
+
+def test_further_columns_and_broken_drafts_of_prompts_do_not_matter(folder):
+    draft = {"id": "pers-1", "English": "{q}", "Translation": "{س}", "G-Translation": "x"}
+    assert len(load(KOREA, folder({"Q1": ENTRY}, prompts=[draft, PROMPT | {"G-Translation": "y"}]))) == 1
+
+
+def test_a_folder_of_prompts_alone_leaves_the_questions_to_the_hub(folder, monkeypatch):
+    rows = {
+        "annotations": [{"ID": "Q1", **ENTRY}],
+        "short-answer-questions": [TOPIC | {"more": 1}],
+    }
+
+    def on_the_hub(name, config, split):
+        assert (name, split) == ("nayeon212/BLEnD", "KR")
+        return datasets.Dataset.from_list(rows[config])
+
+    monkeypatch.setattr(datasets, "load_dataset", on_the_hub)
+    data = folder({"Q1": ENTRY})
+    local = load(KOREA, data)
+    (data / "blend" / "annotations" / "South_Korea_data.json").unlink()
+    (data / "blend" / "questions" / "South_Korea_questions.csv").unlink()
+    assert load(KOREA, data) == local
+
+
+def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
+    data = folder({"Q1": ENTRY}, choices=[CHOICE, CHOICE | {"MCQID": "Q1_1", "country": "US"}])
+    (doc,) = load_choices(KOREA, data)
+    assert doc == ChoiceDoc(
+        id="Q1_0",
+        question_id="Q1",
+        region="South Korea",
+        prompt=CHOICE["prompt"],
+        choices=[["A", "coffee"], ["B", "tea"]],
+        answer="A",
+        data=doc["data"],
+    )
+    whole = data / "blend" / "mc_questions_file.csv"
+    header, *_ = whole.read_text(encoding="utf-8").splitlines()
+    second = whole.read_text(encoding="utf-8").replace("Q1_0", "Q1_2")
+    (data / "blend" / "mc_questions_file-2.csv").write_text(second, encoding="utf-8")
+    whole.rename(data / "blend" / "mc_questions_file-1.csv")
+    assert header.startswith("MCQID")
+    assert [doc["id"] for doc in load_choices(KOREA, data)] == ["Q1_0", "Q1_2"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answer_idx": "C"}, "found 'C'. Allowed are A, B"),
+        ({"choices": "coffee, tea"}, "field 'choices': found 'coffee, tea'. Needed is a JSON object"),
+        ({"choices": '{"A": "coffee"}'}, "field 'choices'"),
+        ({"prompt": ""}, "field 'prompt'"),
+        ({"country": "Korea"}, "no row has 'South_Korea' in the column 'country'. Allowed are Algeria, "),
+    ],
+)
+def test_a_multiple_choice_question_that_does_not_fit_is_refused(folder, change, message):
+    assert message in refused(load_choices, KOREA, folder({"Q1": ENTRY}, choices=[CHOICE | change]))
+
+
+def test_in_the_regions_that_speak_english_nothing_is_different_in_english(fixture_data):
+    assert load(UK, fixture_data) == load(UK, fixture_data, english=True)

@@ -1,0 +1,127 @@
+"""SEM: the order of votes, the cleaning of a response, and when an answer is in it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from culture_tasks.benchmarks.blend.matching import Hit, cleaned, first_hit, token_match
+
+VOTES = [
+    {"answers": ["쌀밥", "밥"], "en_answers": ["rice"], "count": 4},
+    {"answers": ["김치"], "en_answers": ["kimchi"], "count": 3},
+    {"answers": ["라면"], "en_answers": ["ramen", "instant noodles"], "count": 1},
+]
+PROMPT = "Read.\n\nQuestion: What do children eat?\nAnswer:"
+
+
+def weight(response, annotations=VOTES):
+    hit = first_hit(annotations, response, "ko", token_match)
+    return None if hit is None else hit.weight
+
+
+def test_the_first_hit_in_the_order_of_votes_counts():
+    assert weight("밥") == 1.0
+    assert weight("김치") == 3 / 4
+    assert weight("라면과 김치") == 3 / 4  # both are in it: the one with more votes counts
+    assert weight("빵") is None
+
+
+def test_of_equal_votes_the_local_answers_come_first():
+    assert first_hit(VOTES, "kimchi", "ko", token_match) == Hit("kimchi", 3 / 4)
+    both = [{"answers": ["a1"], "en_answers": ["b1"], "count": 2}, {"answers": ["b1"], "en_answers": [], "count": 1}]
+    assert first_hit(both, "b1", "ko", token_match) == Hit("b1", 1.0)  # English, but of the answer with more votes
+    assert first_hit(both, "b1 a1", "ko", token_match) == Hit("a1", 1.0)
+
+
+def test_each_answer_is_looked_for_in_its_own_language():
+    asked = []
+
+    def matches(answer, response, language):
+        asked.append((answer, language))
+        return False
+
+    assert first_hit(VOTES[:2], "x", "ko", matches) is None
+    assert asked == [("쌀밥", "ko"), ("밥", "ko"), ("rice", "en"), ("김치", "ko"), ("kimchi", "en")]
+
+
+@pytest.mark.parametrize("response", ["", "."])
+def test_an_empty_response_has_no_hit(response):
+    assert first_hit(VOTES, cleaned(response, PROMPT), "ko", lambda *_: True) is None
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("Answer: Rice.", "rice"),
+        ("ANSWER:\n\nRice", "rice"),
+        (f"{PROMPT} Rice", "rice"),
+        ("Rice。", "rice"),
+        ("rice、kimchi，soup", "rice,kimchi,soup"),
+        ("Question: rice", "rice"),
+        ("Food: rice", "food: rice"),  # no word of the prompt
+        ("It is the answer: rice", "it is the answer: rice"),  # not at the start
+        ("Answer:rice", "answer:rice"),  # without a blank it is no label
+        ("  rice.  ", "rice"),
+        ("...rice...", "rice"),
+        ("e.g. rice", "e.g. rice"),
+        ("", ""),
+    ],
+)
+def test_a_response_is_cleaned_as_in_the_paper(response, expected):
+    assert cleaned(response, PROMPT) == expected
+
+
+def test_labels_go_in_other_languages_too():
+    assert cleaned("回答： 豆浆。", "请回答。\n\n问题：喝什么？\n回答：") == "豆浆"
+    assert cleaned("Jawaban: Kopi.", "Jawab.\n\nPertanyaan: Apa?\nJawaban:") == "kopi"
+
+
+@pytest.mark.parametrize(
+    ("answer", "response"),
+    [
+        ("table tennis", "they play table-tennis"),
+        ("table-tennis", "they play table tennis"),
+        ("soy milk", "milk of soy"),  # the same tokens
+        ("Σεπτέμβριος", "σεπτέμβριος"),
+        ("Çay", "qara çay"),
+        ("القَهوة", "القهوة العربية"),
+        ("豆浆", "热豆浆和油条"),
+        ("चाय", "चाय और दूध"),
+        ("ＭＩＬＫ", "milk"),
+        ("ড়", "\u09dc"),
+    ],
+)
+def test_what_is_in_a_response(answer, response):
+    assert token_match(answer, response, "xx")
+
+
+@pytest.mark.parametrize(
+    ("answer", "response"),
+    [
+        ("soy milk", "milk"),
+        ("চাহ", "কফি"),
+        ("কলা", "কল্ড ড্ৰিংক"),  # one word's letters without its vowel signs
+        ("ৰুটি", "দীপাংকৰ ভট্টাচাৰ্য"),
+        ("?!", "what?!"),
+        ("", "anything"),
+        ("4", "14"[:1]),
+    ],
+)
+def test_what_is_not(answer, response):
+    assert not token_match(answer, response, "xx")
+
+
+@given(st.text(min_size=1), st.text())
+def test_a_response_holds_its_own_beginning(text, more):
+    assume(any(character.isalpha() for character in text))
+    assert token_match(text, f"{text} {more}", "xx")
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 4))
+def test_a_weight_is_the_votes_over_those_of_the_first(counts, place):
+    counts.sort(reverse=True)
+    annotations = [{"answers": [f"answer{at}"], "en_answers": [], "count": count} for at, count in enumerate(counts)]
+    at = min(place, len(counts) - 1)
+    assert weight(f"answer{at}", annotations) == counts[at] / counts[0]

@@ -1,0 +1,153 @@
+"""The paper's matcher, with lemmatisers that stand in for the packages, which are not installed here."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from culture_tasks.benchmarks.blend import official
+from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, official_match, require
+from culture_tasks.benchmarks.blend.regions import LANGUAGES
+from culture_tasks.errors import CultureTasksError, MissingExtraError
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Returns what puts a module into the place of a package."""
+
+    def put(name, **contents):
+        parts = name.split(".")
+        for length in range(1, len(parts) + 1):
+            module = ModuleType(".".join(parts[:length]))
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+        for each, content in contents.items():
+            setattr(module, each, content)
+
+    return put
+
+
+def words_without_s(text):
+    return [SimpleNamespace(lemma_=word.removesuffix("s")) for word in text.split()]
+
+
+def english(installed):
+    installed("spacy", load=lambda name: words_without_s)
+
+
+def test_a_part_of_the_response_needs_no_lemmatiser(monkeypatch):
+    monkeypatch.setattr(official, "_lemmas", None)
+    assert official_match("tea", "steak", "en")
+    assert official_match("soy-milk", "soy milk", "en")
+    assert official_match("soy milk", "some soy-milk", "en")
+
+
+def test_every_lemma_must_be_among_those_of_the_response(installed):
+    english(installed)
+    assert official_match("Boiled Eggs", "egg boiled hard", "en")  # only lemmas are compared in lower case
+    assert not official_match("Boiled Eggs", "boiled potato", "en")
+
+
+def test_an_acute_accent_and_terms_of_punctuation_do_not_matter(installed):
+    english(installed)
+    assert official_match("? Cafés", "cafe au lait", "en")
+
+
+def test_an_answer_without_any_lemma_is_in_every_response(installed):
+    english(installed)
+    assert official_match("?", "tea", "en")  # as in the original
+
+
+def test_for_arabic_the_characters_of_the_first_word_s_lemma_are_looked_for(installed):
+    class Lemmatizer:
+        def lemmatize(self, text):
+            return text.split()[0] if text else ""
+
+    installed("qalsadi.lemmatizer", Lemmatizer=Lemmatizer)
+    assert official_match("abc xyz", "cab", "ar")  # as in the original
+    assert not official_match("abd xyz", "cab", "ar")
+
+
+def test_for_korean_particles_are_left_out_and_words_are_stemmed(installed):
+    class Okt:
+        def pos(self, text):
+            return [(word, "Josa" if word == "를" else "Noun") for word in text.split()]
+
+        def morphs(self, text, stem):
+            assert stem
+            return text.split()
+
+    installed("konlpy.tag", Okt=Okt)
+    assert official_match("를 김치 밥", "밥 x 김치", "ko")
+
+
+def test_for_chinese_assamese_and_hausa_words_are_compared(installed):
+    installed("jieba", cut=lambda text: iter(text.split()), setLogLevel=lambda level: None)
+    installed("indicnlp.tokenize.indic_tokenize", trivial_tokenize=lambda text: text.split())
+    sys.modules["indicnlp.tokenize"].indic_tokenize = sys.modules["indicnlp.tokenize.indic_tokenize"]
+    installed("hausastemmer", stem=lambda word: word[:4])
+    assert official_match("豆浆 茶", "茶 和 豆浆", "zh")
+    assert official_match("ভাত মাছ", "মাছ আৰু ভাত", "as")
+    assert official_match("gidaje", "gidan -gida-", "ha") is True
+    assert not official_match("gidaje", "koko", "ha")
+
+
+def test_all_lemmatising_is_done_by_one_thread(installed):
+    seen = set()
+
+    def pipeline(text):
+        seen.add(threading.get_ident())
+        return words_without_s(text)
+
+    installed("spacy", load=lambda name: pipeline)
+    threads = [threading.Thread(target=official_match, args=(f"a{n}", "b", "en")) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 1
+    assert threading.get_ident() not in seen
+
+
+@pytest.mark.parametrize(
+    ("language", "package"),
+    [("ar", "qalsadi"), ("as", "indic-nlp-library"), ("en", "spacy"), ("ha", "hausastemmer"), ("zh", "jieba")],
+)
+def test_a_missing_package_is_named_with_its_extra(monkeypatch, language, package):
+    for module in ("qalsadi", "indicnlp", "spacy", "hausastemmer", "jieba"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError) as caught:
+        require(language)
+    assert f"the paper's matcher for {LANGUAGES[language]} needs the package {package!r}" in str(caught.value)
+    assert "pip install 'culture-tasks[blend]'" in str(caught.value)
+
+
+def test_the_english_model_is_asked_for_where_it_is_missing(installed):
+    def load(name):
+        raise OSError(f"[E050] Can't find model {name!r}")
+
+    installed("spacy", load=load)
+    with pytest.raises(CultureTasksError, match="python -m spacy download en_core_web_sm"):
+        require("en")
+
+
+def test_java_is_asked_for_where_it_can_t_be_started(installed):
+    def no_java():
+        raise RuntimeError("No JVM shared library file found")
+
+    installed("konlpy.tag", Okt=no_java)
+    with pytest.raises(CultureTasksError, match=r"for Korean needs Java, .*No JVM shared.* set JAVA_HOME"):
+        require("ko")
+
+
+def test_every_language_needs_english_too(installed, monkeypatch):
+    installed("jieba", cut=str.split, setLogLevel=lambda level: None)
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(MissingExtraError, match="spacy"):
+        require("zh")
+
+
+def test_the_languages_are_some_of_the_13():
+    assert set(OFFICIAL_LANGUAGES) <= set(LANGUAGES)
