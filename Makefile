@@ -18,8 +18,8 @@ demo: .venv/installed ## Run both harnesses on the bundled toy data with toy mod
 	$(PYTHON) examples/demo.py
 
 .PHONY: test
-test: .venv/installed ## Run the whole test suite (ARGS='-m "not slow"' for the fast ones)
-	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+test: .venv/installed ## Run the whole test suite and measure coverage (ARGS='-m "not slow"' for the fast ones, without)
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(or $(ARGS),--cov)
 
 .PHONY: check
 check: .venv/installed ## Check format, lint and types
@@ -51,7 +51,7 @@ lock: ## Write requirements/lock.txt anew from pyproject.toml (UPGRADE=--upgrade
 
 .PHONY: clean
 clean: ## Remove .venv and all that was built
-	rm -rf .venv build dist demo_output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist demo_output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
 
 .venv/installed: requirements/lock.txt requirements/install.sh pyproject.toml setup.py
 	requirements/install.sh "$(BASE_PYTHON)"

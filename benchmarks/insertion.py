@@ -33,12 +33,12 @@ from transformers import (
 
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.interface import InsertionMethod, TrainingData
+from culture_tasks.insertion.insertion_method import InsertionMethod, TrainingData
+from culture_tasks.insertion.method_registry import method_class, method_config
 from culture_tasks.insertion.methods.mcki import MckiMethod
 from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase
-from culture_tasks.insertion.registry import method_class, method_config
 from culture_tasks.insertion.state import DataFacts
-from culture_tasks.insertion.store import Store
+from culture_tasks.insertion.value_store import ValueStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 import tiny_models
@@ -208,7 +208,7 @@ def fitted(
     if method.needs_state:
         data = TrainingData(cases, DataFacts(raw="", cases="noise", count=len(cases), scenarios=()))
         clock.forget_peak()
-        measured.train = clock.milliseconds(lambda: method.fit(data, Store(None))) / len(cases)
+        measured.train = clock.milliseconds(lambda: method.fit(data, ValueStore(None))) / len(cases)
         measured.train_memory = clock.peak()
     measured.parameters += method.parameter_count()
     return method, measured

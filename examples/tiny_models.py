@@ -107,6 +107,7 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
         eos_token=END,
         padding_side="left",
         model_max_length=CONTEXT,
+        model_input_names=["input_ids", "attention_mask"],
         chat_template=CHAT_TEMPLATE,
         clean_up_tokenization_spaces=False,
         extra_special_tokens={

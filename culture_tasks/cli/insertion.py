@@ -12,7 +12,7 @@ from culture_tasks.errors import SettingsError
 
 if TYPE_CHECKING:
     from culture_tasks.insertion.adapter import MultimodalModel
-    from culture_tasks.insertion.interface import InsertionMethod, TrainingData
+    from culture_tasks.insertion.insertion_method import InsertionMethod, TrainingData
 
 _FEATURES = "features.sqlite3"
 
@@ -54,9 +54,9 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.interface import progress_bar
-    from culture_tasks.insertion.registry import method_class, method_config
-    from culture_tasks.insertion.store import Store
+    from culture_tasks.insertion.insertion_method import progress_bar
+    from culture_tasks.insertion.method_registry import method_class, method_config
+    from culture_tasks.insertion.value_store import ValueStore
 
     config = method_config(options.method, _parsed(options.set))
     if not method_class(options.method).needs_state:
@@ -68,7 +68,7 @@ def _fit(options: argparse.Namespace) -> int:
     if _is_done(options, method, data):
         print(f"{options.out}: is already fitted")
         return 0
-    with Store(options.features or options.out / _FEATURES) as kept:
+    with ValueStore(options.features or options.out / _FEATURES) as kept:
         method.fit(data, kept, progress_bar)
     description = method.save(options.out)
     print(f"{options.out}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")

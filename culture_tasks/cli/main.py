@@ -16,7 +16,6 @@ from culture_tasks.errors import CultureTasksError
 _COMMANDS = (
     "tasks",
     "data",
-    "include_path",
     "lm_eval",
     "rejudge",
     "report",
@@ -25,7 +24,7 @@ _COMMANDS = (
     "cache",
     "insertion",
 )
-"""Modules of this package; each has ``register(subparsers)`` and sets ``handler`` on its parser."""
+"""Modules of this package; the ``register`` of each adds subcommands and sets ``handler`` on their parsers."""
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""``culture-tasks tasks``: the task table, and whether the data of each task are available now."""
+"""``culture-tasks tasks`` lists the tasks, ``culture-tasks include-path`` says where their files are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 from importlib.metadata import entry_points
 from typing import Any
 
-from culture_tasks.benchmarks.interface import Entry, Task
-from culture_tasks.benchmarks.registry import benchmark_of, entries, in_harness, tasks_below
+from culture_tasks.benchmarks.interface import HARNESSES, Entry, Task
+from culture_tasks.benchmarks.registry import benchmark_of, entries, in_harness, task_folder, tasks_below
 from culture_tasks.data.sources import availability
 from culture_tasks.settings import Settings
 from culture_tasks.tables import as_markdown
@@ -16,13 +16,25 @@ from culture_tasks.task_table import HEADER, languages_of, rows
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Adds the subcommand."""
+    """Adds both subcommands."""
     parser = subparsers.add_parser("tasks", help="list the tasks, and whether their data are available now")
     parser.add_argument("--json", action="store_true", help="print every task and group as JSON")
-    parser.set_defaults(handler=_run)
+    parser.set_defaults(handler=_list)
+    parser = subparsers.add_parser(
+        "include-path",
+        help="print the folder to give to a harness's --include_path",
+        description='For example: lm_eval run … --tasks care --include_path "$(culture-tasks include-path lm_eval)"',
+    )
+    parser.add_argument("harness", choices=HARNESSES)
+    parser.set_defaults(handler=_print_folder)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _print_folder(options: argparse.Namespace) -> int:
+    print(task_folder(options.harness))
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
 
     def data_now(entry: Entry) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.benchmarks.training import Locality
+from culture_tasks.benchmarks.training_cases import Locality
 from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 from culture_tasks.insertion.adapter import Answer
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.interface import InsertionMethod, Progress, silent
+from culture_tasks.insertion.insertion_method import InsertionMethod, Progress, silent
 from culture_tasks.insertion.queries import Insertion, Query
-from culture_tasks.insertion.store import Store
+from culture_tasks.insertion.value_store import ValueStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Runner:
         kept: Where answers are stored.
     """
 
-    def __init__(self, method: InsertionMethod, kept: Store) -> None:
+    def __init__(self, method: InsertionMethod, kept: ValueStore) -> None:
         self._method = method
         self._kept = kept
         self._identity = [method.name, method.answers_version, method.fingerprint]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.benchmarks.training import AnsweredQuestion, InsertionCase, OffersTraining, TrainingCases
+from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, OffersTraining, TrainingCases
 from culture_tasks.errors import SettingsError, nearest
-from culture_tasks.insertion.interface import TrainingData
+from culture_tasks.insertion.insertion_method import TrainingData
 from culture_tasks.insertion.queries import Insertion, Message, Negative, Query, TrainingCase
 from culture_tasks.insertion.state import DataFacts
 

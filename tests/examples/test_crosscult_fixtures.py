@@ -6,10 +6,13 @@ from pathlib import Path
 
 import make_crosscult_fixtures
 import make_fixtures
+import PIL
 import pytest
+from packaging.version import Version
 from PIL import Image, ImageChops
 
 HOME = Path(__file__).parents[2] / "examples" / "data" / "crosscult"
+as_drawn = pytest.mark.skipif(Version(PIL.__version__) < Version("11.3"), reason="older Pillow places text elsewhere")
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +33,7 @@ def test_no_text_comes_twice(cases):
     assert len(set(texts)) == len(texts)
 
 
+@as_drawn
 def test_pictures_are_what_the_script_draws(cases):
     assert {f"{name}.png" for name in make_crosscult_fixtures.PICTURES} == {case["image"] for case in cases}
     for name, picture in make_crosscult_fixtures.PICTURES.items():

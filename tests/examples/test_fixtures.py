@@ -6,13 +6,16 @@ from collections import Counter
 from pathlib import Path
 
 import make_fixtures
+import PIL
 import pytest
+from packaging.version import Version
 from PIL import Image, ImageChops
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "examples" / "data"
 RELEASED = ROOT / "tests" / "fixtures" / "released"
 LANGUAGES = ("arabic", "chinese", "english", "hindi", "japanese", "spanish", "swahili")
+as_drawn = pytest.mark.skipif(Version(PIL.__version__) < Version("11.3"), reason="older Pillow places text elsewhere")
 
 
 def read(path):
@@ -60,6 +63,7 @@ def test_cedar_is_parallel_in_all_languages(pattern, count):
 @pytest.mark.parametrize(
     ("pictures", "folder"), [(make_fixtures.CULTURALVQA, "culturalvqa"), (make_fixtures.CEDAR, "cedar")]
 )
+@as_drawn
 def test_pictures_are_what_the_script_draws(pictures, folder):
     files = {path.stem: path for path in (DATA / folder / "images").iterdir()}
     assert files.keys() == pictures.keys()

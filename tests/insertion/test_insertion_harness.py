@@ -15,10 +15,10 @@ from support.tiny_world import write_release
 
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.registry import method_class, method_config
+from culture_tasks.insertion.method_registry import method_class, method_config
 from culture_tasks.insertion.state import StateError
-from culture_tasks.insertion.store import Store
 from culture_tasks.insertion.training_data import load_training_data
+from culture_tasks.insertion.value_store import ValueStore
 
 SINGLE = [
     "crosscult_single_reliability",
@@ -64,7 +64,7 @@ def make_state(checkpoint, world, tmp_path_factory):
         model = MultimodalModel.load(str(checkpoint))
         chosen = {"route_dim": 16, **options} if name == "mcki" else {"encoder": "lexical", "demonstrations": 2}
         method = method_class(name)(model, method_config(name, chosen))
-        method.fit(load_training_data(world), Store(None))
+        method.fit(load_training_data(world), ValueStore(None))
         if threshold is not None:
             method._threshold = threshold
         method.save(folder)

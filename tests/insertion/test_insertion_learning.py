@@ -8,10 +8,10 @@ from support.tiny_student import DEMONSTRATIONS, make_student
 from support.tiny_world import write_release
 
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.registry import method_class, method_config
+from culture_tasks.insertion.method_registry import method_class, method_config
 from culture_tasks.insertion.runner import Job, Runner
-from culture_tasks.insertion.store import Store
 from culture_tasks.insertion.training_data import load_training_data
+from culture_tasks.insertion.value_store import ValueStore
 from culture_tasks.metrics.rouge import rouge_l
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -48,7 +48,7 @@ def held_out(tmp_path_factory):
 def methods(student, training):
     made = {name: method_class(name)(student, method_config(name, options)) for name, options in OPTIONS.items()}
     for name in ("mcki", "ike"):
-        made[name].fit(training, Store(None))
+        made[name].fit(training, ValueStore(None))
     return made
 
 
@@ -59,7 +59,7 @@ def scores(methods, held_out):
 
 
 def _scores(method, cases):
-    runner = Runner(method, Store(None))
+    runner = Runner(method, ValueStore(None))
     reliability = [(case, case.insertion.query, case.insertion.answer) for case in cases]
     language = [(case, case.locality[0].query, None) for case in cases]
     scenario = [(case, case.locality[1].query, None) for case in cases]
@@ -95,4 +95,4 @@ def test_mcki_keeps_other_scenarios_better_than_ike(scores):
 
 
 def test_the_router_is_right_about_held_out_cases(methods, held_out):
-    assert methods["mcki"].routing_accuracy(held_out, Store(None)) >= 0.85
+    assert methods["mcki"].routing_accuracy(held_out, ValueStore(None)) >= 0.85

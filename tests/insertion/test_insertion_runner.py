@@ -9,12 +9,12 @@ from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.adapter import Answer
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.identity import ModelIdentity
-from culture_tasks.insertion.interface import InsertionMethod, MethodConfig
+from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.method_registry import method_class, method_names
 from culture_tasks.insertion.methods.base import METHOD as BASE
 from culture_tasks.insertion.queries import Insertion, Query
-from culture_tasks.insertion.registry import method_class, method_names
 from culture_tasks.insertion.runner import Job, Runner
-from culture_tasks.insertion.store import Store
+from culture_tasks.insertion.value_store import ValueStore
 
 DECODING = Decoding()
 
@@ -81,35 +81,35 @@ def test_outcomes_stand_in_the_order_of_the_jobs(method):
         Job(ask("b"), DECODING, (EN,), compare=True),
         Job(ask("a"), DECODING, (ZH,)),
     ]
-    found = Runner(method, Store(None)).run(jobs)
+    found = Runner(method, ValueStore(None)).run(jobs)
     assert [outcome.text for outcome in found] == ["c after zh", "plain plain", "b after en", "a after zh"]
     assert [outcome.base for outcome in found] == [None, None, "plain b", None]
 
 
 def test_each_insertion_is_done_once_and_chains_go_on(method):
     chains = [(EN,), (EN, ZH), (EN, ZH, AR), (ZH,), (EN, ZH, AR), (EN,)]
-    Runner(method, Store(None)).run([Job(ask(f"q{n}"), DECODING, chain) for n, chain in enumerate(chains)])
+    Runner(method, ValueStore(None)).run([Job(ask(f"q{n}"), DECODING, chain) for n, chain in enumerate(chains)])
     assert [call for call in method.calls if call != "reset"] == ["en", "zh", "ar", "zh"]
 
 
 def test_the_plain_model_is_asked_before_anything_is_inserted_and_once(method):
     jobs = [Job(ask("same"), DECODING, (EN,), compare=True), Job(ask("same"), DECODING, (ZH,), compare=True)]
-    Runner(method, Store(None)).run(jobs)
+    Runner(method, ValueStore(None)).run(jobs)
     assert method.model.asked == ["same"]
 
 
 def test_another_image_is_another_request(method):
     jobs = [Job(ask("same", number), DECODING) for number in (0, 1)]
-    Runner(method, Store(None)).run(jobs)
+    Runner(method, ValueStore(None)).run(jobs)
     assert method.model.asked == ["same", "same"]
 
 
 def test_later_runs_and_other_methods_find_plain_answers(method, tmp_path):
     file = tmp_path / "answers.sqlite3"
     jobs = [Job(ask("same"), DECODING, (EN,), compare=True)]
-    first = Runner(method, Store(file)).run(jobs)
+    first = Runner(method, ValueStore(file)).run(jobs)
     base = BASE(CountingModel())
-    second = Runner(base, Store(file)).run(jobs)
+    second = Runner(base, ValueStore(file)).run(jobs)
     assert base.model.asked == []
     assert second[0].text == second[0].base == first[0].base
 
@@ -118,22 +118,22 @@ def test_an_interrupt_loses_nothing(tmp_path):
     file = tmp_path / "answers.sqlite3"
     jobs = [Job(ask(name), DECODING, (EN,), compare=True) for name in ("a", "b", "crash")]
     with pytest.raises(KeyboardInterrupt):
-        Runner(Recording(CountingModel()), Store(file)).run(jobs)
+        Runner(Recording(CountingModel()), ValueStore(file)).run(jobs)
     again = Recording(CountingModel())
-    assert [outcome.text for outcome in Runner(again, Store(file)).run(jobs[:2])] == ["a after en", "b after en"]
+    assert [outcome.text for outcome in Runner(again, ValueStore(file)).run(jobs[:2])] == ["a after en", "b after en"]
     assert again.model.asked == []
     assert again.calls == ["reset", "reset"]
 
 
 def test_other_decoding_is_another_answer(method, tmp_path):
-    store = Store(tmp_path / "answers.sqlite3")
+    store = ValueStore(tmp_path / "answers.sqlite3")
     for tokens in (8, 9, 9):
         Runner(method, store).run([Job(ask("same"), Decoding(tokens))])
     assert len(method.model.asked) == 2
 
 
 def test_another_version_of_a_method_asks_again_for_its_own_answers_alone(method, tmp_path, monkeypatch):
-    store = Store(tmp_path / "answers.sqlite3")
+    store = ValueStore(tmp_path / "answers.sqlite3")
     jobs = [Job(ask("same"), DECODING, (EN,), compare=True)]
     before = Runner(method, store)
     before.run(jobs)
@@ -154,7 +154,7 @@ def test_every_method_states_the_version_of_its_answers():
 
 
 def test_sampled_answers_are_not_kept(method):
-    store = Store(None)
+    store = ValueStore(None)
     for _ in range(2):
         Runner(method, store).run([Job(ask("same"), Decoding(8, temperature=1.0))])
     assert len(method.model.asked) == 2
@@ -163,7 +163,7 @@ def test_sampled_answers_are_not_kept(method):
 
 def test_the_plain_method_is_asked_once_a_request():
     base = BASE(CountingModel())
-    outcome = Runner(base, Store(None)).run([Job(ask("same"), DECODING, (EN,), compare=True)])[0]
+    outcome = Runner(base, ValueStore(None)).run([Job(ask("same"), DECODING, (EN,), compare=True)])[0]
     assert outcome.text == outcome.base == "plain same"
     assert base.model.asked == ["same"]
 
@@ -172,7 +172,7 @@ def test_identity_depends_on_method_and_model(method):
     other_model = CountingModel()
     other_model.identity = ModelIdentity("a", "weights", "another run")
     identities = {
-        Runner(each, Store(None)).identity for each in (method, BASE(CountingModel()), Recording(other_model))
+        Runner(each, ValueStore(None)).identity for each in (method, BASE(CountingModel()), Recording(other_model))
     }
     assert len(identities) == 3
 
@@ -182,20 +182,20 @@ def test_an_unreadable_image_is_found_before_anything_is_asked(method):
         raise OSError("truncated")
 
     with pytest.raises(DataError, match="can't be read"):
-        Runner(method, Store(None)).run([Job(ask("a"), DECODING), Job(Query("b", broken), DECODING)])
+        Runner(method, ValueStore(None)).run([Job(ask("a"), DECODING), Job(Query("b", broken), DECODING)])
     assert method.model.asked == []
 
 
 class TestStore:
     def test_keeps_the_first_value(self, tmp_path):
-        with Store(tmp_path / "folder" / "kept.sqlite3") as store:
+        with ValueStore(tmp_path / "folder" / "kept.sqlite3") as store:
             store.put("key", b"first")
             store.put("key", b"second")
             assert store.get("key") == b"first"
             assert store.get("other") is None
 
     def test_another_process_sees_it_at_once(self, tmp_path):
-        first, second = Store(tmp_path / "kept"), Store(tmp_path / "kept")
+        first, second = ValueStore(tmp_path / "kept"), ValueStore(tmp_path / "kept")
         first.put("key", b"value")
         assert second.get("key") == b"value"
         first.close()
@@ -204,7 +204,7 @@ class TestStore:
     def test_a_file_of_another_kind_is_refused(self, tmp_path):
         (tmp_path / "notes").write_text("these are my notes, which are not a database" * 20)
         with pytest.raises(CultureTasksError, match="can't be used as a store"):
-            Store(tmp_path / "notes")
+            ValueStore(tmp_path / "notes")
         assert (tmp_path / "notes").read_text().startswith("these are my notes")
 
 

@@ -15,11 +15,11 @@ from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.method_registry import FILES, method_class, method_config, method_names, methods
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.queries import Insertion, Query
-from culture_tasks.insertion.registry import FILES, method_class, method_config, method_names, methods
-from culture_tasks.insertion.store import Store
 from culture_tasks.insertion.training_data import load_training_data
+from culture_tasks.insertion.value_store import ValueStore
 
 OPTIONS = {"mcki": {"route_dim": 16}, "ike": {"encoder": "lexical", "demonstrations": 3}}
 CASES = 6
@@ -39,7 +39,7 @@ def model():
 @pytest.fixture(params=sorted(OPTIONS))
 def fitted(request, model, data):
     method = method_class(request.param)(model, method_config(request.param, OPTIONS[request.param]))
-    method.fit(data, Store(None))
+    method.fit(data, ValueStore(None))
     return method
 
 
@@ -99,21 +99,21 @@ class TestTrainingData:
 class TestFitting:
     def test_features_are_computed_once_a_request(self, model, data, monkeypatch):
         counting = CountingFeatures(monkeypatch, model)
-        method_class("mcki")(model, method_config("mcki", OPTIONS["mcki"])).fit(data, Store(None))
+        method_class("mcki")(model, method_config("mcki", OPTIONS["mcki"])).fit(data, ValueStore(None))
         assert counting.count == len({query.key for case in data.cases for query in case.queries()})
 
     def test_a_killed_fit_goes_on_and_ends_alike(self, model, data, monkeypatch, tmp_path):
         config = method_config("mcki", OPTIONS["mcki"])
         whole = method_class("mcki")(model, config)
-        whole.fit(data, Store(None))
+        whole.fit(data, ValueStore(None))
         killed = method_class("mcki")(model, config)
         with monkeypatch.context() as patch:
             CountingFeatures(patch, model, stop_after=4)
             with pytest.raises(KeyboardInterrupt):
-                killed.fit(data, Store(tmp_path / "features"))
+                killed.fit(data, ValueStore(tmp_path / "features"))
         counting = CountingFeatures(monkeypatch, model)
         again = method_class("mcki")(model, config)
-        again.fit(data, Store(tmp_path / "features"))
+        again.fit(data, ValueStore(tmp_path / "features"))
         assert counting.count == whole.report["requests"] - 4
         assert again.fingerprint == whole.fingerprint
 
@@ -123,13 +123,13 @@ class TestFitting:
             for epochs in (1, 8)
         )
         for method in (once, often):
-            method.fit(data, Store(None))
+            method.fit(data, ValueStore(None))
         assert often.report["loss"] < once.report["loss"]
         assert -1.0 <= often.threshold <= 1.0
 
     def test_the_plain_model_has_nothing_to_fit(self, model, data):
         with pytest.raises(CultureTasksError, match="nothing to fit"):
-            method_class("base")(model).fit(data, Store(None))
+            method_class("base")(model).fit(data, ValueStore(None))
 
     def test_what_was_not_fitted_cannot_be_saved(self, model, tmp_path):
         with pytest.raises(CultureTasksError, match="was not fitted"):
@@ -208,7 +208,7 @@ class TestSavingAndLoading:
         fingerprints = set()
         for seed in (0, 1):
             method = method_class("mcki")(model, method_config("mcki", {**OPTIONS["mcki"], "seed": seed}))
-            method.fit(data, Store(None))
+            method.fit(data, ValueStore(None))
             fingerprints.add(method.fingerprint)
         assert len(fingerprints) == 2
 
@@ -259,7 +259,7 @@ class TestIke:
 
     def test_shows_the_nearest_last_then_all_insertions(self, model, data):
         method = method_class("ike")(model, method_config("ike", OPTIONS["ike"]))
-        method.fit(data, Store(None))
+        method.fit(data, ValueStore(None))
         inserted = [data.cases[0].insertion, data.cases[2].insertion]
         for sample in inserted:
             method.insert(sample)
@@ -273,22 +273,22 @@ class TestIke:
 
     def test_without_insertions_it_is_the_plain_model(self, model, data):
         method = method_class("ike")(model, method_config("ike", OPTIONS["ike"]))
-        method.fit(data, Store(None))
+        method.fit(data, ValueStore(None))
         assert method.generate(ask(), Decoding(6)) == model.generate(ask(), Decoding(6))
 
     def test_says_that_words_are_counted(self, model, data, caplog):
-        method_class("ike")(model, method_config("ike", OPTIONS["ike"])).fit(data, Store(None))
+        method_class("ike")(model, method_config("ike", OPTIONS["ike"])).fit(data, ValueStore(None))
         assert "counts words instead of the paper's sentence embeddings" in caplog.text
 
     def test_an_encoder_that_is_not_there_names_the_ways_out(self, model, data, tmp_path):
         method = method_class("ike")(model, method_config("ike", {"encoder": str(tmp_path / "nothing")}))
         with pytest.raises(SettingsError, match="encoder=DIR, or choose encoder=lexical"):
-            method.fit(data, Store(None))
+            method.fit(data, ValueStore(None))
 
     def test_means_of_a_transformer_are_normalised_and_ignore_padding(self, model, data, tmp_path):
         encoder = method_config("ike", {"encoder": str(_tiny_bert(tmp_path)), "demonstrations": 2})
         method = method_class("ike")(model, encoder)
-        method.fit(data, Store(None))
+        method.fit(data, ValueStore(None))
         alone, beside = method._encode(["hat"])[0], method._encode(["hat", "is this hat fine here"])[0]
         assert torch.allclose(alone, beside, atol=1e-5)
         assert float(alone.norm()) == pytest.approx(1.0, abs=1e-5)
@@ -296,7 +296,7 @@ class TestIke:
 
     def test_a_state_with_another_encoder_is_refused(self, model, data, tmp_path):
         method = method_class("ike")(model, method_config("ike", {"encoder": str(_tiny_bert(tmp_path / "bert"))}))
-        method.fit(data, Store(None))
+        method.fit(data, ValueStore(None))
         method.save(tmp_path / "state")
         _tiny_bert(tmp_path / "bert", seed=1)
         with pytest.raises(state.StateError, match="is not the encoder"):

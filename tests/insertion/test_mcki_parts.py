@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.router import Memory, make_router
-from culture_tasks.insertion.methods.mcki.training import calibrate, contrastive_loss
+from culture_tasks.insertion.methods.mcki.router_training import calibrate, contrastive_loss
 from culture_tasks.insertion.queries import Insertion, Query
 
 

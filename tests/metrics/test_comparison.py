@@ -102,7 +102,7 @@ def test_drawn_sign_flips_near_all_of_them():
 def test_drawn_sign_flips_against_scipy():
     a, b, _ = two_models(np.random.default_rng(4), 60, 1, 0.3)
     reference = stats.permutation_test(
-        (a, b), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=9999, rng=np.random.default_rng(0)
+        (a, b), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=9999, random_state=0
     )
     assert paired_permutation(a, b).p == pytest.approx(reference.pvalue, abs=0.02)
 

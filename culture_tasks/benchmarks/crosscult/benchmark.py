@@ -43,7 +43,7 @@ from culture_tasks.benchmarks.interface import (
     Task,
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
-from culture_tasks.benchmarks.training import OffersTraining, TrainingCases
+from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
 from culture_tasks.data.report import Report
 from culture_tasks.data.sources import local_file
 from culture_tasks.judges.rubrics import Rubric

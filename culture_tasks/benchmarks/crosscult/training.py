@@ -10,7 +10,7 @@ from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release, 
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.benchmarks.crosscult.raw_cases import Pictures
 from culture_tasks.benchmarks.crosscult.vocabulary import SINGLE_ROLES
-from culture_tasks.benchmarks.training import AnsweredQuestion, InsertionCase, Locality, TrainingCases
+from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, Locality, TrainingCases
 from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.errors import DataError
 

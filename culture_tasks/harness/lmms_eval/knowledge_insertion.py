@@ -26,11 +26,11 @@ from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.interface import InsertionMethod, Item, progress_bar
+from culture_tasks.insertion.insertion_method import InsertionMethod, Item, progress_bar
+from culture_tasks.insertion.method_registry import method_class, method_names
 from culture_tasks.insertion.queries import Insertion, Message, Query
-from culture_tasks.insertion.registry import method_class, method_names
 from culture_tasks.insertion.runner import Job, Outcome, Runner
-from culture_tasks.insertion.store import Store
+from culture_tasks.insertion.value_store import ValueStore
 
 NAME = "knowledge_insertion"
 """What ``--model`` calls the model."""
@@ -104,7 +104,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         self._state = None if state is None else Path(str(state)).expanduser()
         model = MultimodalModel.load(str(pretrained), options)
         self._method: InsertionMethod | None = _ready(method, model, self._state)
-        self._runner: Runner | None = Runner(self._method, Store(_answers_file(answers)))
+        self._runner: Runner | None = Runner(self._method, ValueStore(_answers_file(answers)))
         self._made: dict[tuple[str, ...], Query] = {}
         _identify_in_cache(NAME, self._runner.identity)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from culture_tasks.insertion.interface import MethodConfig
+from culture_tasks.insertion.insertion_method import MethodConfig
 
 
 class BaseModelConfig(MethodConfig):

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from culture_tasks.insertion.adapter import Answer
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.interface import InsertionMethod, MethodConfig
+from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.methods.base.config import BaseModelConfig
 from culture_tasks.insertion.queries import Insertion, Query
 

@@ -9,13 +9,13 @@ import torch
 
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.interface import InsertionMethod, MethodConfig, Progress
+from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig, Progress
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.methods.ike.config import IkeConfig
 from culture_tasks.insertion.methods.ike.encoders import SentenceEncoder, make_encoder
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.state import StateError
-from culture_tasks.insertion.store import Store
+from culture_tasks.insertion.value_store import ValueStore
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
 
@@ -79,7 +79,7 @@ class IkeMethod(InsertionMethod):
             self._encoder = make_encoder(self.config.encoder, self.config.max_text_length, self.model.device)
         return self._encoder.encode(sentences)
 
-    def _fit(self, cases: Sequence[TrainingCase], kept: Store, progress: Progress) -> dict[str, Any]:  # noqa: ARG002
+    def _fit(self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress) -> dict[str, Any]:  # noqa: ARG002
         self._texts = demonstrations.of_cases(cases)
         size = self.config.batch_size
         batches = [self._texts[start : start + size] for start in range(0, len(self._texts), size)]

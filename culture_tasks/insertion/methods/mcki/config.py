@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from culture_tasks.benchmarks.training import Locality
-from culture_tasks.insertion.interface import MethodConfig
+from culture_tasks.benchmarks.training_cases import Locality
+from culture_tasks.insertion.insertion_method import MethodConfig
 
 
 class MckiConfig(MethodConfig):

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.interface import Progress, silent
+from culture_tasks.insertion.insertion_method import Progress, silent
 from culture_tasks.insertion.queries import Query
-from culture_tasks.insertion.store import Store
+from culture_tasks.insertion.value_store import ValueStore
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class FeatureTable:
 
 
 def feature_table(
-    model: MultimodalModel, queries: Sequence[Query], kept: Store, progress: Progress = silent
+    model: MultimodalModel, queries: Sequence[Query], kept: ValueStore, progress: Progress = silent
 ) -> FeatureTable:
     """Computes the features of requests, once for each distinct image and text.
 
@@ -58,7 +58,7 @@ def feature_table(
     return FeatureTable(table[:, 0], table[:, 1], row_of)
 
 
-def _features_of(model: MultimodalModel, query: Query, kept: Store) -> torch.Tensor:
+def _features_of(model: MultimodalModel, query: Query, kept: ValueStore) -> torch.Tensor:
     """Returns the stored features of a request, or computes them; shape (2, hidden size), on the CPU."""
     key = f"features:{model.identity.run}:{query.key}"
     content = kept.get(key)

@@ -12,15 +12,15 @@ from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.interface import InsertionMethod, MethodConfig, Progress, silent
+from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig, Progress, silent
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.features import FeatureTable, feature_table
 from culture_tasks.insertion.methods.mcki.router import Match, Memory, make_router
-from culture_tasks.insertion.methods.mcki.training import Scores, calibrate, case_rows, scores, train
+from culture_tasks.insertion.methods.mcki.router_training import Scores, calibrate, case_rows, scores, train
 from culture_tasks.insertion.prefill import Features
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, image_part, text_part
 from culture_tasks.insertion.state import StateError
-from culture_tasks.insertion.store import Store
+from culture_tasks.insertion.value_store import ValueStore
 
 WRAP = "wrap.v1"
 
@@ -78,7 +78,7 @@ class MckiMethod(InsertionMethod):
         wrapped = query.preceded_by(self._wrapped(match.entry))
         return replace(self.model.generate(wrapped, decoding), activated=match.place, similarity=match.similarity)
 
-    def routing_accuracy(self, cases: Sequence[TrainingCase], kept: Store) -> float:
+    def routing_accuracy(self, cases: Sequence[TrainingCase], kept: ValueStore) -> float:
         """Returns the share of requests that the threshold puts on the right side of their case's entry, 0 to 1.
 
         The inserted request itself is left out: its score is 1 whatever the router.
@@ -109,7 +109,7 @@ class MckiMethod(InsertionMethod):
         images = [image_part(image) for image in entry.query.images()] if self.config.wrap_image else []
         return [*images, text]
 
-    def _table(self, cases: Sequence[TrainingCase], kept: Store, progress: Progress) -> FeatureTable:
+    def _table(self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress) -> FeatureTable:
         table = feature_table(self.model, [query for case in cases for query in case.queries()], kept, progress)
         device = self.model.device
         return FeatureTable(table.question.to(device), table.visual.to(device), table.row_of)
@@ -117,7 +117,7 @@ class MckiMethod(InsertionMethod):
     def _scores(self, cases: Sequence[TrainingCase], table: FeatureTable) -> Scores:
         return scores(self._router, table, [case_rows(case, table, self.config) for case in cases])
 
-    def _fit(self, cases: Sequence[TrainingCase], kept: Store, progress: Progress) -> dict[str, Any]:
+    def _fit(self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress) -> dict[str, Any]:
         if not any(case.locality for case in cases):
             raise DataError("mcki: no training case has a locality item. The router needs negatives.")
         table = self._table(cases, kept, progress)

@@ -18,7 +18,7 @@ PRAGMA user_version = {SCHEMA_VERSION};
 """
 
 
-class Store:
+class ValueStore:
     """A file of values; every ``put`` is committed before it returns.
 
     Args:
@@ -39,7 +39,7 @@ class Store:
                 f"insertion: {file} can't be used as a store ({error}). Delete it, name another file, or name 'off'."
             ) from None
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> ValueStore:
         return self
 
     def __exit__(

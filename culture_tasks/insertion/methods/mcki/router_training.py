@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from culture_tasks.insertion.interface import Progress, silent
+from culture_tasks.insertion.insertion_method import Progress, silent
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.features import FeatureTable
 from culture_tasks.insertion.methods.mcki.router import Router

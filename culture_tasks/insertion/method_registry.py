@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion import methods
-from culture_tasks.insertion.interface import InsertionMethod, MethodConfig
+from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
 
 FILES = ("__init__", "config", "method")
 """Modules in the folder of every method."""

@@ -24,7 +24,7 @@ from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase
-from culture_tasks.insertion.store import Store
+from culture_tasks.insertion.value_store import ValueStore
 
 Item = TypeVar("Item")
 
@@ -107,7 +107,7 @@ class InsertionMethod(ABC):
     def reset(self) -> None:
         """Removes all insertions; what was fitted stays."""
 
-    def fit(self, data: TrainingData, kept: Store, progress: Progress = silent) -> None:
+    def fit(self, data: TrainingData, kept: ValueStore, progress: Progress = silent) -> None:
         """Learns from training cases.
 
         Args:
@@ -179,7 +179,7 @@ class InsertionMethod(ABC):
         """Parameters that the method loads besides the model's."""
         return 0
 
-    def _fit(self, cases: Sequence[TrainingCase], kept: Store, progress: Progress) -> dict[str, Any]:
+    def _fit(self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress) -> dict[str, Any]:
         """Learns, and returns what was measured."""
         raise NotImplementedError(f"{self.name} says that it needs a state, and has no _fit")
 
