@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from culture_tasks.results.finding import Kind, Problem
 from culture_tasks.results.run_files import parse_json, sample_lines
 
 Record = Mapping[str, Any]
+
+Codebook = dict[str, int]
+"""Names, numbered from 0 on in the order in which they come; shared by files, so that equal names are one number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +144,8 @@ class SampleReader:
     """Reads sample files of one report, with one numbering of items and clusters for all."""
 
     def __init__(self) -> None:
-        self._items: dict[str, _Vocabulary] = {}
-        self._clusters: dict[str, _Vocabulary] = {}
+        self._items: dict[str, Codebook] = {}
+        self._clusters: dict[str, Codebook] = {}
 
     def read(self, path: Path, kept: Kept) -> LoadedSamples:
         """Reads the samples of a task; lines that can't be used are counted and left out.
@@ -152,32 +155,36 @@ class SampleReader:
         Raises:
             OSError: If the file can't be read.
         """
-        items = self._items.setdefault(kept.benchmark, _Vocabulary())
-        clusters = self._clusters.setdefault(kept.benchmark, _Vocabulary())
+        items = self._items.setdefault(kept.benchmark, {})
+        clusters = self._clusters.setdefault(kept.benchmark, {})
         return _Pass(kept, items, clusters).over(path)
 
 
-class _Vocabulary:
-    """Numbers names from 0 on in the order in which they come; shared by files, so that equal names are one number."""
+class _Row(NamedTuple):
+    """What is kept of a record."""
 
-    def __init__(self) -> None:
-        self.codes: dict[str, int] = {}
-
-    def code(self, name: str) -> int:
-        return self.codes.setdefault(name, len(self.codes))
+    item: str
+    cluster: str
+    groups: Mapping[str, str]
+    score: float
+    further: Sequence[float]
+    outcomes: Mapping[str, int]
+    judge: Any
+    endpoints: Sequence[str]
+    data: Sequence[str]
 
 
 class _Pass:
     """The one pass over the lines of a file."""
 
-    def __init__(self, kept: Kept, items: _Vocabulary, clusters: _Vocabulary) -> None:
+    def __init__(self, kept: Kept, items: Codebook, clusters: Codebook) -> None:
         self._kept = kept
         self._seen_scale: object = object()
         self._items, self._clusters = items, clusters
         self._seen: set[int] = set()
         self._numbers: dict[str, array[Any]] = {name: array(code) for name, (code, _) in _TYPES.items()}
         self._further: dict[str, array[float]] = {name: array("d") for name in kept.further}
-        self._groups: dict[str, tuple[_Vocabulary, array[int]]] = {}
+        self._groups: dict[str, tuple[Codebook, array[int]]] = {}
         self._judges: dict[str, Mapping[str, Any]] = {}
         self._endpoints: set[str] = set()
         self._prompts: dict[str, None] = {}
@@ -201,30 +208,41 @@ class _Pass:
             if found is None:
                 return "withheld" if any(sample.get(name) is not None for name in self._kept.others) else "foreign"
             key, record = found
-            if not self._is_expected(record):
-                return "unknown_record"
-            groups = {str(field): _name(value) for field, value in record["groups"].items()}
-            score = self._kept.scale.times * _float(record.get("score"))
-            further = [_float(record.get("values", {}).get(name)) for name in self._further]
-            outcomes = {str(outcome): int(count) for outcome, count in record["outcomes"].items()}
-            if not all(0 < count <= _MOST_RUNS for count in outcomes.values()):
-                return "unknown_record"
-            item, cluster = str(record["item"]), str(record["cluster"])
-            judge, data = record.get("judge"), [str(value) for value in record["data"].values()]
+            row = self._row(record) if self._is_expected(record) else None
         except ValueError:
             return "damaged"
         except (KeyError, TypeError, AttributeError, OverflowError):
             return "unknown_record"
-        if not self._kept.scale.allows(score):
+        if row is None:
+            return "unknown_record"
+        if not self._kept.scale.allows(row.score):
             return "off_scale"
-        item_code = self._items.code(item)
-        if item_code in self._seen:
+        item = _code(self._items, row.item)
+        if item in self._seen:
             return "duplicate"
-        self._seen.add(item_code)
-        self._append_groups(groups)
-        self._append(item_code, self._clusters.code(cluster), offset, score, further, outcomes, judge is not None)
-        self._note(key, record, judge, data)
+        self._seen.add(item)
+        self._append(row, item, offset)
+        self._note(key, record, row)
         return None
+
+    def _row(self, record: Record) -> _Row | None:
+        """Returns what is kept of a record, or None where it can't be."""
+        outcomes: dict[str, int] = record["outcomes"]
+        if not all(type(count) is int and 0 < count <= _MOST_RUNS for count in outcomes.values()):
+            return None
+        values = record.get("values", {}) if self._further else {}
+        runs = record["runs"]
+        return _Row(
+            item=str(record["item"]),
+            cluster=str(record["cluster"]),
+            groups={field: _name(group) for field, group in record["groups"].items()},
+            score=self._kept.scale.times * _float(record.get("score")),
+            further=[_float(values.get(name)) for name in self._further],
+            outcomes=outcomes,
+            judge=record.get("judge"),
+            endpoints=[str(run["endpoint"]) for run in runs if "endpoint" in run],
+            data=[str(value) for value in record["data"].values()],
+        )
 
     def _is_expected(self, record: Record) -> bool:
         kept = self._kept
@@ -240,47 +258,43 @@ class _Pass:
 
     def _append_groups(self, groups: Mapping[str, str]) -> None:
         """Appends the groups of a sample; a field that it doesn't have, or the first to have, is an empty text."""
-        before = len(self._numbers["items"])
-        for field in [field for field in groups if field not in self._groups]:
-            names = _Vocabulary()
-            self._groups[field] = (names, array("i", [names.code("")] * before) if before else array("i"))
-        for field, (names, codes) in self._groups.items():
-            codes.append(names.code(groups.get(field, "")))
+        if groups.keys() != self._groups.keys():
+            before = len(self._numbers["items"])
+            for field in groups:
+                if field not in self._groups:
+                    self._groups[field] = ({"": 0} if before else {}, array("i", [0] * before))
+        for field, (codes, column) in self._groups.items():
+            column.append(_code(codes, groups.get(field, "")))
 
-    def _append(
-        self,
-        item: int,
-        cluster: int,
-        offset: int,
-        score: float,
-        further: Sequence[float],
-        outcomes: Mapping[str, int],
-        judged: bool,
-    ) -> None:
-        verdicts = sum(outcomes.values())
+    def _append(self, row: _Row, item: int, offset: int) -> None:
+        self._append_groups(row.groups)
+        verdicts = sum(row.outcomes.values())
+        numbers = self._numbers
+        numbers["items"].append(item)
+        numbers["clusters"].append(_code(self._clusters, row.cluster))
+        numbers["offsets"].append(offset)
+        numbers["scores"].append(row.score)
+        numbers["verdicts"].append(verdicts)
         # Without a judge, a reply that can't be read is a wrong answer, and no verdict is missing.
-        scored = outcomes.get("scored", 0) if judged else verdicts
-        row = {"items": item, "clusters": cluster, "offsets": offset, "scores": score}
-        for name, value in (row | {"verdicts": verdicts, "scored": scored}).items():
-            self._numbers[name].append(value)
-        for values, value in zip(self._further.values(), further, strict=True):
+        numbers["scored"].append(verdicts if row.judge is None else row.outcomes.get("scored", 0))
+        for values, value in zip(self._further.values(), row.further, strict=True):
             values.append(value)
-        for outcome, count in outcomes.items():
-            self._outcomes[outcome] = self._outcomes.get(outcome, 0) + count
 
-    def _note(self, key: str, record: Record, judge: Any, data: Iterable[str]) -> None:
+    def _note(self, key: str, record: Record, row: _Row) -> None:
         self._lexical |= key.endswith(LEXICAL)
-        if isinstance(judge, dict):
-            self._judges.setdefault(repr(judge), judge)
-            self._endpoints.update(str(run["endpoint"]) for run in record.get("runs", ()) if run.get("endpoint"))
+        for outcome, count in row.outcomes.items():
+            self._outcomes[outcome] = self._outcomes.get(outcome, 0) + count
+        if isinstance(row.judge, dict):
+            self._judges.setdefault(repr(row.judge), row.judge)
+            self._endpoints.update(row.endpoints)
         if "prompt_sha256" in record:
             self._prompts[f"{record.get('prompt')} {str(record['prompt_sha256'])[:12]}"] = None
-        self._data.update(dict.fromkeys(data))
+        self._data.update(dict.fromkeys(row.data))
 
     def _loaded(self, path: Path) -> LoadedSamples:
         groups = {
-            field: Texts(np.array(codes, dtype=np.int32), tuple(names.codes))
-            for field, (names, codes) in self._groups.items()
+            field: Texts(np.array(column, dtype=np.int32), tuple(codes))
+            for field, (codes, column) in self._groups.items()
         }
         numbers: dict[str, Any] = {
             name: np.array(self._numbers[name], dtype=dtype) for name, (_, dtype) in _TYPES.items()
@@ -329,6 +343,11 @@ def _problem(path: Path, reason: str, lines: Sequence[int]) -> Problem:
     kind, meaning = _REASONS[reason]
     shown = ", ".join(map(str, lines[:3])) + (", …" if len(lines) > 3 else "")
     return Problem(str(path), kind, f"{len(lines)} lines left out ({shown}): {meaning}", len(lines))
+
+
+def _code(codes: Codebook, name: str) -> int:
+    """Returns the number of a name, a new one where it has none yet."""
+    return codes.setdefault(name, len(codes))
 
 
 def _name(value: Any) -> str:
