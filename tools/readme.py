@@ -14,8 +14,8 @@ from pathlib import Path
 
 from culture_tasks.cli.main import build_parser
 from culture_tasks.settings import Settings, variables
-from culture_tasks.tables import as_markdown
 from culture_tasks.task_table import HEADER, rows
+from culture_tasks.text_tables import as_markdown
 
 README = Path(__file__).parents[1] / "README.md"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks import __version__
 from culture_tasks.metrics.rater_agreement import STATISTICS, Statistic
-from culture_tasks.tables import as_markdown, as_text, markdown_cell, plain, write_csv
+from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, plain, write_csv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -179,7 +179,7 @@ def _aliases() -> dict[str, str]:
 
 def _all(table: Table, selection: Selection) -> list[RatedResponse]:
     rows = validated(table, _model(selection), _aliases())
-    return [_response(table, index, row, selection) for index, row in enumerate(rows)]
+    return [_response(table, index, row, rubric=selection.rubric) for index, row in enumerate(rows)]
 
 
 def _usable(table: Table, selection: Selection) -> tuple[list[RatedResponse], int]:
@@ -189,7 +189,7 @@ def _usable(table: Table, selection: Selection) -> tuple[list[RatedResponse], in
         part = replace(table, rows=[content], images=None, first_row=table.first_row + index)
         try:
             row = validated(part, _model(selection), _aliases())[0]
-            usable.append(_response(table, index, row, selection))
+            usable.append(_response(table, index, row, rubric=selection.rubric))
         except DataError as error:
             problems.append(str(error))
     if problems:
@@ -213,14 +213,14 @@ def _model(selection: Selection) -> type[ResponseRow]:
     return RatedRow if selection.needs_human else ResponseRow
 
 
-def _response(table: Table, index: int, row: ResponseRow, selection: Selection) -> RatedResponse:
+def _response(table: Table, index: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:
     where = table.where(index)
     category = _category(where, row.category)
-    rubric = _rubric(where, row, category, selection.rubric)
-    if row.human_rating is not None and not rubric.lowest <= row.human_rating <= rubric.highest:
+    graded_by = _rubric(where, row.rubric if rubric is None else rubric, category)
+    if row.human_rating is not None and not graded_by.lowest <= row.human_rating <= graded_by.highest:
         raise DataError(
-            f"{where}, field 'human_rating': found {row.human_rating:g}. Needed is a number from {rubric.lowest} to "
-            f"{rubric.highest}, the scale of the rubric {rubric.name}. "
+            f"{where}, field 'human_rating': found {row.human_rating:g}. Needed is a number from "
+            f"{graded_by.lowest} to {graded_by.highest}, the scale of the rubric {graded_by.name}. "
             "Correct it, or leave such rows out with --skip-invalid."
         )
     references = (row.reference,) if isinstance(row.reference, str) else tuple(row.reference)
@@ -228,7 +228,7 @@ def _response(table: Table, index: int, row: ResponseRow, selection: Selection) 
         row=index + table.first_row,
         item=JudgeItem(row.question, references, row.response),
         human=row.human_rating,
-        rubric=rubric.name,
+        rubric=graded_by.name,
         category=category,
         language=language_of(row.question, language=row.language, culture=row.associated_culture),
     )
@@ -244,8 +244,7 @@ def _category(where: str, text: str | None) -> str:
         raise DataError(f"{where}, field 'category': {error} Correct it, or choose a less similar name.") from None
 
 
-def _rubric(where: str, row: ResponseRow, category: str, chosen: str | None) -> Rubric:
-    name = chosen or row.rubric
+def _rubric(where: str, name: str | None, category: str) -> Rubric:
     if name is not None:
         try:
             return rubric_named(name)

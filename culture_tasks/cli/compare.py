@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _say(found: TwoModels) -> None:
-    from culture_tasks.tables import as_text, plain
+    from culture_tasks.text_tables import as_text, plain
 
     say_problems(found.problems)
     print(f"A: {plain(found.labels[0])}")

@@ -74,7 +74,7 @@ def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
 
 
 def _print(run: RunFiles, tasks: Sequence[TaskToGrade]) -> None:
-    from culture_tasks.tables import as_markdown
+    from culture_tasks.text_tables import as_markdown
 
     print(run.result_file)
     rows = []

@@ -11,8 +11,8 @@ from culture_tasks.benchmarks.interface import HARNESSES, Entry, Task
 from culture_tasks.benchmarks.registry import benchmark_of, entries, in_harness, task_folder, tasks_below
 from culture_tasks.data.sources import availability
 from culture_tasks.settings import Settings
-from culture_tasks.tables import as_markdown
 from culture_tasks.task_table import HEADER, languages_of, rows
+from culture_tasks.text_tables import as_markdown
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,8 +18,6 @@ from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     import datasets
-
-_log = logging.getLogger(__name__)
 
 _loaded: dict[tuple[str, Path | None], datasets.Dataset] = {}
 _ahead: dict[str, tuple[Settings, datasets.Dataset]] = {}

@@ -79,7 +79,7 @@ def read_run(path: Path) -> RunFiles | Problem:
                 f"not laid out as a harness does: found {type(content[key]).__name__} as {key!r}, needed is an object"
             )
             return Problem(str(path), "damaged", said)
-    return RunFiles(name.harness, path, name.stamp, content)
+    return RunFiles(harness=name.harness, result_file=path, stamp=name.stamp, content=content)
 
 
 def sample_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
@@ -136,7 +136,7 @@ def new_run(old: RunFiles, content: dict[str, Any], now: datetime) -> RunFiles:
         stamp = now.strftime("%Y%m%d_%H%M%S") if old.harness == "lmms_eval" else now.isoformat().replace(":", "-")
         path = old.result_file.with_name(result_name(old.harness, stamp))
         if not path.exists():
-            return RunFiles(old.harness, path, stamp, content)
+            return RunFiles(harness=old.harness, result_file=path, stamp=stamp, content=content)
         now += timedelta(seconds=1)
 
 

@@ -93,7 +93,7 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "path": run.result_file,
         "model": str(data.get("model_name") or args.get("pretrained") or config.get("model") or "unknown model"),
         "model_args": tuple(sorted((key, value) for key, value in args.items() if key not in _EXECUTION)),
-        "date": _date(run.harness, run.stamp, data.get("date"), zone),
+        "date": _date(run, zone),
         "graded_from": run.graded_from,
     }
     for task, values in data["results"].items():
@@ -127,14 +127,15 @@ def _without_secrets(value: str) -> str:
     return re.sub(r"(?i)^(https?://)(?:[^/@]*@)?([^?#]*).*$", r"\1\2", value)
 
 
-def _date(harness: Harness, stamp: str, date: Any, zone: Any) -> str:
+def _date(run: RunFiles, zone: Any) -> str:
     """When the run was, in UTC where the file says enough: lmms-eval names its files by the time of a chosen zone."""
+    date = run.content.get("date")
     if isinstance(date, (int, float)) and not isinstance(date, bool):
         return datetime.fromtimestamp(date, UTC).isoformat(timespec="seconds")
-    if harness == "lm_eval":
-        day, _, time = stamp.partition("T")
+    if run.harness == "lm_eval":
+        day, _, time = run.stamp.partition("T")
         return f"{day}T{time.replace('-', ':')}"
-    local = datetime.strptime(stamp, "%Y%m%d_%H%M%S")
+    local = datetime.strptime(run.stamp, "%Y%m%d_%H%M%S")
     try:
         return local.replace(tzinfo=ZoneInfo(str(zone))).astimezone(UTC).isoformat()
     except (ValueError, ZoneInfoNotFoundError):

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from culture_tasks.report.model import Cell, Report, Table
 from culture_tasks.report.text.wording import interval, is_best, legend, marks_of, number
-from culture_tasks.tables import plain
 from culture_tasks.text import storable
+from culture_tasks.text_tables import plain
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from culture_tasks.report.model import Cell, Report, Table
 from culture_tasks.report.text.wording import headers, interval, is_best, legend, marks_of, number
-from culture_tasks.tables import as_markdown, markdown_cell, plain
+from culture_tasks.text_tables import as_markdown, markdown_cell, plain
 
 
 def write_markdown(report: Report, folder: Path) -> list[Path]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from culture_tasks.tables import as_markdown, as_text, csv_cell, markdown_cell, plain, write_csv
+from culture_tasks.text_tables import as_markdown, as_text, csv_cell, markdown_cell, plain, write_csv
 
 
 @pytest.mark.parametrize(

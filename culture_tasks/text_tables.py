@@ -12,6 +12,7 @@ from culture_tasks.text import storable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+
 # Characters that Markdown, or the HTML and mathematics in it, would take for markup.
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~&$])")
 # A vertical bar without a backslash before it.
