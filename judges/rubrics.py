@@ -11,13 +11,15 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from culture_tasks.judges.parsers import Reading, read_rating
-from culture_tasks.judges.statements import Scale
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.prompt_files import PromptFile, load
 from culture_tasks.text import storable
+
+if TYPE_CHECKING:
+    from culture_tasks.judges.parsers import Reading
+    from culture_tasks.judges.statements import Scale
 
 LONGEST_TEXT = 32_000
 """Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt."""
@@ -46,7 +48,7 @@ class Rubric:
         lowest: Lowest rating offered.
         highest: Highest rating offered.
         asks_for: The word that the prompt asks for before the rating.
-        reader: Maps a completion and the scale to a rating, or to None.
+        reader: Maps a completion and the scale to a rating, or to None; None means ``read_rating``.
         model: Model of the paper, used where the user names none.
         sampling: Sampling parameters for the judge.
         source: Paper and figure.
@@ -60,14 +62,17 @@ class Rubric:
     lowest: int
     highest: int
     asks_for: Literal["rating", "score"] = "rating"
-    reader: Callable[[str, Scale], Reading | None] = read_rating
+    reader: Callable[[str, Scale], Reading | None] | None = None
     model: str
     sampling: Mapping[str, Any] = field(default_factory=dict)
     source: str
 
     def read(self, reply: str) -> Reading | None:
         """Returns the rating that a reply states, or None where a careful reader would ask again."""
-        return self.reader(reply, Scale(self.lowest, self.highest, self.asks_for))
+        from culture_tasks.judges.parsers import read_rating  # its patterns take a while to compile
+        from culture_tasks.judges.statements import Scale
+
+        return (self.reader or read_rating)(reply, Scale(self.lowest, self.highest, self.asks_for))
 
     def messages(self, item: JudgeItem, *, delimiters: bool = True, secret: str = "") -> list[Message]:
         """Returns the chat messages that ask for a verdict.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.blend.checking import check
 from culture_tasks.benchmarks.blend.documents import (
@@ -22,7 +23,6 @@ from culture_tasks.benchmarks.blend.documents import (
 from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, require
 from culture_tasks.benchmarks.blend.prompts import PAPER_NAMES, Wording, prompt_source
 from culture_tasks.benchmarks.blend.regions import REGIONS, Region
-from culture_tasks.benchmarks.blend.report import REPORT
 from culture_tasks.benchmarks.blend.scoring import (
     ACCURACY,
     OFFICIAL,
@@ -34,9 +34,11 @@ from culture_tasks.benchmarks.blend.scoring import (
     score_choice,
 )
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Tag, Task
-from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.report import Report
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _DECODING = Decoding(max_tokens=512, top_p=1.0)
 _NOTE = "Decoding: the authors' code. The rules of its SemEval task forbid training on these data."
@@ -69,6 +71,8 @@ class Blend(Benchmark):
 
     def report(self) -> BenchmarkReport:
         """Returns how it is reported."""
+        from culture_tasks.benchmarks.blend.report import REPORT
+
         return REPORT
 
 

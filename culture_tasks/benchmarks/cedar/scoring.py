@@ -23,7 +23,6 @@ from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES, Emotion, Language, Quadrant
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.prompts import prompt_file
-from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 from culture_tasks.benchmarks.interface import Answered, ComputedScore, Scale
 
 ACC = "acc"
@@ -138,6 +137,8 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answer
     The tasks decode greedily, so of repeated responses the first counts. Every document has every metric, with None
     where it is left out: the harnesses expect lists of one length.
     """
+    from culture_tasks.benchmarks.cedar.reading.choice import read_reply  # its word lists take a while to prepare
+
     prediction = read_reply(responses[0])
     counts = doc["supported"] or not is_pooled
     triple = (doc["language"], doc["gold"], prediction) if counts else None
