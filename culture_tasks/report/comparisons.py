@@ -260,10 +260,13 @@ def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
 
 
 def _why_not_beside(contrast: ContrastOf, one: _Side, two: _Side) -> set[Flag]:
-    """Returns why two numbers can't be compared; nothing where they can. Two tasks have versions of their own."""
+    """Returns why two numbers can't be compared; nothing where they can.
+
+    Two tasks have versions and prompts of their own, which is what sets them apart.
+    """
     found = {flag for side in (one, two) for flag in side.cell.flags if flag in OF_ITS_OWN}
     found |= comparability.differences(one.run.run.settings, two.run.run.settings)
-    return found - {"other_task_version"} if isinstance(contrast.first, OtherTask) else found
+    return found - {"other_task_version", "other_prompt"} if isinstance(contrast.first, OtherTask) else found
 
 
 def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: set[Flag]) -> Contrast:

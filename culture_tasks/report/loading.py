@@ -140,8 +140,8 @@ def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReade
 def _of_task(task: Task) -> Kept:
     benchmark = benchmark_of(task.name)
     scales = {metric.name: metric.scale for metric in task.metrics()}
-    further = tuple(each.name for each in benchmark.report().further)
-    return Kept(benchmark.name, task.metric, scales[task.metric], further, frozenset(scales.keys() - {task.metric}))
+    others = frozenset(scales.keys() - {task.metric})
+    return Kept(benchmark.name, task.metric, scales[task.metric], benchmark.report().further, others)
 
 
 def _of_first_record(path: Path) -> Kept | None:
@@ -151,7 +151,7 @@ def _of_first_record(path: Path) -> Kept | None:
     if record is None or scale is None:
         return None
     known = benchmarks().get(str(record.get("benchmark")))
-    further = () if known is None else tuple(each.name for each in known.report().further)
+    further = () if known is None else known.report().further
     return Kept(str(record.get("benchmark")), str(record.get("metric")), scale, further)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, Mask, Texts
+from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherScore, Mask, Texts
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.report.runs import Judge, Sample
 from culture_tasks.results.finding import Kind, Problem
@@ -70,14 +70,14 @@ class Kept:
         benchmark: Their benchmark.
         metric: Their metric.
         scale: The scale of their scores.
-        further: Names of further scores to keep.
+        further: Further scores to keep.
         others: The task's other metrics: a sample that has one of them and no record couldn't be scored.
     """
 
     benchmark: str
     metric: str
     scale: Scale
-    further: tuple[str, ...] = ()
+    further: tuple[FurtherScore, ...] = ()
     others: frozenset[str] = frozenset()
 
 
@@ -183,7 +183,7 @@ class _Pass:
         self._items, self._clusters = items, clusters
         self._seen: set[int] = set()
         self._numbers: dict[str, array[Any]] = {name: array(code) for name, (code, _) in _TYPES.items()}
-        self._further: dict[str, array[float]] = {name: array("d") for name in kept.further}
+        self._further: dict[str, array[float]] = {each.name: array("d") for each in kept.further}
         self._groups: dict[str, tuple[Codebook, array[int]]] = {}
         self._judges: dict[str, Mapping[str, Any]] = {}
         self._endpoints: set[str] = set()
@@ -237,7 +237,7 @@ class _Pass:
             cluster=str(record["cluster"]),
             groups={field: _name(group) for field, group in record["groups"].items()},
             score=self._kept.scale.times * _float(record.get("score")),
-            further=[_float(values.get(name)) for name in self._further],
+            further=[each.scale.times * _float(values.get(each.name)) for each in self._kept.further],
             outcomes=outcomes,
             judge=record.get("judge"),
             endpoints=[str(run["endpoint"]) for run in runs if "endpoint" in run],
