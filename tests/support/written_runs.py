@@ -12,13 +12,15 @@ from support.in_process import run_lm_eval, run_lmms_eval
 Script = Callable[[str, int], str]
 
 
-def write_lm_eval(folder: Path, tasks: Sequence[str], script: Script, model: str = "toy", **options: Any) -> Path:
+def write_lm_eval(
+    folder: Path, tasks: Sequence[str], script: Script | None, model: str = "toy", lm: Any = None, **options: Any
+) -> Path:
     """Runs lm-eval with a model that answers by a script, writes its files, and returns the result file."""
     from lm_eval.loggers import EvaluationTracker
     from support.scripted_lm import ScriptedLM
 
     tracker = EvaluationTracker(output_path=str(folder))
-    results = run_lm_eval(ScriptedLM(script), list(tasks), evaluation_tracker=tracker, **options)
+    results = run_lm_eval(lm or ScriptedLM(script), list(tasks), evaluation_tracker=tracker, **options)
     return _save(tracker, results, model)
 
 
