@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
         CultureTasksError: If there is nothing to report, or an option can't be used.
     """
     from culture_tasks.report.building import build
-    from culture_tasks.report.writing import parse_formats, write_report
+    from culture_tasks.report.formats import parse_formats, write_report
 
     formats = parse_formats(options.formats)
     if options.output.exists() and not options.output.is_dir():

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from culture_tasks import __version__, published
 from culture_tasks.errors import DataError
 from culture_tasks.report.comparisons import comparisons, contrasts, fairness
-from culture_tasks.report.loading import LoadedRun, Loading, Names, enter, load, newest
+from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.other_tasks import other_units
 from culture_tasks.report.samples import FileSamples

@@ -17,7 +17,7 @@ from culture_tasks.metrics.means import contributions
 from culture_tasks.metrics.rankings import spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.report import comparability
-from culture_tasks.report.loading import LoadedRun
+from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Contrast, Entrant, Fairness, Flag, GroupValue
 from culture_tasks.report.observations import SCORE, Observations, common_items, in_order, known, observe, ordered
 from culture_tasks.report.scores import OF_JUDGES, Measured, Scores

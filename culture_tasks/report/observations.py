@@ -13,7 +13,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Answers, Codes, Floats, Mask, Texts, Where
 from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval
 from culture_tasks.metrics.means import contributions
-from culture_tasks.report.loading import LoadedRun
+from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import Cell, Flag
 
 SCORE = "score"

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report import comparability
-from culture_tasks.report.loading import Entered, LoadedRun
+from culture_tasks.report.loaded_runs import Entered, LoadedRun
 from culture_tasks.report.model import Cell, Unit
 from culture_tasks.report.scores import harness_cell, ranked
 

@@ -17,7 +17,7 @@ from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, Ran
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.metrics.intervals import Interval, mean_interval
 from culture_tasks.report import comparability
-from culture_tasks.report.loading import Entered, LoadedRun
+from culture_tasks.report.loaded_runs import Entered, LoadedRun
 from culture_tasks.report.model import Cell, Flag, GroupValue, Unit
 from culture_tasks.report.observations import SCORE, Observations, answers_of, cell_of, from_interval, observe, ordered
 

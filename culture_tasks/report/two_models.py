@@ -11,7 +11,7 @@ from culture_tasks.metrics.significance import holm, verdict
 from culture_tasks.report.building import Options
 from culture_tasks.report.comparability import explain
 from culture_tasks.report.comparisons import ALPHA, compare, why_not
-from culture_tasks.report.loading import Entered, Loading, Names, enter, load, newest
+from culture_tasks.report.loaded_runs import Entered, Loading, Names, enter, load, newest
 from culture_tasks.report.model import Cell, Comparison, Entrant
 from culture_tasks.report.observations import ordered
 from culture_tasks.report.other_tasks import other_units

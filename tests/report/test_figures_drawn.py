@@ -14,11 +14,11 @@ from support.example_report import MODELS, example_report
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.figures import fonts
 from culture_tasks.report.figures.charts import Chart, Panel, Series
+from culture_tasks.report.figures.drawing import svg_images, write_figures
 from culture_tasks.report.figures.fonts import choose, warn_of_gaps
 from culture_tasks.report.figures.names import cleaned, shown
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import look, shape, styled
-from culture_tasks.report.figures.writing import svg_images, write_figures
 from culture_tasks.report.model import Cell
 
 FIGURES = {

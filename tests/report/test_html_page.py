@@ -19,9 +19,9 @@ from support.example_report import MemoryStore, example_report, share, with_host
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.data.images import image_key
 from culture_tasks.report.html import payload
-from culture_tasks.report.html.images import Thumbnails
 from culture_tasks.report.html.page import as_markup, environment, rendered, write_html
 from culture_tasks.report.html.payload import safe_json, shortened
+from culture_tasks.report.html.thumbnails import Thumbnails
 from culture_tasks.report.model import Cell
 from culture_tasks.report.text.wording import flag_words, interval, number
 

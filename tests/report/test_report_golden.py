@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.writing import write_report
+from culture_tasks.report.formats import write_report
 
 GOLDEN = Path(__file__).parent / "golden"
 TEXTS = ("report.md", "report.tex", "csv/summary.csv", "csv/care_table_3.csv", "csv/comparisons.csv", "csv/groups.csv")

@@ -1,13 +1,15 @@
-"""The six kinds of figure, drawn: bars, points, paired bars, lines, heat maps and radar charts."""
+"""Drawing figures, as files or for a page: bars, points, paired bars, lines, heat maps and radar charts."""
 
 from __future__ import annotations
 
+import io
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from culture_tasks.report.figures.names import shown
+from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import (
     all_labels,
     draw_marks,
@@ -18,6 +20,7 @@ from culture_tasks.report.figures.style import (
     name_groups,
     new_figure,
     shape,
+    styled,
     value_axis,
     values_of,
     whiskers,
@@ -26,6 +29,8 @@ from culture_tasks.report.text.wording import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Literal
 
     from matplotlib.axes import Axes
     from matplotlib.colors import Normalize
@@ -38,7 +43,9 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.report.figures.charts import Chart, Kind, Panel, Series
     from culture_tasks.report.figures.style import Handles, Look
-    from culture_tasks.report.model import Cell
+    from culture_tasks.report.model import Cell, Report
+
+    Format = Literal["png", "svg"]
 
 # Grouped bars: one row of bars for every six series, on one scale; a paper's numbers are hollow marks beside them
 
@@ -378,7 +385,9 @@ def _finish_radar(axes: PolarAxes, panel: Panel, angles: np.ndarray, top: float)
     axes.set_title(shown(panel.title, 44), fontsize=8)
 
 
-DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
+# As files, or as bytes for a page
+
+_DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
     "bars": draw_bars,
     "points": draw_points,
     "radar": draw_radar,
@@ -387,3 +396,45 @@ DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
     "pairs": draw_pairs,
 }
 """What draws each kind of figure."""
+
+_DPI = 160
+
+
+def write_figures(
+    report: Report, folder: Path, formats: Sequence[Format] = ("png", "svg"), *, published: bool = False
+) -> list[Path]:
+    """Writes every figure that the report has numbers for, and returns the paths.
+
+    Texts in SVG files are text, which the reader's program sets in the reader's fonts; PNG files are set here.
+
+    Args:
+        report: The report.
+        folder: Where the files go; made if need be. Files are named after the figures, with their key as stem.
+        formats: File formats.
+        published: Whether rows from papers are drawn beside the user's.
+    """
+    drawn = charts(report, published=published)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    with styled(drawn):
+        for chart in drawn:
+            figure = _DRAW[chart.kind](chart)
+            for suffix in formats:
+                paths.append(folder / f"{chart.key}.{suffix}")
+                paths[-1].write_bytes(_bytes(figure, suffix))
+    return paths
+
+
+def svg_images(drawn: Sequence[Chart]) -> list[bytes]:
+    """Returns each figure as an SVG document in UTF-8."""
+    with styled(drawn):
+        return [_bytes(_DRAW[chart.kind](chart), "svg") for chart in drawn]
+
+
+def _bytes(figure: Figure, suffix: Format) -> bytes:
+    buffer = io.BytesIO()
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out once is enough for all formats
+    figure.savefig(buffer, format=suffix, dpi=_DPI, metadata={"Date": None} if suffix == "svg" else None)
+    return buffer.getvalue()

@@ -14,11 +14,11 @@ from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from culture_tasks.report.figures.drawing import svg_images
 from culture_tasks.report.figures.selecting import charts
-from culture_tasks.report.figures.writing import svg_images
 from culture_tasks.report.html import SAMPLES_PER_CELL
-from culture_tasks.report.html.images import Thumbnails
 from culture_tasks.report.html.payload import Payload
+from culture_tasks.report.html.thumbnails import Thumbnails
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.text.wording import NOTHING, flag_words, flags_in, interval, number, short_name
 from culture_tasks.text import storable

@@ -12,7 +12,7 @@ from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.text.wording import short_name
 
 if TYPE_CHECKING:
-    from culture_tasks.report.html.images import Thumbnails
+    from culture_tasks.report.html.thumbnails import Thumbnails
     from culture_tasks.report.model import Cell, Report
     from culture_tasks.report.runs import Sample
 

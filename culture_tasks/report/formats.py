@@ -81,7 +81,7 @@ def _figures(report: Report, folder: Path, formats: Sequence[Format]) -> list[Pa
     wanted: list[Literal["png", "svg"]] = [name for name in ("png", "svg") if name in formats]
     if not wanted:
         return []
-    from culture_tasks.report.figures.writing import write_figures
+    from culture_tasks.report.figures.drawing import write_figures
 
     published = report.options.get("published") == "true"
     return write_figures(report, folder / "figures", wanted, published=published)
