@@ -3,8 +3,12 @@ import json
 
 import pytest
 
+from culture_tasks.agreement import rated_responses
 from culture_tasks.agreement.rated_responses import NO_CATEGORY, Selection, load
 from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
+from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings, PublishedAgreement
+from culture_tasks.benchmarks.registry import rubric_named
+from culture_tasks.data.sources import Source
 from culture_tasks.errors import DataError
 
 CARE_ROW = {
@@ -136,3 +140,44 @@ def test_one_rubric_for_all_rows(tmp_path):
     loaded = load(saved(tmp_path, rows), None, Selection(rubric="lave"))
     assert {response.rubric for response in loaded.responses} == {"lave"}
     assert loaded.scale == (1, 2)
+
+
+class Sayings(OffersHumanRatings):
+    def human_ratings(self):
+        return HumanRatings(
+            about="sayings with ratings",
+            source=Source(folder="sayings_ratings", stems=("rated",), hub=None),
+            aliases={"ending": "reference"},
+            known_by=frozenset({"ending"}),
+            categories=("wise", "silly"),
+            category_named=lambda text: text.casefold() if text.casefold() in ("wise", "silly") else None,
+            rubric_for=lambda category: rubric_named("lave3" if category == "wise" else "lave"),
+            native_language=lambda culture: "swahili" if culture == "coast" else None,
+            published=(PublishedAgreement(name="authors", raters="paper: authors", by="category", figures={}),),
+            published_in="Sayings, Table 1",
+        )
+
+
+@pytest.fixture
+def with_sayings(monkeypatch):
+    monkeypatch.setattr(rated_responses, "benchmarks", lambda: {"toy": object(), "sayings": Sayings()})
+    rated_responses.offered.cache_clear()
+    yield
+    rated_responses.offered.cache_clear()
+
+
+def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
+    row = {"question": "A rolling stone", "ending": "gathers no moss", "response": "rolls", "human_rating": 3}
+    rows = [row | {"category": "Wise", "associated_culture": "coast"}, row | {"category": "Wise"}]
+    (tmp_path / "sayings_ratings").mkdir()
+    saved(tmp_path / "sayings_ratings", rows, "rated.jsonl")
+    loaded = load("sayings", tmp_path, Selection())
+    assert [(one.category, one.rubric, one.language) for one in loaded.responses] == [
+        ("wise", "lave3", "sw"),
+        ("wise", "lave3", "und"),
+    ]
+    assert loaded.like.published_in == "Sayings, Table 1"
+    own = load(saved(tmp_path, [row | {"category": "wise"}]), None, Selection())
+    assert own.like is not None
+    with pytest.raises(DataError, match=r"no rubric for the category 'sad'.* with one of wise, silly"):
+        load(saved(tmp_path, [row | {"category": "sad"}]), None, Selection())
