@@ -90,11 +90,15 @@ class Answers:
 
     Attributes:
         scores: The score.
-        groups: The group, by field; :data:`NO_GROUP` where a record has none.
+        groups: The group, by field, of the fields that every answer has.
     """
 
     scores: Floats
     groups: Mapping[str, Texts]
+
+    def of_field(self, name: str) -> Texts:
+        """Returns the groups of a field; :data:`NO_GROUP` where there is no such field."""
+        return self.groups.get(name, Texts(np.zeros(self.scores.size, dtype=np.int32), (NO_GROUP,)))
 
     def only(self, mask: Mask) -> Answers:
         """Returns some of the answers."""

@@ -209,10 +209,11 @@ def _contrasts(scores: Scores, benchmark: str | None, contrast: ContrastOf) -> I
         second = _side(units[value.unit], value.entrant, value.cell)
         if second is None:
             continue
-        sides = list(_first_sides(scores, units, contrast, value, second))
-        if sides:
-            first = min(sides, key=lambda side, second=second: len(_why_not_beside(contrast, side, second)))  # type: ignore[misc]
-            yield _contrast(contrast.kind, value, first, second, _why_not_beside(contrast, first, second))
+        sides = _first_sides(scores, units, contrast, value, second)
+        flagged = [(side, _why_not_beside(contrast, side, second)) for side in sides]
+        if flagged:
+            first, flags = min(flagged, key=lambda pair: len(pair[1]))
+            yield _contrast(contrast.kind, value, first, second, flags)
 
 
 def _is_second(contrast: ContrastOf, measured: Measured, value: GroupValue) -> bool:

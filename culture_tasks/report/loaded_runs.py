@@ -19,7 +19,7 @@ from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.report.comparability import differences, variation
 from culture_tasks.report.model import Entrant
 from culture_tasks.report.runs import Run, Settings
-from culture_tasks.report.samples import Columns, Kept, LoadedSamples, SampleReader, first_record, scale_of
+from culture_tasks.report.samples import Columns, LoadedSamples, RecordKind, SampleReader, first_record, scale_of
 from culture_tasks.results.finding import Kind, Problem, find, without_copies
 from culture_tasks.results.run_files import read_run
 from culture_tasks.results.task_results import TaskResult, task_results
@@ -33,7 +33,7 @@ class LoadedRun:
         run: What the report says of it.
         result: What the result file says of it.
         columns: Its samples; None where there are none that can be used.
-        kept: What its records are about; None for a task that isn't ours.
+        kind: What its records are; None for a task that isn't ours.
         lexical: Whether its score is text overlap.
         order: Sorts runs by age.
     """
@@ -41,7 +41,7 @@ class LoadedRun:
     run: Run
     result: TaskResult
     columns: Columns | None
-    kept: Kept | None
+    kind: RecordKind | None
     lexical: bool
     order: tuple[str, str]
 
@@ -121,30 +121,30 @@ def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReade
     entry = entries().get(result.task)
     if entry is not None and not isinstance(entry, Task):
         return  # a group of ours is worked out again from its members
-    kept = _of_task(entry) if entry is not None else _of_first_record(result.samples_file)
-    loaded = None if kept is None else _samples(result, kept, reader, loading.problems)
+    kind = _of_task(entry) if entry is not None else _of_first_record(result.samples_file)
+    loaded = None if kind is None else _samples(result, kind, reader, loading.problems)
     key = f"{prefix}{len(loading.runs) + 1}"
     loading.runs.append(
         LoadedRun(
-            run=_run(key, result, names.of(result), kept, loaded),
+            run=_run(key, result, names.of(result), kind, loaded),
             result=result,
             columns=None if loaded is None else loaded.columns,
-            kept=kept,
-            lexical=loaded.lexical if loaded else kept is not None and any(LEXICAL in name for name in result.metrics),
+            kind=kind,
+            lexical=loaded.lexical if loaded else kind is not None and any(LEXICAL in name for name in result.metrics),
             order=(result.date, result.path.name),
         )
     )
 
 
 @cache
-def _of_task(task: Task) -> Kept:
+def _of_task(task: Task) -> RecordKind:
     benchmark = benchmark_of(task.name)
     scales = {metric.name: metric.scale for metric in task.metrics()}
     others = frozenset(scales.keys() - {task.metric})
-    return Kept(benchmark.name, task.metric, scales[task.metric], benchmark.report().further, others)
+    return RecordKind(benchmark.name, task.metric, scales[task.metric], benchmark.report().further, others)
 
 
-def _of_first_record(path: Path) -> Kept | None:
+def _of_first_record(path: Path) -> RecordKind | None:
     """Returns what to expect of a task that isn't in the registry, such as a user's own variant."""
     record = first_record(path)
     scale = None if record is None else scale_of(record)
@@ -152,10 +152,12 @@ def _of_first_record(path: Path) -> Kept | None:
         return None
     known = benchmarks().get(str(record.get("benchmark")))
     further = () if known is None else known.report().further
-    return Kept(str(record.get("benchmark")), str(record.get("metric")), scale, further)
+    return RecordKind(str(record.get("benchmark")), str(record.get("metric")), scale, further)
 
 
-def _samples(result: TaskResult, kept: Kept, reader: SampleReader, problems: list[Problem]) -> LoadedSamples | None:
+def _samples(
+    result: TaskResult, kind: RecordKind, reader: SampleReader, problems: list[Problem]
+) -> LoadedSamples | None:
     path = result.samples_file
     if not path.is_file():
         problems.append(
@@ -163,7 +165,7 @@ def _samples(result: TaskResult, kept: Kept, reader: SampleReader, problems: lis
         )
         return None
     try:
-        loaded = reader.read(path, kept)
+        loaded = reader.read(path, kind)
     except OSError as error:
         problems.append(Problem(str(path), "damaged", f"can't be read ({error.strerror})"))
         return None
@@ -175,7 +177,7 @@ def _samples(result: TaskResult, kept: Kept, reader: SampleReader, problems: lis
     return loaded
 
 
-def _run(key: str, result: TaskResult, model: str, kept: Kept | None, loaded: LoadedSamples | None) -> Run:
+def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, loaded: LoadedSamples | None) -> Run:
     items = 0 if loaded is None else int(loaded.columns.items.size)
     expected = result.expected
     problems = [problem.detail for problem in loaded.problems] if loaded else []
@@ -187,7 +189,7 @@ def _run(key: str, result: TaskResult, model: str, kept: Kept | None, loaded: Lo
         model_args=", ".join(f"{name}={value}" for name, value in result.model_args),
         harness=result.harness,
         task=result.task,
-        benchmark=kept.benchmark if kept else None,
+        benchmark=kind.benchmark if kind else None,
         settings=_settings(result, loaded),
         date=result.date,
         results_file=str(result.path),

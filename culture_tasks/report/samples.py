@@ -63,7 +63,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RecordKind:
     """What is expected of the records of a task, and what is kept of them.
 
     Attributes:
@@ -147,7 +147,7 @@ class SampleReader:
         self._items: dict[str, Codebook] = {}
         self._clusters: dict[str, Codebook] = {}
 
-    def read(self, path: Path, kept: Kept) -> LoadedSamples:
+    def read(self, path: Path, kind: RecordKind) -> LoadedSamples:
         """Reads the samples of a task; lines that can't be used are counted and left out.
 
         An item has the same number in all tasks of its benchmark.
@@ -155,9 +155,9 @@ class SampleReader:
         Raises:
             OSError: If the file can't be read.
         """
-        items = self._items.setdefault(kept.benchmark, {})
-        clusters = self._clusters.setdefault(kept.benchmark, {})
-        return _Pass(kept, items, clusters).over(path)
+        items = self._items.setdefault(kind.benchmark, {})
+        clusters = self._clusters.setdefault(kind.benchmark, {})
+        return _Pass(kind, items, clusters).over(path)
 
 
 class _Row(NamedTuple):
@@ -177,13 +177,13 @@ class _Row(NamedTuple):
 class _Pass:
     """The one pass over the lines of a file."""
 
-    def __init__(self, kept: Kept, items: Codebook, clusters: Codebook) -> None:
-        self._kept = kept
+    def __init__(self, kind: RecordKind, items: Codebook, clusters: Codebook) -> None:
+        self._kind = kind
         self._seen_scale: object = object()
         self._items, self._clusters = items, clusters
         self._seen: set[int] = set()
         self._numbers: dict[str, array[Any]] = {name: array(code) for name, (code, _) in _TYPES.items()}
-        self._further: dict[str, array[float]] = {each.name: array("d") for each in kept.further}
+        self._further: dict[str, array[float]] = {each.name: array("d") for each in kind.further}
         self._groups: dict[str, tuple[Codebook, array[int]]] = {}
         self._judges: dict[str, Mapping[str, Any]] = {}
         self._endpoints: set[str] = set()
@@ -206,7 +206,7 @@ class _Pass:
             sample = parse_json(line)
             found = record_of(sample)
             if found is None:
-                return "withheld" if any(sample.get(name) is not None for name in self._kept.others) else "foreign"
+                return "withheld" if any(sample.get(name) is not None for name in self._kind.others) else "foreign"
             key, record = found
             row = self._row(record) if self._is_expected(record) else None
         except ValueError:
@@ -215,7 +215,7 @@ class _Pass:
             return "unknown_record"
         if row is None:
             return "unknown_record"
-        if not self._kept.scale.allows(row.score):
+        if not self._kind.scale.allows(row.score):
             return "off_scale"
         item = _code(self._items, row.item)
         if item in self._seen:
@@ -230,14 +230,16 @@ class _Pass:
         outcomes: dict[str, int] = record["outcomes"]
         if not all(type(count) is int and 0 < count <= _MOST_RUNS for count in outcomes.values()):
             return None
+        if len(self._groups.keys() | record["groups"].keys()) > _MOST_FIELDS:
+            return None
         values = record.get("values", {}) if self._further else {}
         runs = record["runs"]
         return _Row(
             item=str(record["item"]),
             cluster=str(record["cluster"]),
             groups={field: _name(group) for field, group in record["groups"].items()},
-            score=self._kept.scale.times * _float(record.get("score")),
-            further=[each.scale.times * _float(values.get(each.name)) for each in self._kept.further],
+            score=self._kind.scale.times * _float(record.get("score")),
+            further=[each.scale.times * _float(values.get(each.name)) for each in self._kind.further],
             outcomes=outcomes,
             judge=record.get("judge"),
             endpoints=[str(run["endpoint"]) for run in runs if "endpoint" in run],
@@ -245,13 +247,13 @@ class _Pass:
         )
 
     def _is_expected(self, record: Record) -> bool:
-        kept = self._kept
+        kind = self._kind
         names = (record["record"], record.get("benchmark"), record.get("metric"))
-        return names == (RECORD_VERSION, kept.benchmark, kept.metric) and self._has_scale(record)
+        return names == (RECORD_VERSION, kind.benchmark, kind.metric) and self._has_scale(record)
 
     def _has_scale(self, record: Record) -> bool:
         """Whether a record is on the scale that is expected; records of one file mostly say the same."""
-        if record["scale"] != self._seen_scale and scale_of(record) == self._kept.scale:
+        if record["scale"] != self._seen_scale and scale_of(record) == self._kind.scale:
             self._seen_scale = record["scale"]
         same: bool = record["scale"] == self._seen_scale
         return same
@@ -322,6 +324,9 @@ _TYPES: Mapping[str, tuple[str, type[np.generic]]] = {
 }
 """Columns of numbers: code of the array that collects them, and type of the column."""
 
+_MOST_FIELDS = 40
+"""Most fields of groups that the records of a file may have together: each is a column."""
+
 _MOST_RUNS = 4_000
 """Most verdicts of one outcome that a sample may have: with those of all outcomes, they are counted in 16 bits."""
 
@@ -355,7 +360,15 @@ def _name(value: Any) -> str:
 
 
 def _float(value: Any) -> float:
-    return float("nan") if value is None else float(value)
+    """Returns a number, NaN for none.
+
+    Raises:
+        ValueError: If it is infinite or no number.
+    """
+    number = math.nan if value is None else float(value)
+    if math.isinf(number):
+        raise ValueError("infinite")
+    return number
 
 
 def judges_of(identities: Any) -> tuple[Judge, ...]:

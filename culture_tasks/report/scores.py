@@ -27,6 +27,9 @@ OF_JUDGES: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_j
 
 _UNKNOWN = BenchmarkReport()
 
+_MOST_GROUPS = 100
+"""Groups beyond which a field that no benchmark says anything of is taken for a name of items, and not split by."""
+
 
 def report_of(benchmark: str | None) -> BenchmarkReport:
     """Returns how a benchmark is reported; one whose package isn't installed here as any benchmark is."""
@@ -141,13 +144,13 @@ def _plans(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[_Plan]:
 def _own_plans(entered: Sequence[Entered]) -> Iterator[_Plan]:
     """Yields a unit for each task that isn't in the registry, but has records as ours have."""
     found = {
-        task: each.kept
+        task: each.kind
         for one in entered
         for task, each in one.runs.items()
-        if each.kept is not None and task not in entries()
+        if each.kind is not None and task not in entries()
     }
-    for task, kept in sorted(found.items()):
-        yield _Plan(UnitOf(task, (task,)), kept.benchmark, kept.metric, kept.scale, "a task of your own")
+    for task, kind in sorted(found.items()):
+        yield _Plan(UnitOf(task, (task,)), kind.benchmark, kind.metric, kind.scale, "a task of your own")
 
 
 def _measured(plan: _Plan, entered: Sequence[Entered], min_coverage: float) -> Measured:
@@ -332,10 +335,13 @@ def _add_groups(scores: Scores, measured: Measured) -> None:
 
 
 def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
+    """Returns what a unit's score is split by: what its benchmark says, else every field with few groups."""
     if measured.reported.splits is not None:
         return measured.reported.splits
-    columns = (each.columns for own in measured.runs.values() for each in own)
-    return [(name,) for name in dict.fromkeys(name for each in columns if each is not None for name in each.groups)]
+    columns = [each.columns for own in measured.runs.values() for each in own if each.columns is not None]
+    fields = dict.fromkeys(name for each in columns for name in each.groups)
+    most = {name: max(len(each.groups[name].names) for each in columns if name in each.groups) for name in fields}
+    return [(name,) for name in fields if most[name] <= _MOST_GROUPS]
 
 
 def _further(

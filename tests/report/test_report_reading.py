@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from support.sample_files import result_data, vqa_record, vqa_samples, write_run, write_vqa
+from support.sample_files import cedar_sample, result_data, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.report.building import Options, build
@@ -86,6 +86,9 @@ def lines_with(*bad):
         (json.dumps({"lave": vqa_record(9, 1.0, record=1)}), "unknown_record"),
         (json.dumps({"lave": vqa_record(9, 1.0, benchmark="care")}), "unknown_record"),
         (json.dumps({"lave": vqa_record(9, 1.0, scale=None)}), "unknown_record"),
+        (json.dumps({"lave": vqa_record(9, float("inf"))}), "damaged"),
+        (json.dumps({"lave": vqa_record(9, 1.0, runs=["x", 3])}), "unknown_record"),
+        (json.dumps({"lave": vqa_record(9, 1.0, outcomes={"scored": 10**9})}), "unknown_record"),
         (json.dumps({"lave": vqa_record(0, 0.0)}), "duplicate"),
         (json.dumps({"lave": vqa_record(9, 7.0)}), "damaged"),
         (json.dumps({"lave": vqa_record(9, 1.0) | {"score": "high"}}), "damaged"),
@@ -230,6 +233,29 @@ def test_a_record_on_another_scale_than_its_task_is_left_out(good):
     report = report_of(good)
     assert kinds(report) == ["unknown_record"]
     assert "another scale" in report.problems[0].detail
+
+
+def test_a_field_that_names_items_is_no_split(tmp_path):
+    samples = [elsewhere(n, 1.0, groups={"id": f"i{n}", "region": "coast"}) for n in range(150)]
+    write_run(tmp_path, "m", {"elsewhere_hard": samples})
+    assert {each.dimension for each in report_of(tmp_path).groups} == {"region"}
+
+
+def test_a_file_with_a_field_for_every_line_does_not_fill_the_memory(tmp_path):
+    samples = [elsewhere(n, 1.0, groups={f"field{n}": "x"}) for n in range(200)]
+    write_run(tmp_path, "m", {"elsewhere_hard": samples})
+    report = report_of(tmp_path)
+    assert kinds(report) == ["unknown_record"]
+    assert report.problems[0].lines == 160
+
+
+def test_records_without_the_groups_of_their_benchmark_are_shown_as_far_as_they_go(tmp_path):
+    sample = cedar_sample("1", "ar", "anger", "anger")
+    sample["acc"]["groups"] = {}
+    write_run(tmp_path, "m", {"cedar_text": [sample]})
+    report = report_of(tmp_path)
+    assert cells(report, "cedar_text")["m"].value == 100.0
+    assert not [each for each in report.groups if each.statistic == "score"]
 
 
 def test_the_newest_run_counts(good):

@@ -63,7 +63,7 @@ def _units(ran: Ran) -> Iterator[UnitOf]:
 
 def _language_numbers(answers: Answers) -> NDArray[np.int64]:
     """Returns the language of each answer as a number."""
-    numbers: NDArray[np.int64] = answers.groups["language"].indicators(LANGUAGES).argmax(axis=1)
+    numbers: NDArray[np.int64] = answers.of_field("language").indicators(LANGUAGES).argmax(axis=1)
     return numbers
 
 
@@ -82,13 +82,13 @@ def _variance(answers: Answers) -> Mapping[str, Floats | float]:
 
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
     """How often each emotion is predicted, over how often it is the gold label (equation 1)."""
-    predicted, gold = answers.groups["prediction"].indicators(EMOTIONS), answers.groups["gold"].indicators(EMOTIONS)
+    predicted, gold = answers.of_field("prediction").indicators(EMOTIONS), answers.of_field("gold").indicators(EMOTIONS)
     return {emotion: ratio_contributions(predicted[:, at], gold[:, at]) for at, emotion in enumerate(EMOTIONS)}
 
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
     """How much more often a quadrant is predicted than gold, in percent of all gold labels (equation 2)."""
-    predicted, gold = (answers.groups[name].indicators(EMOTIONS) for name in ("prediction", "gold"))
+    predicted, gold = (answers.of_field(name).indicators(EMOTIONS) for name in ("prediction", "gold"))
     apart = metrics.quadrant_difference(predicted, gold)
     return {name: 100.0 * apart[:, at] for at, name in enumerate(QUADRANT_NAMES)}
 

@@ -43,11 +43,8 @@ def benchmark_tables(context: Context, scores: Scores) -> BenchmarkTables:
         for spec in reported.tables(ran):
             papers = spec.papers if _is_as_published(spec, units, reported) else ()
             laid_out.update(papers)
-            tables += [
-                each
-                for lines_of in (context.entrants if spec.each_model else [None])
-                for each in [_filled(context, scores, spec, benchmark, papers, lines_of)]
-            ]
+            models: list[str | None] = [*context.entrants] if spec.each_model else [None]
+            tables += [_filled(context, scores, spec, benchmark, papers, model) for model in models]
     return BenchmarkTables(tuple(tables), frozenset(laid_out))
 
 
@@ -92,7 +89,7 @@ def _filled(
         benchmark=benchmark,
         notes=spec.notes,
     )
-    names = _Names(context, scores, tuple(dict.fromkeys(address.unit for address in _addresses(spec))))
+    texts = _RowTexts(context, scores, tuple(dict.fromkeys(address.unit for address in _addresses(spec))))
     if not spec.lines:
         places = [
             Place(_column(scores, spec, shown), scores.at(shown.at), shown.printed)
@@ -100,7 +97,7 @@ def _filled(
             if shown.at is not None
         ]
         return grid(
-            context, table, places, context.entrants, lambda key: names.labels(key, spec.headers), papers=papers
+            context, table, places, context.entrants, lambda key: texts.labels(key, spec.headers), papers=papers
         )
     rows = {
         f"{entrant} {line.label}": (entrant, line)
@@ -113,7 +110,7 @@ def _filled(
         table,
         places,
         rows,
-        lambda row: (*names.labels(rows[row][0], spec.headers), rows[row][1].label),
+        lambda row: (*texts.labels(rows[row][0], spec.headers), rows[row][1].label),
         owner=lambda row: rows[row][0],
     )
 
@@ -131,7 +128,7 @@ def _of_lines(scores: Scores, column: str, rows: Mapping[str, tuple[str, Line]])
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class _RowTexts:
     """The texts before a row's numbers.
 
     Attributes:
@@ -148,13 +145,13 @@ class _Names:
         """Returns a row's texts."""
         label = self.context.entrants[entrant].label
         method = self._method(entrant)
-        texts: dict[Header, str] = {
+        found: dict[Header, str] = {
             "Model": label,
             "Base model": label.replace(f" + {method}", "", 1) if method else label,
             "Method": "Base Model" if method in ("", "base") else method,
             "Judge": self._judges(entrant),
         }
-        return tuple(texts[header] for header in headers)
+        return tuple(found[header] for header in headers)
 
     def _runs(self, entrant: str) -> tuple[str, ...]:
         cells = (self.scores.units[unit].unit.cells.get(entrant) for unit in self.units if unit in self.scores.units)
@@ -212,8 +209,11 @@ def _contrast_table(
 
     def labels(row: str) -> tuple[str, ...]:
         each = rows[row]
-        own = _Names(context, scores, (each.unit,)).labels(each.entrant, spec.headers)
-        return (*own, groups[dict(each.second.where)[field]]) if spec.rows else own
+        own = _RowTexts(context, scores, (each.unit,)).labels(each.entrant, spec.headers)
+        if not spec.rows:
+            return own
+        group = dict(each.second.where)[field]
+        return (*own, groups.get(group, group))
 
     places = [
         place
