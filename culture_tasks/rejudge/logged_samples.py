@@ -175,12 +175,7 @@ def _checked(sample: Mapping[str, Any], record: Mapping[str, Any], where: str) -
         read = _LoggedRecord.model_validate(record)
         rubric = rubric_named(read.judge.rubric)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        field = ".".join(map(str, problem["loc"]))
-        found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-        raise DataError(
-            f"{where}, field {field!r}: found {found} ({problem['msg']}). The record is damaged, or not ours."
-        ) from None
+        raise DataError(f"{where}, {damage(error)}. The record is damaged, or not ours.") from None
     except JudgeError as error:
         raise DataError(f"{where}: {error} Install the package that the benchmark comes from.") from None
     scored = {number: run for number, run in enumerate(read.runs) if run.outcome == "scored"}
@@ -198,6 +193,14 @@ def _checked(sample: Mapping[str, Any], record: Mapping[str, Any], where: str) -
         parts=_parts(sample, read),
         scored=scored,
     )
+
+
+def damage(error: ValidationError) -> str:
+    """Returns the first field that isn't as it should be, and what was found there."""
+    problem = error.errors(include_url=False)[0]
+    field = ".".join(map(str, problem["loc"]))
+    found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
+    return f"field {field!r}: found {found} ({problem['msg']})"
 
 
 def _parts(sample: Mapping[str, Any], record: _LoggedRecord) -> dict[str, bool]:

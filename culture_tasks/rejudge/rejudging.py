@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
 from culture_tasks.benchmarks.interface import Group
 from culture_tasks.benchmarks.registry import entries
 from culture_tasks.errors import DataError
@@ -19,7 +21,7 @@ from culture_tasks.harness.scoring import LEXICAL, JudgedDocument
 from culture_tasks.harness.session import Session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
-from culture_tasks.rejudge.logged_samples import JudgedSample, check_same_judge, judged_samples
+from culture_tasks.rejudge.logged_samples import JudgedSample, check_same_judge, damage, judged_samples
 from culture_tasks.results.finding import Harness, Problem, find
 from culture_tasks.results.run_files import (
     GRADED_FROM,
@@ -36,6 +38,25 @@ _log = logging.getLogger(__name__)
 _FILTER = "none"
 
 Progress = Callable[[Sequence[JudgedDocument]], Iterable[JudgedDocument]]
+
+
+class _ListedMetric(BaseModel):
+    metric: str
+
+
+class _TaskConfig(BaseModel):
+    metric_list: list[_ListedMetric] | None = None
+
+
+class _Rewritten(BaseModel):
+    """What a new grading changes of a result file."""
+
+    config: dict[str, Any] = {}
+    configs: dict[str, _TaskConfig] = {}
+    results: dict[str, dict[str, Any]]
+    groups: dict[str, dict[str, Any]] = {}
+    group_subtasks: dict[str, list[str]] = {}
+    higher_is_better: dict[str, dict[str, Any]] = {}
 
 
 @dataclass
@@ -103,6 +124,10 @@ def _read(path: Path) -> RunFiles:
     run = read_run(path)
     if isinstance(run, Problem):
         raise DataError(f"{run.path}: {run.detail}. Leave the file out, or run it again where the run was cut off.")
+    try:
+        _Rewritten.model_validate(run.content)
+    except ValidationError as error:
+        raise DataError(f"{path}, {damage(error)}. The file isn't laid out as a harness does: leave it out.") from None
     return run
 
 

@@ -162,6 +162,12 @@ def test_a_folder_stands_for_the_newest_grading(tmp_path, monkeypatch, fixture_d
         ("{", "not readable JSON"),
         ("[]", "has no 'results'"),
         ('{"results": {}, "configs": {}}', "none of these runs has logged samples"),
+        ('{"results": {"care_zh": 3}}', "field 'results.care_zh': found 3"),
+        (
+            '{"results": {}, "configs": {"care_zh": {"metric_list": [{}]}}}',
+            "field 'configs.care_zh.metric_list.0.metric'",
+        ),
+        ('{"results": {}, "group_subtasks": {"care": 7}}', "field 'group_subtasks.care': found 7"),
     ],
 )
 def test_bad_result_files_are_named(tmp_path, capsys, content, said):
