@@ -83,7 +83,7 @@ def _as_dataset(documents: Documents) -> datasets.Dataset:
 def _check_judges(session: Session, name: str, documents: Documents) -> None:
     scorer = scorer_of(name)
     by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
-    for doc in documents.rows:
+    for doc in documents.rows if scorer.is_judged else ():
         expected = scorer.expected(doc)
         if expected is not None:
             by_model.setdefault(expected[0].model, []).append(expected)

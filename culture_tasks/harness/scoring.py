@@ -108,6 +108,7 @@ class Scorer:
 
     Attributes:
         task: The task.
+        is_judged: Whether a judge grades its documents.
     """
 
     def __init__(self, task: Task) -> None:
@@ -118,6 +119,7 @@ class Scorer:
         self._groups = tuple(part.group for part in self._parts[task.metric])
         self._shown = [name for name, metric in metrics.items() if isinstance(metric, MeanScore)]
         self._scale = metrics[task.metric].scale
+        self.is_judged = isinstance(metrics[task.metric], JudgedScore)
         self._described = {
             "benchmark": benchmark_of(task.name).name,
             "metric": task.metric,
