@@ -13,9 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
-from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import OptionalLabel, Table, Text, read_file, validated
+from culture_tasks.data.tables import OptionalLabel, Table, Text, fingerprint, read_file, validated
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.verdicts import JudgeItem
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import glob
+import hashlib
 import io
 import json
 import logging
@@ -402,3 +403,16 @@ def unique(table: Table, ids: Iterable[str | None], field: str) -> Iterator[str]
             )
         seen[identifier] = index
         yield identifier
+
+
+def fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Returns what stands for data: two runs compare only where they saw the same rows.
+
+    Returns:
+        The first 16 hexadecimal digits of the SHA-256 of the rows as canonical JSON, in their order.
+    """
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode("ascii"))
+        digest.update(b"\n")
+    return digest.hexdigest()[:16]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.data.fingerprint import fingerprint
+from culture_tasks.data.tables import fingerprint
 
 JSON = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()), max_size=4)
 

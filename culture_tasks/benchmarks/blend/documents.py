@@ -13,9 +13,18 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from culture_tasks.benchmarks.blend.prompts import Wording, english_prompt, local_prompt
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
-from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import Source, local_file, read_source
-from culture_tasks.data.tables import Identifier, Label, OptionalLabel, Table, Text, read_file, unique, validated
+from culture_tasks.data.tables import (
+    Identifier,
+    Label,
+    OptionalLabel,
+    Table,
+    Text,
+    fingerprint,
+    read_file,
+    unique,
+    validated,
+)
 from culture_tasks.errors import DataError, nearest
 
 _log = logging.getLogger(__name__)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
 from culture_tasks.benchmarks.care.checking import check
-from culture_tasks.benchmarks.care.documents import LANGUAGES, SOURCES, CareDoc, Language, PromptName, load
-from culture_tasks.benchmarks.care.prompts import render
+from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, SOURCES, CareDoc, Language, PromptName, load
 from culture_tasks.benchmarks.care.report import REPORT
 from culture_tasks.benchmarks.care.rubrics import RUBRICS
 from culture_tasks.benchmarks.care.scoring import RATING, metrics, score
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
-from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Task
+from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Task
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.report import Report
 from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 
 _SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
@@ -80,12 +80,22 @@ def _task(variant: str, language: Language, prompt: PromptName, decoding: Decodi
         metric=RATING.name,
         metrics=metrics,
         data=DataSet((SOURCES[language],), partial(_documents, language, english=english)),
-        prompt=partial(render, prompt),
+        prompt=partial(asked, prompt),
         score=score,
         decoding=decoding,
         target=_answer,
         note="Decoding: Appendix B.",
     )
+
+
+def asked(prompt: PromptName, doc: CareDoc) -> Prompt:
+    """Returns the prompt for a question (section 4 and Appendix B): one user message.
+
+    The paper shows each template as one block and doesn't say which lines are a system message; all of it is sent as
+    the user's message, so that it works with every chat template.
+    """
+    people = {str(language): name for language, name in PEOPLE.items()}[doc["language"]]
+    return Prompt((prompt_file(__package__, f"{prompt}.v1").fill({"people": people, "question": doc["question"]}),))
 
 
 def _documents(language: Language, settings: Settings, *, english: bool) -> Documents:

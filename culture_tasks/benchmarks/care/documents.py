@@ -11,7 +11,6 @@ from typing import Annotated, Literal, NamedTuple, TypedDict, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from culture_tasks.benchmarks.care.categories import Category, category_of
-from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import (
     Label,
@@ -20,6 +19,7 @@ from culture_tasks.data.tables import (
     OptionalText,
     Table,
     Text,
+    fingerprint,
     unique,
     validated,
 )

@@ -22,9 +22,8 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.benchmarks.cedar.reading.folding import fold
-from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Identifier, Label, OptionalLabel, Table, Text, unique, validated
+from culture_tasks.data.tables import Identifier, Label, OptionalLabel, Table, Text, fingerprint, unique, validated
 from culture_tasks.errors import DataError, SettingsError, nearest
 
 _log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     Partition,
     Topic,
 )
-from culture_tasks.data.fingerprint import fingerprint
+from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import DataError
 
 FILE_NAME = "crosscult_draw.json"

@@ -28,10 +28,9 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     partition_of,
     topic_of,
 )
-from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.images import image_column
 from culture_tasks.data.sources import Source, local_file, read_source
-from culture_tasks.data.tables import Label, Table, Text, unique, validated
+from culture_tasks.data.tables import Label, Table, Text, fingerprint, unique, validated
 from culture_tasks.errors import DataError
 
 SOURCE = Source(

@@ -11,7 +11,7 @@ from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.benchmarks.crosscult.raw_cases import Pictures
 from culture_tasks.benchmarks.crosscult.vocabulary import SINGLE_ROLES
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, Locality, TrainingCases
-from culture_tasks.data.fingerprint import fingerprint
+from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import DataError
 
 _LOCALITY: dict[str, Locality] = {kind: kind for kind in get_args(Locality)}

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from culture_tasks.benchmarks.culturalvqa.checking import check
 from culture_tasks.benchmarks.culturalvqa.documents import SOURCE, WITH_IMAGE, CulturalVqaDoc, Variant, load
-from culture_tasks.benchmarks.culturalvqa.prompts import render
 from culture_tasks.benchmarks.culturalvqa.report import REPORT
 from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
 from culture_tasks.benchmarks.culturalvqa.scoring import RubricName, metrics, score
-from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Task
+from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Picture, Prompt, Task
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.images import image_column
 from culture_tasks.data.report import Report
 from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 
 _TASKS: tuple[tuple[str, Variant, RubricName, str], ...] = (
@@ -50,7 +50,7 @@ class CulturalVqa(Benchmark):
                 metric=rubric,
                 metrics=partial(metrics, rubric),
                 data=DataSet((SOURCE,), partial(_documents, variant)),
-                prompt=partial(render, variant),
+                prompt=partial(asked, variant),
                 score=partial(score, rubric),
                 decoding=Decoding(max_tokens=64),
                 shows_images=variant in WITH_IMAGE,
@@ -71,6 +71,26 @@ class CulturalVqa(Benchmark):
     def check(self, data_folder: Path | None) -> Report:
         """Checks questions, answers and images."""
         return check(data_folder)
+
+
+def asked(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
+    """Returns the prompt for a question (section 5, Appendices H and I).
+
+    The image stands before the text (Appendix H). The few-shot prompt shows examples of image, question and answer,
+    each on a line, then image and question (Appendix I).
+    """
+    file = prompt_file(__package__, f"{variant}.v1")
+    if variant == "fewshot":
+        shown = [(Picture(each["row"]), f"{each['question']}\n{each['answer']}") for each in doc["examples"]]
+        examples = [part for example in shown for part in example]
+        return Prompt((file.text, *examples, Picture(), doc["question"]))
+    values = {"question": doc["question"]}
+    if variant == "country":
+        values["country"] = doc["country_name"]
+    elif variant == "lens":
+        values["entities"] = doc["entities"]
+    text = file.fill(values)
+    return Prompt((Picture(), text) if variant == "vlm" else (text,))
 
 
 def _documents(variant: Variant, settings: Settings) -> Documents:

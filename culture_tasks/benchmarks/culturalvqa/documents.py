@@ -19,7 +19,6 @@ from annotated_types import Len
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS, country_of, facet_of
-from culture_tasks.data.fingerprint import fingerprint
 from culture_tasks.data.images import image_keys
 from culture_tasks.data.sources import Source, addition, local_file, read_source
 from culture_tasks.data.tables import (
@@ -28,6 +27,7 @@ from culture_tasks.data.tables import (
     OptionalLabel,
     Table,
     Text,
+    fingerprint,
     read_file,
     unique,
     validated,

@@ -1,5 +1,9 @@
 """How the answers to a question of CulturalVQA are scored: by the LAVE judge, and by exact match beside it.
 
+Exact match is the classic contrast to a judge. Its normalisation is the one of the VQA evaluation (Antol et al., 2015;
+Goyal et al., 2017): lower case, number words to digits, articles and punctuation removed. Where that one gives a
+contraction its missing apostrophe by a list, here every apostrophe is removed, which makes the same pairs equal.
+
 Where the answers are withheld there is no score: the predictions are collected in a file for submission.
 """
 
@@ -8,13 +12,13 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc
-from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
 from culture_tasks.benchmarks.interface import Answered, ComputedScore, JudgedScore, MeanScore, Metric, Run, Scale
@@ -89,3 +93,53 @@ def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: R
         len(predictions),
         path,
     )
+
+
+_ARTICLES = frozenset(("a", "an", "the"))
+_NUMBERS: Mapping[str, str] = {
+    word: str(number)
+    for number, word in enumerate(
+        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    )
+} | {"none": "0"}
+_LISTED = frozenset(';/[]"{}()=+\\_-><@`?!')
+# A comma between the digits of a number, and a period that no digit follows.
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d)")
+_STRAY_PERIOD = re.compile(r"\.(?!\d)")
+
+
+def normalised(answer: str) -> str:
+    """Returns an answer in the form in which two answers are compared."""
+    text = unicodedata.normalize("NFKC", answer).casefold().translate(_MARKS)
+    if "," in text:
+        text = _THOUSANDS.sub("", text).replace(",", " ")
+    if "." in text:
+        text = _STRAY_PERIOD.sub("", text)
+    words = text.split()
+    return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
+
+
+class _Marks(dict[int, int | str | None]):
+    """A translation table, filled as characters come: punctuation to spaces, apostrophes to nothing.
+
+    Punctuation is what the VQA evaluation lists, which leaves ``%``, ``$``, ``#`` and their like in place, and what
+    Unicode calls so outside of ASCII. Commas and periods are told from those in numbers before and after.
+    """
+
+    def __missing__(self, code: int) -> int | str | None:
+        mark = chr(code)
+        listed = mark in _LISTED if code < 128 else unicodedata.category(mark).startswith("P")
+        self[code] = None if mark in "'’" else " " if listed else code
+        return self[code]
+
+
+_MARKS = _Marks()
+
+
+def exact_match(prediction: str, references: Iterable[str]) -> float:
+    """Returns 1.0 if the prediction equals any reference after :func:`normalised`, else 0.0.
+
+    An empty prediction never matches.
+    """
+    ours = normalised(prediction)
+    return float(bool(ours) and any(ours == normalised(reference) for reference in references))

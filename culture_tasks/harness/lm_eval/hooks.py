@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.interface import Picture, Prompt
 from culture_tasks.harness.hooks import Hook, hook_named, images_of
-from culture_tasks.harness.lm_eval.results import extend_results
 from culture_tasks.harness.loading import load_for_evaluation
 
 if TYPE_CHECKING:
@@ -23,13 +22,12 @@ PLACEHOLDER = "<image>"
 
 
 class CustomDataset(Hook):
-    """Loads a task's documents; the first one that is called also extends lm-eval's results."""
+    """Loads a task's documents."""
 
     __slots__ = ()
 
     def __call__(self, **_: object) -> dict[str, datasets.Dataset]:
         """Loads the documents; lm-eval passes the task's metadata, which it doesn't need."""
-        extend_results()
         return {"test": load_for_evaluation(self.task.name)}
 
 

@@ -21,6 +21,7 @@ from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.errors import ImagesNotShownError
 from culture_tasks.harness.lm_eval.hooks import images_first
+from culture_tasks.harness.lm_eval.results import extend_results
 
 FROM_TEXT = "generate_from_text"
 FROM_IMAGES = "generate_from_images"
@@ -79,11 +80,12 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
     _images_first = False
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """Loads and checks the data, and makes our request types known to lm-eval's models.
+        """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models.
 
         Args:
             config: The YAML file's content.
         """
+        extend_results()
         super().__init__(config={name: value for name, value in config.items() if name != "class"})
         for model_class, answer in ((LM, _answer), (CachingLM, _answer_with_cache)):
             for name in (FROM_TEXT, FROM_IMAGES):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.papers import printed, wording
 
-from culture_tasks.benchmarks.care import prompts
+from culture_tasks.benchmarks.care.benchmark import asked
 from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, CareDoc
 from culture_tasks.prompt_files import load
 
@@ -26,7 +26,7 @@ def doc(question="Q?", language="ar"):
 
 def render(prompt, doc):
     """The one text of a prompt."""
-    (text,) = prompts.render(prompt, doc).parts
+    (text,) = asked(prompt, doc).parts
     return text
 
 

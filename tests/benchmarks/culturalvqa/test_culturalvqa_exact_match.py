@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.benchmarks.culturalvqa.exact_match import exact_match, normalised
+from culture_tasks.benchmarks.culturalvqa.scoring import exact_match, normalised
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import re
 import pytest
 from support.papers import printed, wording
 
-from culture_tasks.benchmarks.culturalvqa import prompts
+from culture_tasks.benchmarks.culturalvqa.benchmark import asked
 from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc, Example
 from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.prompt_files import load
@@ -29,7 +29,7 @@ def doc(question="Q?", country="India", entities="plate, cup"):
 
 def render(variant, doc):
     """The text of a prompt without examples."""
-    (text,) = (part for part in prompts.render(variant, doc).parts if part != Picture())
+    (text,) = (part for part in asked(variant, doc).parts if part != Picture())
     return text
 
 
@@ -39,7 +39,7 @@ def test_the_prompt_is_that_of_appendix_h_and_the_question():
 
 def test_the_few_shot_prompt_is_that_of_appendix_i():
     examples = [Example(row=7, question="{question}", answer="{answer}"), Example(row=9, question="q", answer="a")]
-    prompt = prompts.render("fewshot", doc("the question") | {"examples": examples})
+    prompt = asked("fewshot", doc("the question") | {"examples": examples})
     instruction, image, first, *rest = prompt.parts
     assert wording(f"{instruction}\n{{image}}\n{first}") == wording(printed("culturalvqa", "appendix_i"))
     assert (image, first) == (Picture(7), "{question}\n{answer}")
