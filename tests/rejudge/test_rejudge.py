@@ -45,16 +45,23 @@ def same(one, two):
     return one == two or (isinstance(one, float) and isinstance(two, float) and math.isclose(one, two)) or one != one
 
 
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_the_same_judge_gives_the_same_files(harness, tmp_path, monkeypatch, fixture_data):
-    written(harness, tmp_path, monkeypatch, fixture_data, "lexical", ("care", "culturalvqa_blind"))
+@pytest.mark.parametrize(
+    ("harness", "tasks", "sampled"),
+    [
+        ("lm_eval", ("care", "culturalvqa_blind"), "care_zh"),
+        ("lmms_eval", ("care", "culturalvqa_blind"), "care_zh"),
+        ("lmms_eval", ("crosscult_single",), "crosscult_single_reliability"),  # each task weighs the same in its group
+    ],
+)
+def test_the_same_judge_gives_the_same_files(harness, tasks, sampled, tmp_path, monkeypatch, fixture_data):
+    written(harness, tmp_path, monkeypatch, fixture_data, "lexical", tasks)
     assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 0
     old, new = result_files(tmp_path)
     for task, entry in values(old).items():
         for key, value in entry.items():
             assert key in values(new)[task], key
             assert same(value, values(new)[task][key]), (task, key)
-    assert samples_of(new, "care_zh") == samples_of(old, "care_zh")
+    assert samples_of(new, sampled) == samples_of(old, sampled)
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
