@@ -57,11 +57,11 @@ def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> 
     """
     try:
         table = read_source(prompt_source(region), data_folder)
-    except DataUnavailableError as error:
+    except DataUnavailableError:
         raise DataUnavailableError(
-            f"{error} The prompts in {LANGUAGES[region.language]} come with the authors' repository, "
-            f"{AUTHORS_PROMPTS}: copy them to blend/prompts/ of your data folder. The tasks that ask in English "
-            "need no such file."
+            f"blend: found no prompts in {LANGUAGES[region.language]}. Needed is "
+            f"blend/prompts/{region.name}_prompts.csv in the folder that CULTURE_TASKS_DATA names. "
+            f"Take it from {AUTHORS_PROMPTS}. The tasks that ask in English need no such file."
         ) from None
     wanted = PAPER_NAMES[wording]
     table = replace(table, rows=[{name: text for name, text in row.items() if name in _COLUMNS} for row in table.rows])

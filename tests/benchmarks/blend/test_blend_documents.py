@@ -218,7 +218,7 @@ def test_a_question_without_a_text_is_asked_as_it_is_and_said(folder, caplog):
 @pytest.mark.parametrize(
     ("prompts", "message"),
     [
-        ([], "come with the authors' repository, https://github.com/nlee0212/BLEnD (data/prompts)"),
+        ([], "found no prompts in Korean. Needed is blend/prompts/South_Korea_prompts.csv in the folder that"),
         ([PROMPT | {"id": "inst-1"}], "no row with the id 'inst-4'"),
         ([PROMPT | {"Translation": "답하세요. {ㅋ}"}], "row 2, field 'Translation': found '답하세요. {ㅋ}'. Needed is"),
         ([PROMPT | {"Translation": "{q} {q}"}], "row 2, field 'Translation': found '{q} {q}'"),
