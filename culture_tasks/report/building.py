@@ -124,7 +124,7 @@ def _context(entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun], options
     def rankable(cell: Cell) -> bool:
         return cell.value is not None and (options.compare_anyway or cell.comparable)
 
-    return Context(entrants, {each.run.key: each.run for each in runs}, rankable, options.published)
+    return Context(entrants, {each.run.key: each.run for each in runs}, rankable=rankable, published=options.published)
 
 
 def _said(options: Options) -> dict[str, str]:

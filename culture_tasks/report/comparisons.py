@@ -56,7 +56,9 @@ def _family(measured: Measured, anyway: bool) -> list[Comparison]:
     for first, second in combinations(observed, 2):
         flags = why_not(measured, first, second)
         if not flags or anyway:
-            tested.append(compare(measured, first, second, observed[first], observed[second], flags))
+            tested.append(
+                compare(measured, first, second=second, one=observed[first], two=observed[second], flags=flags)
+            )
     return tested
 
 
@@ -209,11 +211,11 @@ def _contrasts(scores: Scores, benchmark: str | None, contrast: ContrastOf) -> I
         second = _side(units[value.unit], value.entrant, value.cell)
         if second is None:
             continue
-        sides = _first_sides(scores, units, contrast, value, second)
+        sides = _first_sides(scores, units, contrast=contrast, value=value, second=second)
         flagged = [(side, _why_not_beside(contrast, side, second)) for side in sides]
         if flagged:
             first, flags = min(flagged, key=lambda pair: len(pair[1]))
-            yield _contrast(contrast.kind, value, first, second, flags)
+            yield _contrast(contrast.kind, value, first=first, second=second, flags=flags)
 
 
 def _is_second(contrast: ContrastOf, measured: Measured, value: GroupValue) -> bool:
@@ -281,7 +283,7 @@ def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: 
         group=value.group,
         first=first.cell,
         second=second.cell,
-        difference=_difference(first, second, value.statistic, without_judge),
+        difference=_difference(first, second, statistic=value.statistic, flags=without_judge),
     )
 
 

@@ -40,7 +40,11 @@ def write_report(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         paths = [path for name in formats if name in _TEXT for path in _TEXT[name](report, folder)]
-        return paths + _html(report, folder, formats, images, samples_per_cell) + _figures(report, folder, formats)
+        return (
+            paths
+            + _html(report, folder, formats=formats, images=images, samples_per_cell=samples_per_cell)
+            + _figures(report, folder, formats)
+        )
     except OSError as error:
         raise SettingsError(
             f"report: can't write to {folder} ({error.strerror}: {error.filename}). Choose another folder with -o."

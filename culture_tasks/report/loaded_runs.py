@@ -113,7 +113,7 @@ def load(named: Sequence[str], names: Names, reader: SampleReader | None = None,
             continue
         for result in results:
             if path not in found.only or result.task in found.only[path]:
-                _add(loading, result, names, reader, prefix)
+                _add(loading, result, names=names, reader=reader, prefix=prefix)
     return loading
 
 
@@ -122,11 +122,11 @@ def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReade
     if entry is not None and not isinstance(entry, Task):
         return  # a group of ours is worked out again from its members
     kind = _of_task(entry) if entry is not None else _of_first_record(result.samples_file)
-    loaded = None if kind is None else _samples(result, kind, reader, loading.problems)
+    loaded = None if kind is None else _samples(result, kind, reader=reader, problems=loading.problems)
     key = f"{prefix}{len(loading.runs) + 1}"
     loading.runs.append(
         LoadedRun(
-            run=_run(key, result, names.of(result), kind, loaded),
+            run=_run(key, result, model=names.of(result), kind=kind, loaded=loaded),
             result=result,
             columns=None if loaded is None else loaded.columns,
             kind=kind,
@@ -141,7 +141,9 @@ def _of_task(task: Task) -> RecordKind:
     benchmark = benchmark_of(task.name)
     scales = {metric.name: metric.scale for metric in task.metrics()}
     others = frozenset(scales.keys() - {task.metric})
-    return RecordKind(benchmark.name, task.metric, scales[task.metric], benchmark.report().further, others)
+    return RecordKind(
+        benchmark.name, task.metric, scale=scales[task.metric], further=benchmark.report().further, others=others
+    )
 
 
 def _of_first_record(path: Path) -> RecordKind | None:
@@ -152,7 +154,7 @@ def _of_first_record(path: Path) -> RecordKind | None:
         return None
     known = benchmarks().get(str(record.get("benchmark")))
     further = () if known is None else known.report().further
-    return RecordKind(str(record.get("benchmark")), str(record.get("metric")), scale, further)
+    return RecordKind(str(record.get("benchmark")), str(record.get("metric")), scale=scale, further=further)
 
 
 def _samples(

@@ -66,7 +66,9 @@ def observe(
     used = [(each, each.columns, mask) for each, mask in _chosen(runs, where) if each.columns is not None]
     if not used:
         nothing = np.zeros(0, dtype=np.int32)
-        return Observations((), nothing.astype(np.int64), np.zeros(0), nothing, None, None)
+        return Observations(
+            (), nothing.astype(np.int64), scores=np.zeros(0), clusters=nothing, strata=None, coverage=None
+        )
     parts = np.concatenate([np.full(mask.sum(), tasks.index(each.run.task), np.int32) for each, _, mask in used])
     items = np.concatenate([columns.items[mask] for _, columns, mask in used])
     scores = [columns.scores if statistic == SCORE else columns.further[statistic] for _, columns, _ in used]
@@ -162,7 +164,7 @@ def cell_of(
     own: set[Flag] = set(flags) - {"low_coverage"}
     if observed.coverage is not None and observed.coverage < min_coverage:
         own.add("low_coverage")
-    return from_interval(found, scale, own, observed.runs, where, observed.coverage)
+    return from_interval(found, scale, flags=own, runs=observed.runs, where=where, coverage=observed.coverage)
 
 
 def from_interval(

@@ -93,7 +93,9 @@ def _unit(task: str, runs: Mapping[str, LoadedRun], *, headline: bool) -> Unit |
     weight = {key: (each.result.expected or 0, each.run.date) for key, each in runs.items()}
     usual = settings[comparability.reference(settings, weight)]
     cells = {
-        key: harness_cell(each, metric, scale, comparability.between(settings[key], usual) | {"from_result_file"})
+        key: harness_cell(
+            each, metric, scale=scale, flags=comparability.between(settings[key], usual) | {"from_result_file"}
+        )
         for key, each in runs.items()
     }
     return Unit(

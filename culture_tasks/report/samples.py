@@ -347,7 +347,7 @@ _REASONS: Mapping[str, tuple[Kind, str]] = {
 def _problem(path: Path, reason: str, lines: Sequence[int]) -> Problem:
     kind, meaning = _REASONS[reason]
     shown = ", ".join(map(str, lines[:3])) + (", …" if len(lines) > 3 else "")
-    return Problem(str(path), kind, f"{len(lines)} lines left out ({shown}): {meaning}", len(lines))
+    return Problem(str(path), kind, detail=f"{len(lines)} lines left out ({shown}): {meaning}", lines=len(lines))
 
 
 def _code(codes: Codebook, name: str) -> int:
@@ -380,7 +380,7 @@ def judges_of(identities: Any) -> tuple[Judge, ...]:
         prompt = (str(each.get("rubric")), str(each.get("prompt")), str(each.get("prompt_sha256")))
         prompts.setdefault(who, set()).add(prompt)
     return tuple(
-        Judge(backend, model, delimiters, sampling, tuple(sorted(found)))
+        Judge(backend, model, delimiters=delimiters, sampling=sampling, prompts=tuple(sorted(found)))
         for (backend, model, delimiters, sampling), found in sorted(prompts.items(), key=repr)
     )
 
@@ -414,7 +414,7 @@ class FileSamples:
                 try:
                     found = record_of(parse_json(file.readline()))
                     if found is not None:
-                        yield _sample(run, found[1], columns, row)
+                        yield _sample(run, found[1], columns=columns, row=row)
                 except (ValueError, AttributeError, KeyError, TypeError):
                     continue
 

@@ -150,7 +150,9 @@ def _own_plans(entered: Sequence[Entered]) -> Iterator[_Plan]:
         if each.kind is not None and task not in entries()
     }
     for task, kind in sorted(found.items()):
-        yield _Plan(UnitOf(task, (task,)), kind.benchmark, kind.metric, kind.scale, "a task of your own")
+        yield _Plan(
+            UnitOf(task, (task,)), kind.benchmark, metric=kind.metric, scale=kind.scale, about="a task of your own"
+        )
 
 
 def _measured(plan: _Plan, entered: Sequence[Entered], min_coverage: float) -> Measured:
@@ -228,7 +230,7 @@ def _from_result_file(measured: Measured, runs: Sequence[LoadedRun], flags: set[
     [each] = runs
     metric = measured.unit.metric
     name = next((name for name in (metric, f"{metric}{LEXICAL}") if name in each.result.metrics), metric)
-    return harness_cell(each, name, measured.unit.scale, flags)
+    return harness_cell(each, name, scale=measured.unit.scale, flags=flags)
 
 
 def harness_cell(each: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) -> Cell:
@@ -237,10 +239,15 @@ def harness_cell(each: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) -
     error = scale.times * each.result.errors.get(metric, float("nan"))
     items = each.result.expected or 0
     found = Interval(
-        value, value - _Z * error, value + _Z * error, items, items, "no standard error in the result file"
+        value,
+        value - _Z * error,
+        high=value + _Z * error,
+        n=items,
+        clusters=items,
+        reason="no standard error in the result file",
     )
     coverage = each.result.metrics.get(f"{metric.removesuffix(LEXICAL)}_coverage")
-    return from_interval(found, scale, flags, (each.run.key,), (), coverage)
+    return from_interval(found, scale, flags=flags, runs=(each.run.key,), where=(), coverage=coverage)
 
 
 def ranked(cells: Mapping[str, Cell], scale: Scale, allowed: Callable[[Cell], bool] | None = None) -> dict[str, Cell]:
@@ -314,7 +321,7 @@ def _add_whole(scores: Scores, measured: Measured) -> None:
         scores.put(entrant, At(measured.unit.key), cell)
         for further in measured.reported.further if measured.runs[entrant] else ():
             missing: set[Flag] = {flag for flag in cell.flags if flag == "incomplete"}
-            own = _further(measured, entrant, (), further.name, further.scale, missing)
+            own = _further(measured, entrant, where=(), name=further.name, scale=further.scale, more=missing)
             scores.put(entrant, At(measured.unit.key, further.name), own)
 
 
@@ -327,10 +334,12 @@ def _add_groups(scores: Scores, measured: Measured) -> None:
                 if not observed.scores.size:
                     continue
                 flags = tuple(measured.flags[entrant])
-                cell = cell_of(observed, measured.unit.scale, flags, where, min_coverage=measured.min_coverage)
+                cell = cell_of(
+                    observed, measured.unit.scale, flags=flags, where=where, min_coverage=measured.min_coverage
+                )
                 scores.put_group(entrant, At(key, where=where), cell)
                 for further in reported.further:
-                    own = _further(measured, entrant, where, further.name, further.scale)
+                    own = _further(measured, entrant, where=where, name=further.name, scale=further.scale)
                     scores.put_group(entrant, At(key, further.name, where), own)
 
 
@@ -349,7 +358,7 @@ def _further(
 ) -> Cell:
     """Returns a further score, which no judge gives."""
     flags = (measured.flags[entrant] | (more or set())) - OF_JUDGES
-    return cell_of(measured.observe(entrant, where, name), scale, tuple(flags), where)
+    return cell_of(measured.observe(entrant, where, name), scale, flags=tuple(flags), where=where)
 
 
 def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
@@ -369,7 +378,9 @@ def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
                 if isinstance(value, float):
                     cell = Cell(value, derived.scale, n=int(mask.sum()), flags=ordered(flags), runs=keys, where=where)
                 else:
-                    cell = from_interval(mean_interval(value, clusters[mask]), derived.scale, flags, keys, where)
+                    cell = from_interval(
+                        mean_interval(value, clusters[mask]), derived.scale, flags=flags, runs=keys, where=where
+                    )
                 place = ((derived.dimension, group),) if derived.dimension else ()
                 add = scores.put_group if derived.dimension else scores.put
                 add(entrant, At(measured.unit.key, derived.name, (*where, *place)), cell)

@@ -66,12 +66,18 @@ def compare_models(first: str, second: str, options: Options) -> TwoModels:
     reasons: list[str] = []
     for measured in measure(entered, options.min_coverage):
         if measured.unit.headline:
-            _meet(measured, options, tests, reasons)
+            _meet(measured, options, tests=tests, reasons=reasons)
     reasons += [f"{unit.key}: only result files are read of tasks that aren't ours" for unit in other_units(entered)]
     adjusted = _adjusted([test for test, _ in tests])
     problems = tuple(problem for loading in loadings for problem in loading.problems)
     labels = (entered[0].entrant.label, entered[1].entrant.label)
-    return TwoModels(labels, tuple(adjusted), tuple(cells for _, cells in tests), tuple(reasons), problems)
+    return TwoModels(
+        labels,
+        tuple(adjusted),
+        cells=tuple(cells for _, cells in tests),
+        not_compared=tuple(reasons),
+        problems=problems,
+    )
 
 
 def _only(path: str, key: str, loading: Loading) -> Entered:
@@ -104,7 +110,9 @@ def _meet(
         reasons.append(f"{unit.key}: {explain(ordered(flags))}")
         return
     one, two = measured.observe("a"), measured.observe("b")
-    tests.append((compare(measured, "a", "b", one, two, flags), (unit.cells["a"], unit.cells["b"])))
+    tests.append(
+        (compare(measured, "a", second="b", one=one, two=two, flags=flags), (unit.cells["a"], unit.cells["b"]))
+    )
 
 
 def _adjusted(tests: Sequence[Comparison]) -> list[Comparison]:

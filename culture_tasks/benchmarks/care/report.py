@@ -39,10 +39,13 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 def _by_category(unit: UnitOf) -> TableOf:
     columns: list[Shown] = []
     for language in _present(unit):
-        columns += [_column(unit, language, "category", each, label, each) for each, label in _CATEGORIES.items()]
+        columns += [
+            _column(unit, language, field="category", group=each, label=label, printed=each)
+            for each, label in _CATEGORIES.items()
+        ]
         average = At(unit.key, where=(("language", language),))
         printed = {"language": language, "category": "average"}
-        columns.append(Shown(f"{language}_average", "Average", average, _LANGUAGES[language], printed))
+        columns.append(Shown(f"{language}_average", "Average", at=average, over=_LANGUAGES[language], printed=printed))
     return TableOf(
         key=f"{unit.key}_table_3",
         title=f"{unit.key}: mean rating (1 poor, 10 excellent) by culture and category",
@@ -59,7 +62,7 @@ def _by_scope(unit: UnitOf) -> TableOf:
         title=f"{unit.key}: mean rating (1 poor, 10 excellent) by culture and geographic scope",
         source="CARE, Table 13",
         columns=tuple(
-            _column(unit, language, "scope", each, label, _PRINTED_SCOPES.get(each, each))
+            _column(unit, language, field="scope", group=each, label=label, printed=_PRINTED_SCOPES.get(each, each))
             for language in _present(unit)
             for each, label in _SCOPES.items()
         ),
@@ -77,9 +80,9 @@ def _column(unit: UnitOf, language: str, field: str, group: str, label: str, pri
     return Shown(
         f"{language}_{group}",
         label,
-        At(unit.key, where=(("language", language), (field, group))),
-        _LANGUAGES[language],
-        {"language": language, field: printed},
+        at=At(unit.key, where=(("language", language), (field, group))),
+        over=_LANGUAGES[language],
+        printed={"language": language, field: printed},
     )
 
 
@@ -124,7 +127,12 @@ _NATIVELY_AND_IN_ENGLISH = ContrastOf(
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("language", tuple(sorted(_LANGUAGES)), {each: each.upper() for each in _LANGUAGES}, _LANGUAGES),
+        Field(
+            "language",
+            tuple(sorted(_LANGUAGES)),
+            short={each: each.upper() for each in _LANGUAGES},
+            cultures=_LANGUAGES,
+        ),
         Field("category", CATEGORIES),
         Field("scope", SCOPES),
     ),

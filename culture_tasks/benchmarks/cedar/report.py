@@ -133,7 +133,7 @@ def _accuracy(modalities: Iterable[str]) -> TableOf:
         }
         numbers |= {"average": ("Avg.", At(unit, "acc_avg")), "variance": ("Var.", At(unit, "acc_var"))}
         columns += [
-            Shown(f"{modality}_{name}", label, at, over, {"modality": modality, "language": name})
+            Shown(f"{modality}_{name}", label, at=at, over=over, printed={"modality": modality, "language": name})
             for name, (label, at) in numbers.items()
         ]
     note = (
@@ -158,7 +158,12 @@ def _emotions(modality: str) -> TableOf:
         title=f"{unit}: global emotion prediction propensity (GEPP)",
         source=f"CEDAR, Table {paper.removeprefix('cedar_table_')}",
         columns=tuple(
-            Shown(each, each, At(unit, "gepp", (("emotion", each),)), "", {"modality": modality, "emotion": each})
+            Shown(
+                each,
+                each,
+                at=At(unit, "gepp", (("emotion", each),)),
+                printed={"modality": modality, "emotion": each},
+            )
             for each in EMOTIONS
         ),
         headers=("Model",),
@@ -292,7 +297,7 @@ _CULTURES = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese", "en": "American"
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("language", LANGUAGES, _CODES, _CULTURES),
+        Field("language", LANGUAGES, short=_CODES, cultures=_CULTURES),
         Field("prompt_language", LANGUAGES, _CODES),
         Field("emotion", EMOTIONS, {each: each for each in EMOTIONS}),
         Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),

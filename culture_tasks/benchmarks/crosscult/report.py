@@ -75,15 +75,21 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             yield _by_language_and_topic()
     orders = [order for order in ORDERS if f"{_RETENTION}_{'_'.join(order)}" in ran]
     if orders:
-        yield _retention(_RETENTION, "score", "the judge's score from 0 to 10", orders)
-        yield _retention(f"{_RETENTION}_rouge_l", "rouge_l", "ROUGE-L in percent", orders)
+        yield _retention(_RETENTION, "score", scores="the judge's score from 0 to 10", orders=orders)
+        yield _retention(f"{_RETENTION}_rouge_l", "rouge_l", scores="ROUGE-L in percent", orders=orders)
 
 
 def _by_role(unit: str) -> TableOf:
     places = [(role, label, (("role", role),)) for role, label in _ROLES[unit].items()]
     setting = unit.removeprefix("crosscult_")
     columns = [
-        Shown(f"{role}_{key}", label, At(unit, name, where), over, {"setting": setting, "role": role, "score": key})
+        Shown(
+            f"{role}_{key}",
+            label,
+            at=At(unit, name, where),
+            over=over,
+            printed={"setting": setting, "role": role, "score": key},
+        )
         for role, over, where in [*places, ("overall", "Overall", ())]
         for name, (key, label) in _SCORES.items()
     ]
@@ -109,7 +115,7 @@ def _by_language_and_topic() -> TableOf:
         title=f"{_DIAGNOSTIC}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
         source="CrossCult-KIBench, Figure 1b",
         columns=tuple(
-            Shown(f"{group}_{key}", label, At(_DIAGNOSTIC, name, where), over)
+            Shown(f"{group}_{key}", label, at=At(_DIAGNOSTIC, name, where), over=over)
             for group, over, where in places
             for name, (key, label) in _SCORES.items()
         ),
@@ -133,8 +139,8 @@ def _retention(key: str, statistic: str, scores: str, orders: Iterable[tuple[str
                 Shown(
                     f"{chain}_{each}_after_{step}",
                     each.upper(),
-                    At(f"{_RETENTION}_{chain}", statistic, (("partition", each), ("after", str(step)))),
-                    f"{', '.join(order).upper()}: step {step}",
+                    at=At(f"{_RETENTION}_{chain}", statistic, (("partition", each), ("after", str(step)))),
+                    over=f"{', '.join(order).upper()}: step {step}",
                 )
                 for each in order[:step]
             ]
@@ -264,7 +270,7 @@ REPORT = BenchmarkReport(
     fields=(
         Field("role", get_args(Role)),
         Field("topic", TOPICS),
-        Field("partition", PARTITIONS, _CODES, {"zh": "Chinese", "ar": "Arabic", "en": "American"}),
+        Field("partition", PARTITIONS, short=_CODES, cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"}),
         Field("language", PARTITIONS, _CODES),
         Field("after", ("0", "1", "2", "3")),
     ),

@@ -28,7 +28,7 @@ def _by(unit: str, field: str, groups: tuple[str, ...]) -> TableOf:
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("country", COUNTRIES, _UPPER, {"china": "Chinese", "usa": "American", "india": "Indian"}),
+        Field("country", COUNTRIES, short=_UPPER, cultures={"china": "Chinese", "usa": "American", "india": "Indian"}),
         Field("facet", FACETS),
     ),
     splits=(("country",), ("facet",)),

@@ -69,10 +69,10 @@ def draw_bars(chart: Chart) -> Figure:
     all_axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     marks: Handles = {}
     for axes, (panel, part) in zip(all_axes, rows, strict=False):
-        _draw_bar_row(axes, panel, part, chart, _room_for_papers(panel, papers))
+        _draw_bar_row(axes, panel, part=part, chart=chart, beside=_room_for_papers(panel, papers))
         marks |= _draw_papers_marks(axes, panel, papers)
     if papers:
-        legend_alone(all_axes[-1], {label: marks[label] for label in papers}, "published", _BARS_ACROSS)
+        legend_alone(all_axes[-1], {label: marks[label] for label in papers}, title="published", across=_BARS_ACROSS)
     return figure
 
 
@@ -99,7 +99,7 @@ def _draw_bar_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Cha
     handles: Handles = {}
     for at, series in enumerate(part):
         own = places - _BARS_ROOM / 2 + (at + 0.5) * width
-        handles[series.label] = _draw_bars_of(axes, own, width, panel, series, look(at))
+        handles[series.label] = _draw_bars_of(axes, own, width=width, panel=panel, series=series, style=look(at))
     name_groups(axes, panel.groups)
     axes.set_xlim(-0.6, len(places) - 0.4)
     axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
@@ -119,7 +119,7 @@ def _draw_papers_marks(axes: Axes, panel: Panel, papers: Sequence[str]) -> Handl
         if series.published:
             place = papers.index(series.label)
             places = np.arange(len(panel.groups)) + first + place * step
-            handles |= draw_marks(axes, places, series, panel.groups, place, linestyle="none")
+            handles |= draw_marks(axes, places, series=series, groups=panel.groups, place=place, linestyle="none")
     return handles
 
 
@@ -180,7 +180,7 @@ def draw_points(chart: Chart) -> Figure:
         chart, _POINTS_WIDTH, max(1.0 + _POINTS_PANEL_HEIGHT * rows, 1.0 + 0.2 * len(all_labels(chart)))
     )
     grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
-    return in_grid(grid.ravel(order="F"), chart, figure, partial(_draw_point_panel, chart))
+    return in_grid(grid.ravel(order="F"), chart, figure=figure, draw=partial(_draw_point_panel, chart))
 
 
 def _draw_point_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[str]) -> Handles:
@@ -190,7 +190,7 @@ def _draw_point_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[s
     for series in panel.series:
         place = labels.index(series.label)
         offset = place * step - _POINTS_SPREAD / 2 if len(labels) > 1 else 0.0
-        handles |= draw_marks(axes, places + offset, series, panel.groups, place, **_POINTS_MARKS)
+        handles |= draw_marks(axes, places + offset, series=series, groups=panel.groups, place=place, **_POINTS_MARKS)
     _finish_points(axes, panel, chart)
     return handles
 
@@ -216,7 +216,7 @@ def draw_pairs(chart: Chart) -> Figure:
     rows, columns = shape(chart, _PAIRS_ACROSS)
     figure = new_figure(chart, 1.8 + 4.0 * columns, 1.2 + 2.8 * rows)
     grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
-    return in_grid(grid.ravel(), chart, figure, partial(_draw_pair_panel, chart))
+    return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_pair_panel, chart))
 
 
 def _draw_pair_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -> Handles:
@@ -269,7 +269,7 @@ def draw_lines(chart: Chart) -> Figure:
     rows, columns = shape(chart, _LINES_ACROSS)
     figure = new_figure(chart, 1.5 + max(4.5, 3.2 * columns), 1.2 + 2.8 * rows)
     grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
-    return in_grid(grid.ravel(), chart, figure, partial(_draw_line_panel, chart))
+    return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_line_panel, chart))
 
 
 def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[str]) -> Handles:
@@ -279,7 +279,7 @@ def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[st
         place = labels.index(series.label)
         line = {"linestyle": look(place).dashes, "linewidth": 1.5, "capsize": 3}
         places = np.arange(len(steps)) + _LINES_APART * (place - (len(labels) - 1) / 2)
-        handles |= draw_marks(axes, places, series, steps, place, **line)
+        handles |= draw_marks(axes, places, series=series, groups=steps, place=place, **line)
     axes.set_xticks(range(len(steps)), [shown(step, 16) for step in steps])
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(chart.groups))
@@ -303,7 +303,9 @@ def draw_heat(chart: Chart) -> Figure:
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     numbers = [cell.value for panel in chart.panels for cell in panel.cells if cell.value is not None]
     norm = Normalize(min(numbers), max(numbers) if max(numbers) > min(numbers) else min(numbers) + 1)
-    images = [_draw_heat_panel(axes, panel, chart, norm) for axes, panel in zip(grid, chart.panels, strict=False)]
+    images = [
+        _draw_heat_panel(axes, panel, chart=chart, norm=norm) for axes, panel in zip(grid, chart.panels, strict=False)
+    ]
     for axes in grid[len(chart.panels) :]:
         axes.set_visible(False)
     figure.colorbar(images[0], ax=list(grid), label=shown(chart.value), shrink=0.7)
@@ -319,7 +321,7 @@ def _draw_heat_panel(axes: Axes, panel: Panel, chart: Chart, norm: Normalize) ->
     axes.set_xlabel(shown(chart.groups))
     axes.set_ylabel(shown(chart.series))
     axes.set_title(shown(panel.title, 60), fontsize=9)
-    _write_numbers(axes, numbers, panel.scale, norm)
+    _write_numbers(axes, numbers, scale=panel.scale, norm=norm)
     return image
 
 
@@ -348,7 +350,7 @@ def draw_radar(chart: Chart) -> Figure:
     figure = new_figure(chart, 1.0 + max(4.5, _RADAR_SIZE * columns), 1.2 + _RADAR_SIZE * rows)
     grid = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": "polar"})
     top = max(float(cell.value) for panel in chart.panels for cell in panel.cells if cell.value is not None)
-    return in_grid(grid.ravel(), chart, figure, partial(_draw_radar_panel, top))
+    return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_radar_panel, top))
 
 
 def _draw_radar_panel(top: float, axes: PolarAxes, panel: Panel, labels: Sequence[str]) -> Handles:
@@ -367,7 +369,7 @@ def _draw_radar_panel(top: float, axes: PolarAxes, panel: Panel, labels: Sequenc
             marker=style.marker,
             markersize=3,
         )
-    _finish_radar(axes, panel, angles, top)
+    _finish_radar(axes, panel, angles=angles, top=top)
     return handles
 
 

@@ -8,6 +8,7 @@ import unicodedata
 from culture_tasks.text import storable
 
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Marks that set, isolate or override the direction of writing."""
 _LONGEST = 48
 _LEFT_TO_RIGHT, _ISOLATE, _END_ISOLATE = "\u200e", "\u2068", "\u2069"
 _JOINERS = "\u200c\u200d "

@@ -37,13 +37,13 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
     ran = {unit.benchmark for unit in report.units.values()}
     reported = {name: benchmark.report() for name, benchmark in benchmarks().items() if name in ran}
     figures = [
-        _chart(report, spec, each, values, published)
+        _chart(report, spec, reported=each, values=values, published=published)
         for name, each in reported.items()
         for spec in each.figures
-        if (values := _picked(report, spec, name, published))
+        if (values := _picked(report, spec, benchmark=name, published=published))
     ]
     contrasts = [
-        _contrast_chart(report, contrast, spec, each, found)
+        _contrast_chart(report, contrast, spec=spec, reported=each, found=found)
         for each in reported.values()
         for contrast in each.contrasts
         for spec in contrast.figures
@@ -75,7 +75,14 @@ def _whole_scores(report: Report, spec: FigureOf) -> Iterator[GroupValue]:
         if where:
             dimension, group = where[-1]
             for entrant, cell in unit.cells.items():
-                yield GroupValue(unit.key, entrant, SCORE, dimension, group, replace(cell, where=where))
+                yield GroupValue(
+                    unit.key,
+                    entrant,
+                    statistic=SCORE,
+                    dimension=dimension,
+                    group=group,
+                    cell=replace(cell, where=where),
+                )
 
 
 def _fits(spec: FigureOf, value: GroupValue) -> bool:
@@ -104,7 +111,7 @@ def _chart(
             group=lambda value: spec.group(names.drawn(value)),
             order=tuple(group_name(reported, field.name, group) for field in fields for group in field.order),
         ),
-        notes=_notes(report, spec.kind, values, published),
+        notes=_notes(report, spec.kind, values=values, published=published),
     )
 
 
@@ -147,7 +154,9 @@ def _contrast_chart(
 
 
 def _value(each: Contrast, cell: Cell) -> GroupValue:
-    return GroupValue(each.unit, each.entrant, each.statistic, each.dimension, each.group, cell)
+    return GroupValue(
+        each.unit, each.entrant, statistic=each.statistic, dimension=each.dimension, group=each.group, cell=cell
+    )
 
 
 def _pair_panel(spec: ContrastFigure, title: str, groups: Mapping[str, Contrast]) -> Panel:
@@ -218,7 +227,7 @@ def _notes(report: Report, kind: Kind, values: Sequence[GroupValue], published: 
     marked = (f"† in part not comparable: {reasons}",) if reasons else ()
     known = kind in _WITH_INTERVALS and any(value.cell.low is not None for value in values)
     intervals = ("Error bars: 95 % intervals",) if known else ()
-    return (*intervals, *marked, *lexical, *_of_papers(report, kind, flags, published))
+    return (*intervals, *marked, *lexical, *_of_papers(report, kind, flags=flags, published=published))
 
 
 def _of_papers(report: Report, kind: Kind, flags: Collection[Flag], published: bool) -> Iterator[str]:

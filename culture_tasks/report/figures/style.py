@@ -57,8 +57,8 @@ def look(place: int) -> Look:
     return Look(
         _COLOURS[place % len(_COLOURS)],
         _MARKERS[place % len(_MARKERS)],
-        _HATCHES[place % len(_HATCHES)],
-        _DASHES[place % len(_DASHES)],
+        hatch=_HATCHES[place % len(_HATCHES)],
+        dashes=_DASHES[place % len(_DASHES)],
     )
 
 

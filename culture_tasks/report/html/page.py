@@ -174,7 +174,7 @@ def _fitting(report: Report, per_cell: int, thumbnails: Thumbnails) -> tuple[Pay
 def _table(table: Table, payload: Payload) -> Section:
     anchor = f"table-{table.key}"
     content = rendered("table.html", table=table, anchor=anchor, spans=list(_spans(table)), samples_of=payload.cell)
-    return Section(anchor, "", table.title, content)
+    return Section(anchor, "", title=table.title, content=content)
 
 
 class _Span(NamedTuple):
@@ -204,7 +204,7 @@ def _figure(chart: Chart, svg: bytes) -> Section:
         size=[part.decode() for part in size.groups()] if size else None,
         rows_of=_rows_of_panel,
     )
-    return Section(anchor, "Figure: ", chart.title, content)
+    return Section(anchor, "Figure: ", title=chart.title, content=content)
 
 
 def _rows_of_panel(panel: Panel) -> list[tuple[str, ...]]:

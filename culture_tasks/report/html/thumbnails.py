@@ -22,6 +22,7 @@ _SIDE = 280
 _MOST_PIXELS = 60_000_000
 _QUALITY = 70
 _KEY = re.compile(rf"[0-9a-f]{{{KEY_LENGTH}}}")
+"""What stands for the content of an image: the first digits of its hash."""
 
 
 class Thumbnails:

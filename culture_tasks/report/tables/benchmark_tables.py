@@ -44,7 +44,9 @@ def benchmark_tables(context: Context, scores: Scores) -> BenchmarkTables:
             papers = spec.papers if _is_as_published(spec, units, reported) else ()
             laid_out.update(papers)
             models: list[str | None] = [*context.entrants] if spec.each_model else [None]
-            tables += [_filled(context, scores, spec, benchmark, papers, model) for model in models]
+            tables += [
+                _filled(context, scores, spec=spec, benchmark=benchmark, papers=papers, model=model) for model in models
+            ]
     return BenchmarkTables(tuple(tables), frozenset(laid_out))
 
 
@@ -97,7 +99,12 @@ def _filled(
             if shown.at is not None
         ]
         return grid(
-            context, table, places, context.entrants, lambda key: texts.labels(key, spec.headers), papers=papers
+            context,
+            table,
+            places=places,
+            rows=context.entrants,
+            labels=lambda key: texts.labels(key, spec.headers),
+            papers=papers,
         )
     rows = {
         f"{entrant} {line.label}": (entrant, line)
@@ -108,9 +115,9 @@ def _filled(
     return grid(
         context,
         table,
-        places,
-        rows,
-        lambda row: (*texts.labels(rows[row][0], spec.headers), rows[row][1].label),
+        places=places,
+        rows=rows,
+        labels=lambda row: (*texts.labels(rows[row][0], spec.headers), rows[row][1].label),
         owner=lambda row: rows[row][0],
     )
 
@@ -119,7 +126,9 @@ def _column(scores: Scores, spec: TableOf, shown: Shown) -> Column:
     """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
     own = [shown.at] if shown.at is not None else [line.at[shown.key] for line in spec.lines if shown.key in line.at]
     scales = (scores.scale(address) for address in (*own, *_addresses(spec)))
-    return Column(shown.key, shown.label, next((each for each in scales if each is not None), Scale("")), shown.over)
+    return Column(
+        shown.key, shown.label, scale=next((each for each in scales if each is not None), Scale("")), over=shown.over
+    )
 
 
 def _of_lines(scores: Scores, column: str, rows: Mapping[str, tuple[str, Line]]) -> dict[str, Cell]:
@@ -178,7 +187,9 @@ def contrast_tables(context: Context, scores: Scores, contrasts: Sequence[Contra
             for spec in contrast.tables:
                 found = [each for each in contrasts if (each.kind, each.statistic) == (contrast.kind, spec.statistic)]
                 if found:
-                    yield _contrast_table(context, scores, contrast, spec, benchmark, found)
+                    yield _contrast_table(
+                        context, scores, contrast=contrast, spec=spec, benchmark=benchmark, found=found
+                    )
 
 
 def _contrast_table(
@@ -225,7 +236,7 @@ def _contrast_table(
             cells={row: each for (row, where), each in cells.items() if where == beside},
         )
     ]
-    return grid(context, table, places, rows, labels, owner=lambda row: rows[row].entrant)
+    return grid(context, table, places=places, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
 
 
 def _sides(key: str, over: str, parts: tuple[str, str], cells: Mapping[str, Contrast]) -> Iterator[Place]:
@@ -236,4 +247,4 @@ def _sides(key: str, over: str, parts: tuple[str, str], cells: Mapping[str, Cont
         "difference": ("Difference", {row: each.difference for row, each in cells.items()}),
     }
     for side, (label, own) in sides.items() if cells else ():
-        yield Place(Column(f"{key}_{side}", label, next(iter(own.values())).scale, over), own)
+        yield Place(Column(f"{key}_{side}", label, scale=next(iter(own.values())).scale, over=over), own)

@@ -44,13 +44,13 @@ def to_common(cell: Cell) -> Cell | None:
     return Cell(
         mapped(cell.value),
         COMMON,
-        first,
-        last,
-        cell.n,
-        cell.coverage,
-        cell.flags,
-        cell.runs,
-        cell.where,
+        low=first,
+        high=last,
+        n=cell.n,
+        coverage=cell.coverage,
+        flags=cell.flags,
+        runs=cell.runs,
+        where=cell.where,
         note=cell.note,
     )
 
@@ -79,9 +79,14 @@ def summary(context: Context, units: Sequence[Unit]) -> Table:
         *_left_out(headline, placed),
     ]
     table = Table(
-        "summary", "Summary over benchmarks, on a common scale of 0-100", ("Model",), (), (), "", None, tuple(notes)
+        "summary",
+        "Summary over benchmarks, on a common scale of 0-100",
+        row_headers=("Model",),
+        columns=(),
+        rows=(),
+        notes=tuple(notes),
     )
-    return grid(context, table, places, context.entrants, lambda key: (context.entrants[key].label,))
+    return grid(context, table, places=places, rows=context.entrants, labels=lambda key: (context.entrants[key].label,))
 
 
 def _left_out(headline: Sequence[Unit], placed: Sequence[Unit]) -> Iterator[str]:
@@ -159,18 +164,26 @@ def cultures(context: Context, scores: Scores) -> Table:
         units = [scores.units[address.unit].unit for address in addresses]
         if len({unit.benchmark for unit in units}) > 1:
             columns = [
-                Place(Column(f"{culture} {unit.key}", unit.title, COMMON, culture), _on_common(scores.at(address)))
+                Place(
+                    Column(f"{culture} {unit.key}", unit.title, scale=COMMON, over=culture),
+                    _on_common(scores.at(address)),
+                )
                 for unit, address in zip(units, addresses, strict=True)
             ]
-            places += [*columns, _culture_mean(culture, columns, _weights(units), context)]
+            places += [*columns, _culture_mean(culture, columns, weights=_weights(units), context=context)]
     note = (
         "Only cultures that two of the benchmarks here share. In the mean every benchmark weighs the same, and so do "
         "the columns of one benchmark."
     )
     table = Table(
-        "cultures", "Cultures over benchmarks, on a common scale of 0-100", ("Model",), (), (), "", None, (note,)
+        "cultures",
+        "Cultures over benchmarks, on a common scale of 0-100",
+        row_headers=("Model",),
+        columns=(),
+        rows=(),
+        notes=(note,),
     )
-    return grid(context, table, places, context.entrants, lambda key: (context.entrants[key].label,))
+    return grid(context, table, places=places, rows=context.entrants, labels=lambda key: (context.entrants[key].label,))
 
 
 def _shared_cultures(scores: Scores) -> dict[str, list[At]]:
@@ -193,16 +206,18 @@ def _on_common(cells: Mapping[str, Cell]) -> dict[str, Cell]:
 def _culture_mean(culture: str, columns: Sequence[Place], weights: Sequence[float], context: Context) -> Place:
     means = {key: _mean([place.cells.get(key) for place in columns], weights, context) for key in context.entrants}
     cells = {key: cell for key, cell in means.items() if cell is not None}
-    return Place(Column(f"{culture} mean", "Mean", COMMON, culture), cells)
+    return Place(Column(f"{culture} mean", "Mean", scale=COMMON, over=culture), cells)
 
 
 def scores_table(context: Context, units: Sequence[Unit]) -> Table:
     """Every headline score on its own scale."""
     places = [
-        Place(Column(unit.key, unit.title, unit.scale, _over(unit)), unit.cells) for unit in units if unit.headline
+        Place(Column(unit.key, unit.title, scale=unit.scale, over=_over(unit)), unit.cells)
+        for unit in units
+        if unit.headline
     ]
-    table = Table("scores", "Scores, each on its own scale", ("Model",), (), ())
-    return grid(context, table, places, context.entrants, lambda key: (context.entrants[key].label,))
+    table = Table("scores", "Scores, each on its own scale", row_headers=("Model",), columns=(), rows=())
+    return grid(context, table, places=places, rows=context.entrants, labels=lambda key: (context.entrants[key].label,))
 
 
 def details(context: Context, units: Sequence[Unit]) -> Table:
@@ -213,9 +228,14 @@ def details(context: Context, units: Sequence[Unit]) -> Table:
         Column("coverage", "Coverage", _COVERAGE),
         Column("rank", "Rank", _COUNT),
     )
-    rows = [_detail(context, unit, key, cell) for unit in units if unit.headline for key, cell in unit.cells.items()]
+    rows = [
+        _detail(context, unit, key=key, cell=cell)
+        for unit in units
+        if unit.headline
+        for key, cell in unit.cells.items()
+    ]
     headers = ("Benchmark", "Metric", "Model", "Judge")
-    return Table("details", "Scores in detail", headers, columns, tuple(rows))
+    return Table("details", "Scores in detail", row_headers=headers, columns=columns, rows=tuple(rows))
 
 
 def _detail(context: Context, unit: Unit, key: str, cell: Cell) -> Row:
@@ -268,7 +288,9 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         "difference, but groups of few items differ by chance alone: see their intervals."
     )
     headers = ("Benchmark", "Model", "Best group", "Worst group")
-    return Table("fairness", "Spread over cultures", headers, columns, tuple(rows), notes=(note,))
+    return Table(
+        "fairness", "Spread over cultures", row_headers=headers, columns=columns, rows=tuple(rows), notes=(note,)
+    )
 
 
 def _squared(scale: Scale) -> Scale:
@@ -291,7 +313,14 @@ def comparison_table(context: Context, units: Mapping[str, Unit], tests: Sequenc
         "aren't of these benchmarks are not tested: of them the result files alone are read."
     )
     headers = ("Benchmark", "A", "B", "Verdict", "Test")
-    return Table("comparisons", "Differences between models", headers, columns, tuple(rows), notes=(note,))
+    return Table(
+        "comparisons",
+        "Differences between models",
+        row_headers=headers,
+        columns=columns,
+        rows=tuple(rows),
+        notes=(note,),
+    )
 
 
 def _comparison_row(context: Context, units: Mapping[str, Unit], each: Comparison) -> Row:
@@ -305,7 +334,7 @@ def _comparison_row(context: Context, units: Mapping[str, Unit], each: Compariso
     return Row(
         (unit.title, *labels, each.verdict, each.test),
         (
-            Cell(each.difference, scale, each.low, each.high, each.n, flags=each.flags),
+            Cell(each.difference, scale, low=each.low, high=each.high, n=each.n, flags=each.flags),
             None if each.p is None else Cell(each.p, _P),
             None if each.p_holm is None else Cell(each.p_holm, _P),
             count(each.n),
@@ -333,7 +362,7 @@ def runs_table(runs: Iterable[Run]) -> Table:
         for run in runs
     )
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
-    return Table("runs", "Runs", headers, columns, rows)
+    return Table("runs", "Runs", row_headers=headers, columns=columns, rows=rows)
 
 
 def _judges(run: Run) -> str:

@@ -36,7 +36,8 @@ def published_rows(paper: str, places: Sequence[tuple[Keys, Scale]], headers: in
     columns = {keys_of(column.keys): at for at, column in enumerate(table.columns)}
     for row in table.rows:
         cells = tuple(
-            None if (at := columns.get(keys)) is None else _cell_in_row(table, row, at, scale) for keys, scale in places
+            None if (at := columns.get(keys)) is None else _cell_in_row(table, row, column=at, scale=scale)
+            for keys, scale in places
         )
         if any(cell is not None for cell in cells):
             yield Row(_labels(table, row, headers), cells, None, published=True)
@@ -101,7 +102,7 @@ def published_scores(scores: Scores) -> PublishedScores:
         for paper in _in_order(scores, {paper for paper, _ in places})
         for (name, _), there in places.items()
         if name == paper
-        for value in _printed_values(published.load(paper), scores, list(there.values()), entrants)
+        for value in _printed_values(published.load(paper), scores, places=list(there.values()), entrants=entrants)
     ]
     return PublishedScores(entrants, tuple(found))
 

@@ -64,6 +64,7 @@ _WIDE = 8
 _TOGETHER = 4
 
 _OTHER = re.compile(r"[^\x20-\x7e]+")
+"""Runs of characters that aren't printable ASCII."""
 
 
 def write_latex(report: Report, folder: Path) -> list[Path]:
