@@ -29,36 +29,51 @@ _OF_CARE = {"Algeria": "Arabic", "China": "Chinese"}
 """The regions of CARE's Table 16, and what their columns are called there."""
 
 
+def _is_multiple_choice(unit: str) -> bool:
+    return unit.startswith("blend_mcq")
+
+
+def _is_official(unit: str) -> bool:
+    return unit.startswith(f"blend{OFFICIAL}")
+
+
+def _has_default_matcher(unit: str) -> bool:
+    return not _is_multiple_choice(unit) and not _is_official(unit)
+
+
+def _is_in_english(unit: str) -> bool:
+    return unit.startswith(("blend_en", "blend_mcq", f"blend{OFFICIAL}_en"))
+
+
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     in_the_region_s_language = []
     for unit in units:
-        if unit.key.startswith("blend_mcq"):
+        if _is_multiple_choice(unit.key):
             yield _by_region(unit, "score", "accuracy of multiple choice")
             yield _by_region(unit, UNPARSED, "replies that name no choice")
             continue
-        official = unit.key.startswith(f"blend{OFFICIAL}")
-        ending, rule = (OFFICIAL, ", the paper's matcher") if official else ("", "")
+        ending, rule = (OFFICIAL, ", the paper's matcher") if _is_official(unit.key) else ("", "")
         yield _by_region(unit, "score", f"SEM-B{rule}")
         yield _by_region(unit, f"{SEM_W}{ending}", f"SEM-W{rule}")
         yield _by_topic(unit, rule)
-        if not unit.key.startswith(("blend_en", f"blend{OFFICIAL}_en")):
+        if not _is_in_english(unit.key):
             in_the_region_s_language.append(unit)
     yield from _as_in_care(in_the_region_s_language)
 
 
 def _regions(unit: UnitOf) -> list[Region]:
-    """Returns the regions that a unit's tasks end in."""
-    return [region for region in REGIONS if any(task.endswith(f"_{region.slug}") for task in unit.tasks)]
+    """Returns the regions that the unit's tasks end in; all of them for a task of the user's own."""
+    found = [region for region in REGIONS if any(task.endswith(f"_{region.slug}") for task in unit.tasks)]
+    return found or list(REGIONS)
 
 
 def _by_region(unit: UnitOf, statistic: str, what: str) -> TableOf:
-    in_english = unit.key.startswith(("blend_en", "blend_mcq", f"blend{OFFICIAL}_en"))
     columns = [
         Shown(
             region.slug,
             region.label,
             At(unit.key, statistic, (("region", region.label),)),
-            LANGUAGES["en" if in_english else region.language],
+            LANGUAGES["en" if _is_in_english(unit.key) else region.language],
         )
         for region in _regions(unit)
     ]
@@ -143,23 +158,22 @@ REPORT = BenchmarkReport(
         FurtherScore(UNPARSED, UNREAD),
     ),
     tables=_tables,
-    figures=(
+    figures=tuple(
         FigureOf(
-            key="blend_regions",
-            title="BLEnD by region",
+            key=f"{kind}_{plural}",
+            title=f"{title} by {name}",
             source="BLEnD (Myung et al., 2024)",
             kind="bars",
-            dimensions=("region",),
-            groups="region",
-        ),
-        FigureOf(
-            key="blend_topics",
-            title="BLEnD by topic",
-            source="BLEnD (Myung et al., 2024)",
-            kind="bars",
-            dimensions=("topic",),
-            groups="topic",
-        ),
+            dimensions=(name,),
+            groups=name,
+            units=units,
+        )
+        for kind, title, units, names in (
+            ("blend", "BLEnD", _has_default_matcher, {"region": "regions", "topic": "topics"}),
+            ("blend_official", "BLEnD, the paper's matcher,", _is_official, {"region": "regions", "topic": "topics"}),
+            ("blend_mcq", "BLEnD, multiple choice,", _is_multiple_choice, {"region": "regions"}),
+        )
+        for name, plural in names.items()
     ),
     contrasts=(
         ContrastOf(
