@@ -10,6 +10,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Mapping
+from inspect import getdoc
 from pathlib import Path
 
 from culture_tasks.cli.main import build_parser
@@ -25,9 +26,8 @@ def _tasks() -> str:
 
 
 def _settings() -> str:
-    described = dict(
-        re.findall(r"^        (\w+): (.*?)(?=\n        \w+: |\n\n|\Z)", Settings.__doc__ or "", re.S | re.M)
-    )
+    # "    name: what it means", up to the next name, an empty line or the end; getdoc indents alike in every Python
+    described = dict(re.findall(r"^    (\w+): (.*?)(?=\n    \w+: |\n\n|\Z)", getdoc(Settings) or "", re.S | re.M))
     body = [
         (f"`{variable}`", " ".join(described[field].replace("``", "`").split()), _default(field))
         for variable, field in variables().items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from pathlib import Path
 from types import TracebackType
 
@@ -34,6 +35,7 @@ class ValueStore:
             if file is not None:
                 file.parent.mkdir(parents=True, exist_ok=True)
             self._database = _connected(":memory:" if file is None else str(file))
+            weakref.finalize(self, self._database.close)
         except (sqlite3.Error, OSError) as error:
             raise CultureTasksError(
                 f"insertion: {file} can't be used as a store ({error}). Delete it, name another file, or name 'off'."
