@@ -81,7 +81,7 @@ def test_rejudge_and_report_know_it_by_its_records(installed, runs, tmp_path):
     said = python(installed, "-m", "culture_tasks.cli.main", "rejudge", str(folder), "--judge", "lexical")
     assert said.count("proverbs_south") == 2
     python(installed, "-m", "culture_tasks.cli.main", "report", str(folder), "-o", str(tmp_path / "out"))
-    with (tmp_path / "out" / "scores.csv").open(encoding="utf-8-sig", newline="") as file:
+    with (tmp_path / "out" / "csv" / "scores.csv").open(encoding="utf-8-sig", newline="") as file:
         header, *rows = csv.reader(file)
     assert any("proverbs" in name for name in header)
     assert rows
