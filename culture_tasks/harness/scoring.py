@@ -116,6 +116,7 @@ class Scorer:
         self.task = task
         metrics = {metric.name: metric for metric in task.metrics()}
         self._parts = {name: _parts(metric) for name, metric in metrics.items()}
+        self._with_parts = [name for name, parts in self._parts.items() if parts and name != task.metric]
         self._groups = tuple(part.group for part in self._parts[task.metric])
         self._shown = [name for name, metric in metrics.items() if isinstance(metric, MeanScore)]
         self._scale = metrics[task.metric].scale
@@ -138,9 +139,10 @@ class Scorer:
         elif answered.has_record:
             records[main] = self._record(answered)
             records |= self._of_parts(main, answered.score, answered)
-        for name, value in answered.values.items():
-            records[name] = value
-            records |= self._of_parts(name, value, answered)
+        records |= answered.values
+        for name in self._with_parts:
+            if name in answered.values:
+                records |= self._of_parts(name, answered.values[name], answered)
         return records
 
     def _of_parts(self, name: str, value: Any, answered: Answered) -> dict[str, Any]:
@@ -169,14 +171,15 @@ class Scorer:
         }
         if answered.prompt is not None:
             fields |= {"prompt": answered.prompt.name, "prompt_sha256": answered.prompt.sha256}
-        values = {name: answered.values[name] for name in self._shown if name in answered.values}
-        optional = {
-            "image": answered.image,
-            "judge_language": answered.judge_language,
-            "values": values,
-            "facts": answered.facts,
-        }
-        return fields | {name: value for name, value in optional.items() if value}
+        if answered.image:
+            fields["image"] = answered.image
+        if answered.judge_language:
+            fields["judge_language"] = answered.judge_language
+        if shown := [name for name in self._shown if name in answered.values]:
+            fields["values"] = {name: answered.values[name] for name in shown}
+        if answered.facts:
+            fields["facts"] = answered.facts
+        return fields
 
     def _record(self, answered: Answered) -> dict[str, Any]:
         """Returns the record of a document that no judge grades: what was read of each response, or the score alone."""
