@@ -223,6 +223,7 @@ class _Face:
 
 def test_missing_characters_are_warned_of_once(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(fonts, "_candidates", lambda: iter(()))
+    monkeypatch.setattr(fonts, "_shapes", lambda: True)
     with caplog.at_level(logging.WARNING):
         paths = write_figures(example_report(("中文模型", "हिन्दी")), tmp_path, ("svg",))
     [record] = [record for record in caplog.records if record.name.startswith("culture_tasks")]
