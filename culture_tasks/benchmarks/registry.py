@@ -7,6 +7,7 @@ A benchmark is a folder of :mod:`culture_tasks.benchmarks` with a ``benchmark.py
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -31,18 +32,19 @@ def benchmarks() -> Mapping[str, Benchmark]:
         CultureTasksError: If one of them doesn't keep the interface's rules.
     """
     found: dict[str, Benchmark] = {}
-    names: dict[str, str] = {}
+    taken: dict[tuple[str, str], str] = {}
     for where, benchmark in (*_own(), *_of_other_packages()):
         if not isinstance(benchmark, Benchmark):
             raise CultureTasksError(f"{where}: found {type(benchmark).__name__}. Needed is a Benchmark.")
-        if benchmark.name in found:
-            raise CultureTasksError(f"{where}: there is a benchmark {benchmark.name!r} already. Give it another name.")
-        for entry in benchmark.entries():
-            if entry.name in names:
+        names = [("benchmark", benchmark.name)]
+        names += [("task, group or tag", entry.name) for entry in benchmark.entries()]
+        names += [("rubric", rubric.name) for rubric in benchmark.rubrics()]
+        for kind, name in names:
+            if (kind, name) in taken:
                 raise CultureTasksError(
-                    f"{where}: the name {entry.name!r} is one of {names[entry.name]}'s already. Give it another name."
+                    f"{where}: the {kind} {name!r} is one of {taken[kind, name]}'s already. Give it another name."
                 )
-            names[entry.name] = benchmark.name
+            taken[kind, name] = benchmark.name
         found[benchmark.name] = benchmark
     return found
 

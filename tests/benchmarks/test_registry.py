@@ -1,0 +1,70 @@
+"""Which benchmarks there are: names are one benchmark's alone, and what is no benchmark is refused."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from culture_tasks.benchmarks import registry
+from culture_tasks.benchmarks.care.rubrics import RUBRICS
+from culture_tasks.benchmarks.interface import Benchmark, Group
+from culture_tasks.errors import CultureTasksError, JudgeError
+
+
+def made(name="proverbs", entries=(), rubrics=()):
+    class Made(Benchmark):
+        title = paper = data = "made up"
+
+        def entries(self):
+            return entries
+
+        def rubrics(self):
+            return rubrics
+
+        def check(self, data_folder):
+            raise NotImplementedError
+
+    Made.name = name
+    return Made()
+
+
+@pytest.fixture
+def offer(monkeypatch):
+    """Has another package offer an object, and asks for all benchmarks."""
+
+    def offered(value):
+        point = SimpleNamespace(name="other", value="other.benchmark:BENCHMARK", load=lambda: value)
+        monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == registry.ENTRY_POINTS else [])
+        return registry.benchmarks.__wrapped__()
+
+    return offered
+
+
+def test_another_package_s_benchmark_comes_after_ours(offer):
+    assert list(offer(made()))[-1] == "proverbs"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("a text", "found str. Needed is a Benchmark"),
+        (made("care"), "the benchmark 'care' is one of care's already"),
+        (
+            made(entries=(Group(name="cedar", about="", members=()),)),
+            "tag .cedar. is one of cedar.s",
+        ),
+        (made(rubrics=RUBRICS), "the rubric 'care_entities_opinion' is one of care's already"),
+    ],
+)
+def test_what_clashes_is_refused_with_where_it_comes_from(offer, value, said):
+    with pytest.raises(CultureTasksError, match=said) as error:
+        offer(value)
+    assert "'other' (other.benchmark:BENCHMARK)" in str(error.value)
+
+
+def test_an_unknown_task_or_rubric_gets_the_nearest_name():
+    with pytest.raises(CultureTasksError, match="no task .care_zj"):
+        registry.task_named("care_zj")
+    with pytest.raises(JudgeError, match="no rubric .lav"):
+        registry.rubric_named("lav")
