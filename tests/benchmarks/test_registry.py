@@ -64,7 +64,7 @@ def test_what_clashes_is_refused_with_where_it_comes_from(offer, value, said):
 
 
 def test_an_unknown_task_or_rubric_gets_the_nearest_name():
-    with pytest.raises(CultureTasksError, match="no task .care_zj"):
+    with pytest.raises(CultureTasksError, match=r"no task .care_zj"):
         registry.task_named("care_zj")
-    with pytest.raises(JudgeError, match="no rubric .lav"):
+    with pytest.raises(JudgeError, match=r"no rubric .lav"):
         registry.rubric_named("lav")

@@ -79,7 +79,8 @@ def test_a_run_ends_with_scores_errors_coverage_and_full_records(harness, fixtur
     assert results["results"]["care_zh"].get("care_rating_unscored_stderr_clt,none", "N/A") == "N/A"
     assert "care_rating,none" not in results["results"]["care_zh"]
     record = records(results, "care_zh", "care_rating_lexical")[0]
-    assert {"id", "language", "category", "scope", "culture", "data", "question", "references", "judge"} <= set(record)
+    assert {"item", "cluster", "scale", "groups", "data", "question", "references", "judge"} <= set(record)
+    assert {"language", "category", "scope", "culture"} <= set(record["groups"])
     assert record["runs"][0] | {"rationale": ""} == {
         "response": answers[record["question"]],
         "outcome": "scored",

@@ -130,9 +130,5 @@ def test_lm_eval_runs_the_diagnostic(tiny_vlm):
     assert scores["judge_score_coverage,none"] == 1.0
     assert 0.0 <= scores["rouge_l,none"] <= 100.0
     assert "rouge_l_ethical,none" not in scores  # none of the four cases is ethical
-    assert [sample["judge_score_lexical"]["language"] for sample in results["samples"]["crosscult_diagnostic"]] == [
-        "en",
-        "zh",
-        "ar",
-        "en",
-    ]
+    records = [sample["judge_score_lexical"] for sample in results["samples"]["crosscult_diagnostic"]]
+    assert [record["groups"]["language"] for record in records] == ["en", "zh", "ar", "en"]

@@ -6,7 +6,6 @@ import copy
 import pickle
 
 import pytest
-from culture_tasks.harness.lm_eval.placeholders import images_first
 from lm_eval.api.model import LM
 from lm_eval.models.openai_completions import LocalChatCompletion
 from support.fault_server import FaultServer, says
@@ -15,6 +14,7 @@ from support.scripted_lm import ScriptedLM
 
 from culture_tasks.benchmarks.registry import task_folder
 from culture_tasks.errors import ImagesNotShownError
+from culture_tasks.harness.lm_eval.hooks import images_first
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -241,11 +241,9 @@ def test_differences_of_single_replies_have_the_bias_as_their_mean(table):
 
 def test_a_report_gives_the_numbers_of_the_harness(table):
     predictions, golds, languages = columns(ROWS)
-    texts = {
-        name: _texts(values) for name, values in (("language", languages), ("label", predictions), ("gold", golds))
-    }
+    columns_of = {"language": languages, "prediction": predictions, "gold": golds}
     scores = np.array([100.0 * (prediction == gold) for prediction, gold, _ in ROWS])
-    answers = Answers(scores, {"language": texts["language"]}, texts["label"], texts["gold"])
+    answers = Answers(scores, {field: _texts(values) for field, values in columns_of.items()})
     found = {
         (each.name, group): np.mean(values)
         for each in REPORT.derived
