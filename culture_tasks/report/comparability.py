@@ -89,7 +89,7 @@ def variation(run: Run, first: Run) -> str:
     ours, theirs = run.settings, first.settings
     found = differences(ours, theirs)
     if "other_judge" in found:
-        parts.append(f"judge: {' + '.join(judge.label for judge in ours.judges) or 'unknown'}")
+        parts.append(f"judge: {ours.judged_by or 'unknown'}")
     if "other_limit" in found:
         parts.append(f"limit: {ours.limit:g}" if ours.limit is not None else "no limit")
     if "other_task_version" in found:

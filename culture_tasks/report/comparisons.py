@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -42,11 +42,11 @@ def comparisons(
         entrants: The entrants, by key.
         anyway: Test also those that can't be compared; their flags say why they shouldn't have been.
     """
-    found: list[Comparison] = []
-    for each in measured:
-        if each.unit.headline:
-            found.extend(_adjusted(_family(each, anyway), entrants))
-    return found
+
+    def better(test: Comparison, word: str) -> str:
+        return f"{entrants[test.second if word == 'higher' else test.first].label} is better"
+
+    return [test for each in measured if each.unit.headline for test in adjusted(_family(each, anyway), better)]
 
 
 def _family(measured: Measured, anyway: bool) -> list[Comparison]:
@@ -115,20 +115,19 @@ def _times(found: Difference, width: float) -> Difference:
     )
 
 
-def _adjusted(family: list[Comparison], entrants: Mapping[str, Entrant]) -> list[Comparison]:
-    adjusted = holm([math.nan if each.p is None else each.p for each in family])
+def adjusted(tests: Sequence[Comparison], better: Callable[[Comparison, str], str]) -> list[Comparison]:
+    """Gives tests their p-values after Holm's adjustment over all of them, and their verdicts.
+
+    Args:
+        tests: The tests.
+        better: Says in words which one is better, given whether the second is ``higher`` or ``lower``.
+    """
+    found = [float(p) for p in holm([math.nan if test.p is None else test.p for test in tests])]
+    words = [verdict(test.difference, p, ALPHA) for test, p in zip(tests, found, strict=True)]
     return [
-        replace(each, p_holm=known(float(p)), verdict=_words(each, float(p), entrants))
-        for each, p in zip(family, adjusted, strict=True)
+        replace(test, p_holm=known(p), verdict=better(test, word) if word in ("higher", "lower") else word)
+        for test, p, word in zip(tests, found, words, strict=True)
     ]
-
-
-def _words(each: Comparison, adjusted: float, entrants: Mapping[str, Entrant]) -> str:
-    found = verdict(each.difference, adjusted, ALPHA)
-    if found in ("not distinguishable", "not tested"):
-        return found
-    better = each.second if found == "higher" else each.first
-    return f"{entrants[better].label} is better"
 
 
 # Cultures within a row

@@ -134,17 +134,12 @@ def interval(observed: Observations, scale: Scale) -> Interval:
 
     Right/wrong scores get Wilson's interval, any others Student's t; both count clusters where items share one.
     """
-    clusters = _clusters(observed)
+    clusters = observed.clusters if np.unique(observed.clusters).size < observed.clusters.size else None
     width = _right_or_wrong(observed, scale)
     if width is None:
         return mean_interval(contributions(observed.scores, observed.strata), clusters)
     found = share_interval(observed.scores / width, clusters)
     return found._replace(value=found.value * width, low=found.low * width, high=found.high * width)
-
-
-def _clusters(observed: Observations) -> Codes | None:
-    """Returns the clusters, or None where no two items share one."""
-    return observed.clusters if np.unique(observed.clusters).size < observed.clusters.size else None
 
 
 def _right_or_wrong(observed: Observations, scale: Scale) -> float | None:

@@ -53,6 +53,11 @@ class Settings:
     decoding: str = ""
     limit: float | None = None
 
+    @property
+    def judged_by(self) -> str:
+        """Who graded, in short; empty where no judge needs to."""
+        return " + ".join(judge.label for judge in self.judges)
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

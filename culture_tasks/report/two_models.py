@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from culture_tasks.errors import DataError
-from culture_tasks.metrics.significance import holm, verdict
 from culture_tasks.report.building import Options
 from culture_tasks.report.comparability import explain
-from culture_tasks.report.comparisons import ALPHA, compare, why_not
+from culture_tasks.report.comparisons import adjusted, compare, why_not
 from culture_tasks.report.loaded_runs import Entered, Loading, Names, enter, load, newest
 from culture_tasks.report.model import Cell, Comparison, Entrant
 from culture_tasks.report.observations import ordered
@@ -68,12 +65,12 @@ def compare_models(first: str, second: str, options: Options) -> TwoModels:
         if measured.unit.headline:
             _meet(measured, options, tests=tests, reasons=reasons)
     reasons += [f"{unit.key}: only result files are read of tasks that aren't ours" for unit in other_units(entered)]
-    adjusted = _adjusted([test for test, _ in tests])
+    found = adjusted([test for test, _ in tests], lambda _, word: _VERDICTS[word])
     problems = tuple(problem for loading in loadings for problem in loading.problems)
     labels = (entered[0].entrant.label, entered[1].entrant.label)
     return TwoModels(
         labels,
-        tuple(adjusted),
+        tuple(found),
         cells=tuple(cells for _, cells in tests),
         not_compared=tuple(reasons),
         problems=problems,
@@ -113,13 +110,3 @@ def _meet(
     tests.append(
         (compare(measured, "a", second="b", one=one, two=two, flags=flags), (unit.cells["a"], unit.cells["b"]))
     )
-
-
-def _adjusted(tests: Sequence[Comparison]) -> list[Comparison]:
-    found = holm([math.nan if test.p is None else test.p for test in tests])
-    return [_judged(test, float(p)) for test, p in zip(tests, found, strict=True)]
-
-
-def _judged(test: Comparison, p: float) -> Comparison:
-    word = verdict(test.difference, p, ALPHA)
-    return replace(test, p_holm=None if math.isnan(p) else p, verdict=_VERDICTS.get(word, word))

@@ -45,12 +45,8 @@ _PAIR = re.compile(r"_prompt_(?P<prompt>[a-z]{2})_data_(?P<data>[a-z]{2})$")
 """The languages that end the name of a task which asks in one language about data in another."""
 
 
-def _is_pair(unit: str) -> bool:
-    return _PAIR.search(unit) is not None
-
-
 def _is_no_pair(unit: str) -> bool:
-    return not _is_pair(unit)
+    return _PAIR.search(unit) is None
 
 
 def _units(ran: Ran) -> Iterator[UnitOf]:

@@ -142,7 +142,7 @@ class Payload:
 
     def _run(self, key: str) -> list[str]:
         run = self.report.runs[key]
-        return [run.model, run.task, ", ".join(judge.label for judge in run.settings.judges)]
+        return [run.model, run.task, run.settings.judged_by]
 
     def _row_names(self) -> dict[str, str]:
         """Returns the label of the row that each run belongs to."""

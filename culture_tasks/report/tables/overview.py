@@ -239,7 +239,7 @@ def details(context: Context, units: Sequence[Unit]) -> Table:
 
 
 def _detail(context: Context, unit: Unit, key: str, cell: Cell) -> Row:
-    judges = dict.fromkeys(judge for run in cell.runs if (judge := _judges(context.runs[run])))
+    judges = dict.fromkeys(judge for run in cell.runs if (judge := context.runs[run].settings.judged_by))
     return Row(
         (unit.title, _over(unit), context.entrants[key].label, " + ".join(judges)),
         (
@@ -260,21 +260,19 @@ def _over(unit: Unit) -> str:
 
 def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequence[Fairness]) -> Table:
     """How evenly each score spreads over cultures, on the score's own scale."""
-    rows = [
-        Row(
-            (units[each.unit].title, context.entrants[each.entrant].label, each.best, each.worst),
-            (
-                Cell(each.best_value, each.scale),
-                Cell(each.worst_value, each.scale),
-                Cell(each.gap, each.scale),
-                None if each.variance is None else Cell(each.variance, _squared(each.scale)),
-                Cell(float(each.groups), _COUNT),
-            ),
-            each.entrant,
+    rows: list[Row] = []
+    for each in (each for each in spreads if units[each.unit].headline):
+        unit, digits = f"squared {each.scale.unit}", each.scale.digits + 1
+        squared = Scale(unit, 0.0, None, better="lower", neutral=0.0, digits=digits)
+        cells = (
+            Cell(each.best_value, each.scale),
+            Cell(each.worst_value, each.scale),
+            Cell(each.gap, each.scale),
+            None if each.variance is None else Cell(each.variance, squared),
+            Cell(float(each.groups), _COUNT),
         )
-        for each in spreads
-        if units[each.unit].headline
-    ]
+        texts = (units[each.unit].title, context.entrants[each.entrant].label, each.best, each.worst)
+        rows.append(Row(texts, cells, each.entrant))
     own = Scale("the score's own")
     columns = (
         Column("best", "Best", own),
@@ -291,10 +289,6 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
     return Table(
         "fairness", "Spread over cultures", row_headers=headers, columns=columns, rows=tuple(rows), notes=(note,)
     )
-
-
-def _squared(scale: Scale) -> Scale:
-    return Scale(f"squared {scale.unit}", 0.0, None, better="lower", neutral=0.0, digits=scale.digits + 1)
 
 
 def comparison_table(context: Context, units: Mapping[str, Unit], tests: Sequence[Comparison]) -> Table:
@@ -350,24 +344,15 @@ def runs_table(runs: Iterable[Run]) -> Table:
         Column("scored", "Scored", _COUNT),
         Column("coverage", "Coverage", _COVERAGE),
     )
-    rows = tuple(
-        Row(
-            (run.model, run.task, run.harness.replace("_", "-"), _asked(run), run.settings.task_version, run.date),
-            (
-                Cell(float(run.items), _COUNT),
-                Cell(float(run.scored), _COUNT),
-                None if run.coverage is None else Cell(run.coverage, _COVERAGE),
-            ),
+    rows: list[Row] = []
+    for run in runs:
+        judge = " at ".join((run.settings.judged_by, *([", ".join(run.endpoints)] if run.endpoints else [])))
+        cells = (
+            Cell(float(run.items), _COUNT),
+            Cell(float(run.scored), _COUNT),
+            None if run.coverage is None else Cell(run.coverage, _COVERAGE),
         )
-        for run in runs
-    )
+        texts = (run.model, run.task, run.harness.replace("_", "-"), judge, run.settings.task_version, run.date)
+        rows.append(Row(texts, cells))
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
-    return Table("runs", "Runs", row_headers=headers, columns=columns, rows=rows)
-
-
-def _judges(run: Run) -> str:
-    return " + ".join(judge.label for judge in run.settings.judges)
-
-
-def _asked(run: Run) -> str:
-    return f"{_judges(run)} at {', '.join(run.endpoints)}" if run.endpoints else _judges(run)
+    return Table("runs", "Runs", row_headers=headers, columns=columns, rows=tuple(rows))
