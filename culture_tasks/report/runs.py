@@ -30,7 +30,7 @@ class Judge:
     @property
     def label(self) -> str:
         """A short name for a table."""
-        return "text overlap" if self.backend == "lexical" else self.model if self.backend != "none" else "nobody"
+        return "text overlap" if self.backend == "lexical" else self.model if self.backend != "none" else "no judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Settings:
     """What decides whether two runs of a task can be compared.
 
     Attributes:
-        judges: Who graded; empty where nobody needs to, several where a file mixes them.
+        judges: Who graded; empty where no judge is needed, several where a file mixes them.
         task_version: Version in the task's metadata.
         prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task says all.
         data: Fingerprints of the data, sorted.
