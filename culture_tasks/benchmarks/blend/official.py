@@ -58,31 +58,24 @@ def require(language: str) -> None:
         CultureTasksError: If something isn't installed.
     """
     for needed in dict.fromkeys((language, "en")):
-        _worker().submit(_lemmatiser, needed).result()
+        _lemmatiser(needed)
+
+
+_one_at_a_time = threading.Lock()
 
 
 @lru_cache(maxsize=8192)
 def _lemmas(text: str, language: str) -> frozenset[str]:
-    terms = _worker().submit(lambda: list(_lemmatiser(language)(text))).result()
+    with _one_at_a_time:  # lmms-eval scores in several threads
+        terms = list(_lemmatiser(language)(text))
     return frozenset(
         unicodedata.normalize("NFD", term).translate(_ACUTE).lower() for term in terms if term not in string.punctuation
     )
 
 
 @cache
-def _worker() -> ThreadPoolExecutor:
-    """The one thread that lemmatises: some of the packages can't be used from the several that lmms-eval scores in."""
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="blend-lemmas")
-
-
-_made = threading.local()
-
-
 def _lemmatiser(language: str) -> Lemmatiser:
-    """Returns the worker's lemmatiser, which ends with its thread: some hold a database that no other may close."""
-    if language not in _made.__dict__:
-        _made.__dict__[language] = _LEMMATISERS[language]()
-    return _made.__dict__[language]  # type: ignore[no-any-return]
+    return _LEMMATISERS[language]()
 
 
 def _imported(module: str, package: str, language: str) -> Any:
@@ -93,8 +86,16 @@ def _imported(module: str, package: str, language: str) -> Any:
 
 
 def _arabic() -> Lemmatiser:
-    lemmatizer = _imported("qalsadi.lemmatizer", "qalsadi", "ar").Lemmatizer()
-    return lambda text: lemmatizer.lemmatize(text)  # a text, which is taken apart into characters
+    """Returns a lemmatiser that lives and ends in a thread of its own, since it holds a database of that thread."""
+    module = _imported("qalsadi.lemmatizer", "qalsadi", "ar")
+    thread, own = ThreadPoolExecutor(max_workers=1, thread_name_prefix="blend-arabic"), threading.local()
+
+    def first_lemma(text: str) -> str:
+        if not hasattr(own, "lemmatizer"):
+            own.lemmatizer = module.Lemmatizer()
+        return str(own.lemmatizer.lemmatize(text))
+
+    return lambda text: thread.submit(first_lemma, text).result()  # a text, which is taken apart into characters
 
 
 def _assamese() -> Lemmatiser:

@@ -94,21 +94,43 @@ def test_for_chinese_assamese_and_hausa_words_are_compared(installed):
     assert not official_match("gidaje", "koko", "ha")
 
 
-def test_all_lemmatising_is_done_by_one_thread(installed):
-    seen = set()
-
-    def pipeline(text):
-        seen.add(threading.get_ident())
-        return words_without_s(text)
-
-    installed("spacy", load=lambda name: pipeline)
-    threads = [threading.Thread(target=official_match, args=(f"a{n}", "b", "en")) for n in range(8)]
+def in_threads(function):
+    threads = [threading.Thread(target=function, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def test_the_arabic_lemmatiser_is_made_and_used_by_one_thread(installed):
+    seen = set()
+
+    class Lemmatizer:
+        def __init__(self):
+            seen.add(threading.get_ident())
+
+        def lemmatize(self, text):
+            seen.add(threading.get_ident())
+            return text
+
+    installed("qalsadi.lemmatizer", Lemmatizer=Lemmatizer)
+    in_threads(lambda number: official_match(f"{number}", "b", "ar"))
     assert len(seen) == 1
     assert threading.get_ident() not in seen
+
+
+def test_two_threads_never_lemmatise_at_the_same_time(installed):
+    inside, together = threading.Semaphore(1), []
+
+    def pipeline(text):
+        together.append(not inside.acquire(blocking=False))
+        words = words_without_s(text)
+        inside.release()
+        return words
+
+    installed("spacy", load=lambda name: pipeline)
+    in_threads(lambda number: official_match(f"a{number}", "b", "en"))
+    assert together == [False] * 9  # eight answers and one response
 
 
 @pytest.mark.parametrize(
