@@ -10,7 +10,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.blend.checking import check
 from culture_tasks.benchmarks.blend.documents import (
     CHOICE_SOURCE,
     BlendDoc,
@@ -67,6 +66,8 @@ class Blend(Benchmark):
 
     def check(self, data_folder: Path | None) -> Report:
         """Checks the questions, prompts and choices of all regions."""
+        from culture_tasks.benchmarks.blend.checking import check
+
         return check(data_folder)
 
     def report(self) -> BenchmarkReport:

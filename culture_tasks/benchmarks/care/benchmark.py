@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
-from culture_tasks.benchmarks.care.checking import check
 from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, SOURCES, CareDoc, Language, PromptName, load
-from culture_tasks.benchmarks.care.report import REPORT
 from culture_tasks.benchmarks.care.rubrics import RUBRICS
 from culture_tasks.benchmarks.care.scoring import RATING, metrics, score
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Task
-from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.report import Report
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
 _GREEDY = Decoding(max_tokens=1024)
@@ -60,10 +61,14 @@ class Care(Benchmark, OffersHumanRatings):
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
+        from culture_tasks.benchmarks.care.report import REPORT
+
         return REPORT
 
     def check(self, data_folder: Path | None) -> Report:
         """Checks the questions of all three cultures."""
+        from culture_tasks.benchmarks.care.checking import check
+
         return check(data_folder)
 
     def human_ratings(self) -> HumanRatings:

@@ -8,7 +8,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.cedar.checking import check
 from culture_tasks.benchmarks.cedar.documents import (
     NO_MINORITY,
     SOURCES,
@@ -19,16 +18,16 @@ from culture_tasks.benchmarks.cedar.documents import (
 )
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, MODALITIES, Language, Modality
 from culture_tasks.benchmarks.cedar.prompts import render
-from culture_tasks.benchmarks.cedar.report import REPORT
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Tag, Task
-from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.images import image_column
 from culture_tasks.data.report import Report
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     import datasets
+
+    from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _FIGURE = {"text": "Figure 10", "multimodal": "Figure 9"}
 
@@ -53,10 +52,14 @@ class Cedar(Benchmark):
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
+        from culture_tasks.benchmarks.cedar.report import REPORT
+
         return REPORT
 
     def check(self, data_folder: Path | None) -> Report:
         """Checks whichever modalities are there."""
+        from culture_tasks.benchmarks.cedar.checking import check
+
         return check(data_folder)
 
 

@@ -12,13 +12,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culture_tasks.benchmarks.crosscult.checking import check
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release, draw_file, load_release
 from culture_tasks.benchmarks.crosscult.prompts import render
 from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures
-from culture_tasks.benchmarks.crosscult.report import REPORT
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Pairs, metrics, score
 from culture_tasks.benchmarks.crosscult.training import training_cases
@@ -42,12 +40,14 @@ from culture_tasks.benchmarks.interface import (
     Harness,
     Task,
 )
-from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
 from culture_tasks.data.report import Report
 from culture_tasks.data.sources import local_file
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _DIAGNOSTIC = "each partition's question, nothing inserted (Figure 1b)"
 _SINGLE = "four roles after one insertion; their mean is Overall (Table 2)"
@@ -87,10 +87,14 @@ class CrossCult(Benchmark, OffersTraining):
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
+        from culture_tasks.benchmarks.crosscult.report import REPORT
+
         return REPORT
 
     def check(self, data_folder: Path | None) -> Report:
         """Checks the raw cases."""
+        from culture_tasks.benchmarks.crosscult.checking import check
+
         return check(data_folder)
 
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:

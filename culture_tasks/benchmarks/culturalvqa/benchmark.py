@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.culturalvqa.checking import check
 from culture_tasks.benchmarks.culturalvqa.documents import SOURCE, WITH_IMAGE, CulturalVqaDoc, Variant, load
-from culture_tasks.benchmarks.culturalvqa.report import REPORT
 from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
 from culture_tasks.benchmarks.culturalvqa.scoring import RubricName, metrics, score
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Picture, Prompt, Task
-from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.images import image_column
 from culture_tasks.data.report import Report
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _TASKS: tuple[tuple[str, Variant, RubricName, str], ...] = (
     ("culturalvqa", "vlm", "lave", "image and question (App. H)"),
@@ -66,10 +67,14 @@ class CulturalVqa(Benchmark):
 
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
+        from culture_tasks.benchmarks.culturalvqa.report import REPORT
+
         return REPORT
 
     def check(self, data_folder: Path | None) -> Report:
         """Checks questions, answers and images."""
+        from culture_tasks.benchmarks.culturalvqa.checking import check
+
         return check(data_folder)
 
 
