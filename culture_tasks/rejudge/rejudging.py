@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -176,6 +176,9 @@ def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
 def finish(run: RunFiles, tasks: Sequence[TaskToGrade], *, progress: Progress, now: datetime) -> RunFiles:
     """Waits for the verdicts and writes the new run beside the old one.
 
+    The new run has the tasks that were graded, and the groups all of whose tasks were. The samples of the others stay
+    with the old run, and so do their numbers.
+
     Args:
         run: The old run.
         tasks: Its tasks, submitted.
@@ -191,7 +194,8 @@ def finish(run: RunFiles, tasks: Sequence[TaskToGrade], *, progress: Progress, n
         write_samples(new.samples_file(task.name), (sample for sample, _ in pairs))
         task.records = [of_document for _, of_document in pairs]
         _update(results, run.harness, task)
-    _update_groups(results, {task.name: task for task in tasks})
+    groups = _update_groups(results, {task.name: task for task in tasks})
+    _keep(results, {*groups, *(task.name for task in tasks)})
     results.setdefault("config", {})[GRADED_FROM] = run.result_file.name
     write_result_file(new)
     _log.info("wrote %s", new.result_file)
@@ -226,12 +230,16 @@ def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> Non
         config["metric_list"] = [*(each for each in config["metric_list"] if each["metric"] not in names), *kept]
 
 
-def _update_groups(results: dict[str, Any], graded: Mapping[str, TaskToGrade]) -> None:
-    """Puts the new values of those groups all of whose tasks were graded in place of the old ones."""
-    for group, members in results.get("group_subtasks", {}).items():
-        tasks = [graded[name] for name in members if name in graded]
-        if not tasks or len(tasks) < len(members):
+def _update_groups(results: dict[str, Any], graded: Mapping[str, TaskToGrade]) -> list[str]:
+    """Puts the new values of those groups all of whose tasks were graded in place of the old ones, and returns them."""
+    subtasks = results.get("group_subtasks", {})
+    updated = []
+    for group in subtasks:
+        names_below = list(dict.fromkeys(_tasks_below(group, subtasks)))
+        tasks = [graded[name] for name in names_below if name in graded]
+        if not tasks or len(tasks) < len(names_below):
             continue
+        updated.append(group)
         known = entries().get(group)
         by_size = known.weight_by_size if isinstance(known, Group) else True
         names = dict.fromkeys(metric["metric"] for task in tasks for metric in task.metrics)
@@ -244,6 +252,24 @@ def _update_groups(results: dict[str, Any], graded: Mapping[str, TaskToGrade]) -
                 weights = {f"{name},{_FILTER}": by_size for name in had}
                 complete_group_row(row, [task.written for task in tasks], weights)
                 results[part][group] = row
+    return updated
+
+
+def _tasks_below(name: str, subtasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yields the tasks of a group, those of its groups included; a name without members is a task's."""
+    for member in subtasks[name]:
+        if subtasks.get(member):
+            yield from _tasks_below(member, subtasks)
+        else:
+            yield member
+
+
+def _keep(results: dict[str, Any], names: Collection[str]) -> None:
+    """Leaves only these tasks and groups in a result file."""
+    of_tasks = ("results", "groups", "group_subtasks", "configs", "versions", "n-shot", "n-samples", "higher_is_better")
+    for part in (*of_tasks, "task_hashes"):
+        if isinstance(results.get(part), dict):
+            results[part] = {name: value for name, value in results[part].items() if name in names}
 
 
 def _metric_of(key: str) -> str:

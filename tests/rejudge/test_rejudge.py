@@ -51,6 +51,7 @@ def same(one, two):
         ("lm_eval", ("care", "culturalvqa_blind"), "care_zh"),
         ("lmms_eval", ("care", "culturalvqa_blind"), "care_zh"),
         ("lmms_eval", ("crosscult_single",), "crosscult_single_reliability"),  # each task weighs the same in its group
+        ("lmms_eval", ("crosscult_sequential",), "crosscult_sequential_reliability_en"),  # a group of groups
     ],
 )
 def test_the_same_judge_gives_the_same_files(harness, tasks, sampled, tmp_path, monkeypatch, fixture_data):
@@ -62,6 +63,19 @@ def test_the_same_judge_gives_the_same_files(harness, tasks, sampled, tmp_path, 
             assert key in values(new)[task], key
             assert same(value, values(new)[task][key]), (task, key)
     assert samples_of(new, sampled) == samples_of(old, sampled)
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_tasks_that_no_judge_grades_stay_with_the_old_run(harness, tmp_path, monkeypatch, fixture_data):
+    written(harness, tmp_path / "runs", monkeypatch, fixture_data, "none", ("care", "cedar_text_zh"))
+    assert main(["rejudge", str(tmp_path / "runs"), "--judge", "lexical"]) == 0
+    old, new = result_files(tmp_path / "runs")
+    assert "cedar_text_zh" in values(old)
+    assert set(values(new)) == {"care", "care_ar", "care_ja", "care_zh"}
+    assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out"), "--formats", "json"]) == 0
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    assert {problem["kind"] for problem in report["problems"]} == {"superseded"}  # the responses that had no verdict
+    assert len(report["entrants"]) == 1
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
