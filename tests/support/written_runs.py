@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,9 @@ def _save(tracker: Any, results: dict[str, Any], model: str, **options: Any) -> 
     samples = results.pop("samples")
     tracker.general_config_tracker.model_name = model
     tracker.general_config_tracker.model_name_sanitized = model.replace("/", "__")
-    tracker.save_results_aggregated(results=results, samples=samples, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # lmms-eval leaves it to Python to close its result file
+        tracker.save_results_aggregated(results=results, samples=samples, **options)
     for task in results["configs"]:
         tracker.save_results_samples(task_name=task, samples=samples[task])
     return max(Path(tracker.output_path).rglob("*results*.json"), key=lambda path: path.stat().st_mtime_ns)
