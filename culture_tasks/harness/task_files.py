@@ -148,7 +148,7 @@ def _lmms_eval_decoding(decoding: Decoding) -> dict[str, Any]:
 
 def _group_keys(group: Group, tasks: Mapping[str, Task], entries: Sequence[Entry], harness: Harness) -> dict[str, Any]:
     keys: dict[str, Any] = {"group": group.name, "task": list(group.members)}
-    below = [tasks[name] for name in tasks_below(group, entries) if name in tasks]
+    below = [tasks[name] for name in _names_below(group, entries) if name in tasks]
     metrics = {metric.name: metric for metric in below[0].metrics()}
     listed = []
     for name in group.means:
@@ -165,13 +165,13 @@ def _group_keys(group: Group, tasks: Mapping[str, Task], entries: Sequence[Entry
     return keys | {"metadata": {"version": below[0].version}}
 
 
-def tasks_below(group: Group, entries: Sequence[Entry]) -> list[str]:
+def _names_below(group: Group, entries: Sequence[Entry]) -> list[str]:
     """Returns the names of the tasks of a group, those of its groups included."""
     named = {entry.name: entry for entry in entries}
     found: list[str] = []
     for member in group.members:
         entry = named[member]
-        found += tasks_below(entry, entries) if isinstance(entry, Group) else [member]
+        found += _names_below(entry, entries) if isinstance(entry, Group) else [member]
     return found
 
 

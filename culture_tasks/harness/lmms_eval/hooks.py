@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 
 
-class Documents(Hook):
+class ReplacedPlaceholder(Hook):
     """Puts a task's documents in the place of the placeholder."""
 
     __slots__ = ()
@@ -124,7 +124,7 @@ class SeenResults(Hook):
 
 def __getattr__(name: str) -> Any:
     kinds = {
-        "documents": Documents,
+        "documents": ReplacedPlaceholder,
         "text": Text,
         "visuals": Visuals,
         "messages": Messages,
