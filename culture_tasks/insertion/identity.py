@@ -71,6 +71,25 @@ def identify(
     return ModelIdentity(source, weights, run)
 
 
+def identify_encoder(
+    model: PreTrainedModel, vocabulary: Mapping[str, int], *, source: str, settings: Mapping[str, Any]
+) -> ModelIdentity:
+    """Computes the identity of a model that turns texts or images into vectors.
+
+    Args:
+        model: The model.
+        vocabulary: Its tokenizer's.
+        source: The model's name or folder, as the user gave it.
+        settings: What else its vectors depend on, such as the length of texts.
+    """
+    import transformers
+
+    words = hashlib.sha256(json.dumps(dict(vocabulary), sort_keys=True).encode()).hexdigest()
+    weights = _hash([_weights_digest(model), _cleaned(model.config.to_dict()), words, _cleaned(dict(settings))])
+    run = _hash([weights, str(model.device.type), [torch.__version__, transformers.__version__]])
+    return ModelIdentity(source, weights, run)
+
+
 def _hash(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:32]
 

@@ -12,9 +12,9 @@ from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig, Progress
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.methods.ike.config import IkeConfig
-from culture_tasks.insertion.methods.ike.encoders import SentenceEncoder, make_encoder
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.state import StateError
+from culture_tasks.insertion.text_encoders import SentenceEncoder, make_encoder
 from culture_tasks.insertion.value_store import ValueStore
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
@@ -76,7 +76,7 @@ class IkeMethod(InsertionMethod):
 
     def _encode(self, sentences: Sequence[str]) -> torch.Tensor:
         if self._encoder is None:
-            self._encoder = make_encoder(self.config.encoder, self.config.max_text_length, self.model.device)
+            self._encoder = make_encoder(self.config.encoder, self.config.max_text_length, self.model.device, self.name)
         return self._encoder.encode(sentences)
 
     def _fit(self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress) -> dict[str, Any]:  # noqa: ARG002

@@ -10,16 +10,26 @@ from collections.abc import Sequence
 import torch
 
 from culture_tasks.errors import SettingsError
+from culture_tasks.insertion.identity import ModelIdentity, identify_encoder
 from culture_tasks.text import tokens
 
 _log = logging.getLogger(__name__)
 
 LEXICAL = "lexical"
 _LEXICAL_WIDTH = 512
+_LEXICAL_VERSION = "words in bins, 1"  # raise it whenever the same words are counted in another way
 
 
 class SentenceEncoder(ABC):
-    """Maps sentences to vectors whose inner product is their similarity."""
+    """Maps sentences to vectors whose inner product is their similarity.
+
+    Attributes:
+        identity: Fingerprints of the model.
+        width: Length of the vectors.
+    """
+
+    identity: ModelIdentity
+    width: int
 
     @abstractmethod
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
@@ -37,24 +47,32 @@ class TransformerEncoder(SentenceEncoder):
         name: Model on the Hub, or folder.
         max_text_length: Tokens of a sentence that are read.
         device: Where the model runs.
+        method: Which method asks for it, for messages.
 
     Raises:
         SettingsError: If the model can't be loaded.
     """
 
-    def __init__(self, name: str, max_text_length: int, device: torch.device) -> None:
+    def __init__(self, name: str, max_text_length: int, device: torch.device, method: str) -> None:
         from transformers import AutoModel, AutoTokenizer
 
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(name, padding_side="right")
-            self._model = AutoModel.from_pretrained(name).to(device).eval()
+            self._model = AutoModel.from_pretrained(name, dtype=torch.float32).to(device).eval()
         except (OSError, ValueError) as error:
             raise SettingsError(
-                f"ike: the sentence encoder {name!r} can't be loaded ({str(error).strip().splitlines()[0]:.200}). "
+                f"{method}: the sentence encoder {name!r} can't be loaded ({str(error).strip().splitlines()[0]:.200}). "
                 f"Download it and name its folder with encoder=DIR, or choose encoder={LEXICAL}, which counts words "
                 "and is not the paper's."
             ) from error
         self._max_text_length = max_text_length
+        self.width = int(self._model.config.hidden_size)
+        self.identity = identify_encoder(
+            self._model,
+            self._tokenizer.get_vocab(),
+            source=name,
+            settings={"max_text_length": max_text_length},
+        )
 
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
@@ -75,6 +93,9 @@ class TransformerEncoder(SentenceEncoder):
 class LexicalEncoder(SentenceEncoder):
     """Counts words in hashed bins: no model and no network, in any language, and not what the paper uses."""
 
+    identity = ModelIdentity(source=LEXICAL, weights=_LEXICAL_VERSION, run=_LEXICAL_VERSION)
+    width = _LEXICAL_WIDTH
+
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
         counts = torch.zeros(len(sentences), _LEXICAL_WIDTH)
@@ -84,13 +105,13 @@ class LexicalEncoder(SentenceEncoder):
         return torch.nn.functional.normalize(counts, dim=-1)
 
 
-def make_encoder(name: str, max_text_length: int, device: torch.device) -> SentenceEncoder:
-    """Makes the encoder that the options name, and warns if it is not a model.
+def make_encoder(name: str, max_text_length: int, device: torch.device, method: str) -> SentenceEncoder:
+    """Makes the encoder that a method's options name, and warns if it is not a model.
 
     Raises:
         SettingsError: If the model can't be loaded.
     """
     if name == LEXICAL:
-        _log.warning("ike: encoder=%s counts words instead of the paper's sentence embeddings", LEXICAL)
+        _log.warning("%s: encoder=%s counts words instead of the paper's sentence embeddings", method, LEXICAL)
         return LexicalEncoder()
-    return TransformerEncoder(name, max_text_length, device)
+    return TransformerEncoder(name, max_text_length, device, method)
