@@ -1,26 +1,40 @@
-"""``culture-tasks compare``: compare two models in the terminal."""
+"""``culture-tasks compare``: compare two models in the terminal, or as a check in CI."""
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.cli.report import add_choices, choices, say_problems
+from culture_tasks.errors import CultureTasksError, SettingsError
 
 if TYPE_CHECKING:
-    from culture_tasks.report.model import Cell, Comparison
-    from culture_tasks.report.two_models import TwoModels
+    from culture_tasks.report.gate import Gate
+    from culture_tasks.report.two_models import Tested, TwoModels
 
 _DESCRIPTION = """\
-Compares B with A on the items that both answered: difference with a 95 % interval, p value (Holm-adjusted over the
-benchmarks), and how many items would be needed to tell the two apart. A and B are result files, folders or
-patterns with one model each. Benchmarks that can't be compared are listed with the reason, and not tested.
+Compares B with A on the items that both answered: difference with an interval, p value (Holm-adjusted over the
+benchmarks), and how many items would be needed to tell the two apart; then the same for each culture of a benchmark
+(adjusted over all cultures). A and B are result files, folders or patterns with one model each. Of several runs of a
+task, B's newest counts, and A's newest that can be compared with it. Benchmarks that can't be compared are listed with
+the reason, and not tested.
+
+With --fail-on-regression the exit status says whether B may pass:
+  0  no regression, and everything that was required could be compared
+  1  B is significantly worse, by more than the margin, on a benchmark or for a culture
+  2  an error: an option or a path that can't be used
+  3  something couldn't be compared: B lacks a benchmark or items, has no score or too few scored responses, was run
+     under other settings, or left damaged files
 """
 
 _EPILOG = """\
 examples:
   culture-tasks compare runs/base runs/tuned
-  culture-tasks compare runs/main runs/candidate --fail-on-regression
+  culture-tasks compare runs/main runs/candidate --fail-on-regression --junit gate.xml
+  culture-tasks compare runs/main runs/candidate --fail-on-regression --require care --require culturalvqa \\
+      --margin culturalvqa=0.01 --margin 'culturalvqa:*=0.05'
 """
 
 
@@ -36,60 +50,119 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("a", metavar="A", help="the first model's results")
     parser.add_argument("b", metavar="B", help="the second model's results")
     parser.add_argument(
-        "--fail-on-regression",
-        action="store_true",
-        help="exit with status 1 if B is significantly worse on a benchmark, or nothing could be compared",
+        "--fail-on-regression", action="store_true", help="let the exit status say whether B may pass, as above"
     )
+    parser.add_argument(
+        "--require",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="look at this task or group alone, and require it; may be a pattern, and be repeated (default: all that "
+        "A has)",
+    )
+    parser.add_argument(
+        "--margin",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="let a drop pass that is no larger, on the benchmark's own scale; NAME may be a pattern, or name a "
+        "culture as in culturalvqa:nigeria; may be repeated",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome to a JSON file")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the outcome to a JUnit XML file")
     add_choices(parser, all_runs=False)
-    parser.set_defaults(handler=run)
+    parser.set_defaults(handler=run, error_status=2)
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command.
 
     Raises:
-        CultureTasksError: If A or B isn't one model's results.
+        CultureTasksError: If A or B isn't one model's results, or an option can't be used.
     """
+    from culture_tasks.report.gate import gate, parse_margins
     from culture_tasks.report.two_models import compare_models
 
-    found = compare_models(options.a, options.b, choices(options))
+    try:
+        margins = parse_margins(options.margin)
+        found = compare_models(options.a, options.b, choices(options), only=options.require)
+        checked = gate(found, required=options.require, margins=margins)
+    except CultureTasksError as error:
+        _write(error, options)
+        raise
+    _write(checked, options)
+    options.reader_gone_status = checked.status if options.fail_on_regression else 0
     _say(found)
-    return 1 if options.fail_on_regression and (found.regressions or not found.tests) else 0
+    if not options.fail_on_regression:
+        return 0
+    _say_checks(checked, found)
+    return checked.status
+
+
+def _write(checked: Gate | CultureTasksError, options: argparse.Namespace) -> None:
+    """Writes the files that were asked for: an error too, so that none of an earlier comparison stays behind."""
+    from culture_tasks.report.gate import as_json, as_junit
+
+    for path, write in ((options.json, as_json), (options.junit, as_junit)):
+        if path is None:
+            continue
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(write(checked), encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise SettingsError(f"compare: can't write {path} ({error.strerror}). Choose another file.") from None
 
 
 def _say(found: TwoModels) -> None:
+    from culture_tasks.report.two_models import B_IS_BETTER, B_IS_WORSE
     from culture_tasks.text_tables import as_text, plain
 
-    say_problems(found.problems)
-    print(f"A: {plain(found.labels[0])}")
-    print(f"B: {plain(found.labels[1])}")
+    say_problems([problem for side in found.sides for problem in side.problems])
+    for key, side in zip("AB", found.sides, strict=True):
+        more = f" and {len(side.files) - 1} more" if len(side.files) > 1 else ""
+        print(f"{key}: {plain(side.model)} ({plain(side.files[-1])}{more})")
     if found.tests:
-        rows = [_row(test, *cells) for test, cells in zip(found.tests, found.cells, strict=True)]
         print()
-        print(as_text(_HEADER, rows))
-    for line in found.not_compared:
-        print(f"not compared: {plain(line)}")
+        print(as_text(("benchmark", *_HEADER), [_row(each) for each in found.tests]))
+    apart = [each for each in found.cultures if each.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
+    if apart:
+        print()
+        print(as_text(("culture", *_HEADER), [_row(each) for each in apart]))
+    if found.cultures:
+        print(f"\n{len(apart)} of {len(found.cultures)} cultures differ")
+    for each in found.not_compared:
+        print(f"not compared: {plain(f'{each.benchmark}: {each.reason}')}")
     if not found.tests:
         print("nothing could be compared")
-    for unit in found.regressions:
-        print(f"regression: B is significantly worse on {plain(unit)}")
 
 
-_HEADER = ("benchmark", "A", "B", "B - A", "95 % interval", "p (Holm)", "items", "verdict")
+def _say_checks(checked: Gate, found: TwoModels) -> None:
+    from culture_tasks.text_tables import plain
+
+    said_before = {(each.benchmark, each.reason) for each in found.not_compared}
+    for check in checked.having("regression") + checked.having("not compared"):
+        if (check.name, check.message) not in said_before:
+            print(f"{check.outcome}: {plain(f'{check.name}: {check.message}')}")
+    counts = Counter(check.outcome for check in checked.checks)
+    said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+    print(f"gate: {'failed' if checked.status else 'passed'} ({said})")
 
 
-def _row(test: Comparison, one: Cell, two: Cell) -> tuple[str, ...]:
+_HEADER = ("A", "B", "B - A", "interval", "p (Holm)", "items", "verdict")
+
+
+def _row(tested: Tested) -> tuple[str, ...]:
     from culture_tasks.report.comparability import explain
     from culture_tasks.report.model import Cell
     from culture_tasks.report.text.wording import interval, number
 
-    difference = Cell(test.difference, one.scale, test.low, test.high)
+    test, scale = tested.test, tested.scale
+    difference = Cell(test.difference, scale, test.low, test.high)
     needed = f" ({test.items_needed} items needed)" if test.items_needed and "not" in test.verdict else ""
     return (
-        test.unit,
-        number(one.value, one.scale),
-        number(two.value, two.scale),
-        number(test.difference, one.scale, signed=True),
+        tested.name,
+        *(number(cell.value, scale) for cell in tested.cells),
+        number(test.difference, scale, signed=True),
         interval(difference, signed=True),
         "" if test.p_holm is None else f"{test.p_holm:.4f}",
         str(test.n),

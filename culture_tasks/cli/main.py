@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Command line without the program's name; None means the process's own.
 
     Returns:
-        Exit status: 0 for success, 1 for an error that was explained on standard error.
+        Exit status: 0 for success, 1 for an error that was explained on standard error (2 where 1 means something else,
+        as for ``compare``).
     """
     parser = build_parser()
     options, rest = parser.parse_known_args(arguments)
@@ -59,10 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except CultureTasksError as error:
         print(f"culture-tasks: error: {error}", file=sys.stderr)
-        return 1
+        return int(getattr(options, "error_status", 1))
     except BrokenPipeError:  # the reader, such as `head`, has gone; Python would flush once more at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return int(getattr(options, "reader_gone_status", 0))
     return status
 
 

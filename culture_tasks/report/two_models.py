@@ -1,22 +1,89 @@
-"""Two models against each other: what ``culture-tasks compare`` shows."""
+"""Two models against each other, by benchmark and by culture: what ``culture-tasks compare`` shows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import NamedTuple
 
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options
-from culture_tasks.report.comparability import explain
+from culture_tasks.report.comparability import differences, explain
 from culture_tasks.report.comparisons import adjusted, compare, why_not
-from culture_tasks.report.loaded_runs import Entered, Loading, Names, enter, load, newest
-from culture_tasks.report.model import Cell, Comparison, Entrant
-from culture_tasks.report.observations import ordered
+from culture_tasks.report.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest
+from culture_tasks.report.model import Cell, Comparison, Entrant, Unit
+from culture_tasks.report.observations import cell_of, observe, ordered
 from culture_tasks.report.other_tasks import other_units
 from culture_tasks.report.samples import SampleReader
 from culture_tasks.report.scores import Measured, measure
-from culture_tasks.results.finding import Problem
+from culture_tasks.results.finding import Problem, without_copies
 
-_VERDICTS = {"higher": "B is better", "lower": "B is worse"}
+B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two.
+
+    Attributes:
+        model: Its name.
+        files: The result files that were compared, in order.
+        problems: Files of it that could not be used.
+    """
+
+    model: str
+    files: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A test of B against A.
+
+    Attributes:
+        benchmark: The task or group.
+        culture: The culture whose items these are; empty for all items.
+        cells: The scores of A and B, each on all of its own items.
+        test: B less A, on the items that both have a score for.
+    """
+
+    benchmark: str
+    culture: str
+    cells: tuple[Cell, Cell]
+    test: Comparison
+
+    @property
+    def name(self) -> str:
+        """``culturalvqa`` for all items, ``culturalvqa:nigeria`` for those of a culture."""
+        return f"{self.benchmark}:{self.culture}" if self.culture else self.benchmark
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the scores."""
+        return self.cells[0].scale
+
+    @property
+    def drop(self) -> float:
+        """How much worse B is, on the scale of the scores; negative where it is better."""
+        return self.test.difference if self.scale.better == "lower" else -self.test.difference
+
+
+class NotCompared(NamedTuple):
+    """A benchmark that was not compared.
+
+    Attributes:
+        benchmark: The task or group.
+        reason: Why not.
+        needed: Whether A has a score on it: what only B ran is no loss.
+    """
+
+    benchmark: str
+    reason: str
+    needed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,89 +91,160 @@ class TwoModels:
     """The result of comparing B with A.
 
     Attributes:
-        labels: Names of A and B.
-        tests: One for each benchmark that could be compared: B less A.
-        cells: The scores of A and B on each of these.
-        not_compared: Benchmarks that were not compared, each with the reason.
-        problems: Files that were not used.
+        sides: A and B.
+        tests: One for each benchmark that could be compared; p is adjusted over all of them.
+        cultures: One for each culture of these; p is adjusted over all of them.
+        not_compared: The others.
     """
 
-    labels: tuple[str, str]
-    tests: tuple[Comparison, ...]
-    cells: tuple[tuple[Cell, Cell], ...]
-    not_compared: tuple[str, ...]
-    problems: tuple[Problem, ...]
-
-    @property
-    def regressions(self) -> list[str]:
-        """Benchmarks on which B is significantly worse."""
-        return [test.unit for test in self.tests if test.verdict == _VERDICTS["lower"]]
+    sides: tuple[Side, Side]
+    tests: tuple[Tested, ...]
+    cultures: tuple[Tested, ...]
+    not_compared: tuple[NotCompared, ...]
 
 
-def compare_models(first: str, second: str, options: Options) -> TwoModels:
+def compare_models(first: str, second: str, options: Options, only: Sequence[str] = ()) -> TwoModels:
     """Compares the results of two models.
+
+    Of several runs of a task, B's newest counts, and A's newest that can be compared with it.
 
     Args:
         first: File, folder or pattern with A's results.
         second: The same for B.
         options: What the user asked for.
+        only: Names, or patterns of names, of the tasks and groups to look at; none means every benchmark.
 
     Raises:
-        DataError: If one of them has no run that can be used, or runs of several models.
+        DataError: If one of them has no run that can be used, or runs of several models; if both are the same files.
     """
     reader = SampleReader()
-    loadings = [
-        load([path], Names(options.names), reader, prefix=prefix) for path, prefix in ((first, "a"), (second, "b"))
-    ]
-    entered = [_only(path, key, loading) for path, key, loading in zip((first, second), "ab", loadings, strict=True)]
-    tests: list[tuple[Comparison, tuple[Cell, Cell]]] = []
-    reasons: list[str] = []
+    names = Names(options.names)
+    loadings = [load([path], names, reader, prefix=prefix) for path, prefix in ((first, "a"), (second, "b"))]
+    runs_a, runs_b = (_of_one_model(path, loading) for path, loading in zip((first, second), loadings, strict=True))
+    _refuse_same_files((first, second), loadings)
+    candidate = {task: runs[0] for task, runs in runs_b.items()}
+    baseline = {task: _comparable(runs, candidate.get(task)) for task, runs in runs_a.items()}
+    chosen = (baseline, candidate)
+    entered = [Entered(Entrant(key, _model(runs)), runs) for key, runs in zip("ab", chosen, strict=True)]
+    tests: list[Tested] = []
+    cultures: list[Tested] = []
+    not_compared: list[NotCompared] = []
     for measured in measure(entered, options.min_coverage):
-        if measured.unit.headline:
-            _meet(measured, options, tests=tests, reasons=reasons)
-    reasons += [f"{unit.key}: only result files are read of tasks that aren't ours" for unit in other_units(entered)]
-    found = adjusted([test for test, _ in tests], lambda _, word: _VERDICTS[word])
-    problems = tuple(problem for loading in loadings for problem in loading.problems)
-    labels = (entered[0].entrant.label, entered[1].entrant.label)
-    return TwoModels(
-        labels,
-        tuple(found),
-        cells=tuple(cells for _, cells in tests),
-        not_compared=tuple(reasons),
-        problems=problems,
-    )
+        if _is_wanted(measured.unit, only):
+            reason = _why_not(measured, anyway=options.compare_anyway)
+            if reason:
+                not_compared.append(NotCompared(measured.unit.key, reason, "a" in measured.unit.cells))
+            else:
+                tests.append(_whole(measured))
+                cultures += _of_cultures(measured)
+    for unit in other_units(entered):
+        if _is_wanted(unit, only):
+            reason = _missing(unit) or "only result files are read of tasks that aren't ours"
+            not_compared.append(NotCompared(unit.key, reason, "a" in unit.cells))
+    sides = [
+        Side(
+            model=one.entrant.model,
+            files=tuple(sorted({each.run.results_file for each in one.runs.values()})),
+            problems=tuple(loading.problems),
+        )
+        for one, loading in zip(entered, loadings, strict=True)
+    ]
+    return TwoModels((sides[0], sides[1]), _with_verdicts(tests), _with_verdicts(cultures), tuple(not_compared))
 
 
-def _only(path: str, key: str, loading: Loading) -> Entered:
-    """Returns the one model of a path, in its own row: without the rows for other settings."""
+def _refuse_same_files(paths: tuple[str, str], loadings: Sequence[Loading]) -> None:
+    files = [list(dict.fromkeys(each.result.path for each in loading.runs)) for loading in loadings]
+    copies = len(files[0]) + len(files[1]) - len(without_copies([*files[0], *files[1]])[0])
+    if files[0] and files[1] and copies:
+        raise DataError(
+            f"compare: {paths[0]} and {paths[1]} have the same result file, or a copy of it. "
+            "Name the files of two different runs."
+        )
+
+
+def _of_one_model(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
+    """Returns the runs of each task, the newest first."""
     runs = [each for each, problem in newest(loading.runs) if problem is None]
-    rows = [each for each in enter(runs) if not each.entrant.variation]
-    if len(rows) == 1:
-        return Entered(Entrant(key, rows[0].entrant.model), rows[0].runs)
-    if not rows:
+    models = list(dict.fromkeys(each.run.model for each in sorted(runs, key=lambda each: each.run.model.casefold())))
+    if not runs:
         said = "; ".join(f"{problem.kind}, {problem.detail}" for problem in loading.problems[:3])
         raise DataError(f"compare: {path} has no run that can be used{f' ({said})' if said else ''}.")
-    models = ", ".join(each.entrant.model for each in rows)
-    raise DataError(f"compare: {path} has runs of {len(rows)} models: {models}. Name the files of one.")
+    if len(models) > 1:
+        raise DataError(
+            f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the files of one."
+        )
+    found: dict[str, list[LoadedRun]] = {}
+    for each in sorted(runs, key=lambda each: each.order, reverse=True):
+        found.setdefault(each.run.task, []).append(each)
+    return found
 
 
-def _meet(
-    measured: Measured, options: Options, tests: list[tuple[Comparison, tuple[Cell, Cell]]], reasons: list[str]
-) -> None:
-    """Tests the two on a unit, or notes why not."""
-    unit = measured.unit
+def _comparable(runs: Sequence[LoadedRun], other: LoadedRun | None) -> LoadedRun:
+    """Returns the first run that can be compared with another, or else the first of all."""
+    alike = (each for each in runs if other and not differences(each.run.settings, other.run.settings))
+    return next(alike, runs[0])
+
+
+def _model(runs: Mapping[str, LoadedRun]) -> str:
+    return next(iter(runs.values())).run.model
+
+
+def _is_wanted(unit: Unit, only: Sequence[str]) -> bool:
+    return any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
+
+
+def _missing(unit: Unit) -> str:
     missing = [key.upper() for key in "ab" if key not in unit.cells]
-    if missing:
-        reasons.append(f"{unit.key}: {' and '.join(missing)} didn't run it")
-        return
-    if any(unit.cells[key].value is None or not measured.runs[key] for key in "ab"):
-        reasons.append(f"{unit.key}: there are no scored samples of both")
-        return
-    flags = why_not(measured, "a", "b")
-    if flags and not options.compare_anyway:
-        reasons.append(f"{unit.key}: {explain(ordered(flags))}")
-        return
+    return f"{' and '.join(missing)} didn't run it" if missing else ""
+
+
+def _why_not(measured: Measured, *, anyway: bool) -> str:
+    """Returns why the two can't be compared on a unit; empty where they can."""
+    unit = measured.unit
+    if reason := _missing(unit):
+        return reason
+    unscored = [key.upper() for key in "ab" if unit.cells[key].value is None or not measured.runs[key]]
+    if unscored:
+        return f"there are no scored samples of {' and '.join(unscored)}"
+    if anyway:
+        return ""
+    reasons = [explain(ordered(flags))] if (flags := why_not(measured, "a", "b")) else []
+    reasons += [f"{key.upper()}: {note}" for key in "ab" if "incomplete" in flags and (note := unit.cells[key].note)]
+    asked, answered = measured.observe("a").items, measured.observe("b").items
+    if lost := np.setdiff1d(asked, answered).size:
+        reasons.append(f"B lacks {lost} of A's {asked.size} items")
+    return "; ".join(reasons)
+
+
+def _whole(measured: Measured) -> Tested:
     one, two = measured.observe("a"), measured.observe("b")
-    tests.append(
-        (compare(measured, "a", second="b", one=one, two=two, flags=flags), (unit.cells["a"], unit.cells["b"]))
-    )
+    flags = why_not(measured, "a", "b")
+    test = compare(measured, "a", second="b", one=one, two=two, flags=flags)
+    cells = measured.unit.cells
+    return Tested(measured.unit.key, "", (cells["a"], cells["b"]), test)
+
+
+def _of_cultures(measured: Measured) -> Iterator[Tested]:
+    """Yields a test for each culture of a unit that has several."""
+    field = measured.reported.culture
+    cultures = [culture for culture in measured.groups("a", field) if culture in measured.groups("b", field)]
+    for culture in cultures if len(cultures) > 1 else ():
+        where = ((field, culture),)
+        one, two = (observe(measured.runs[key], measured.tasks, where) for key in "ab")
+        test = compare(measured, "a", second="b", one=one, two=two, flags=why_not(measured, "a", "b"))
+        cells = [
+            cell_of(seen, measured.unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
+            for key, seen in (("a", one), ("b", two))
+        ]
+        yield Tested(measured.unit.key, culture, (cells[0], cells[1]), test)
+
+
+def _with_verdicts(found: Sequence[Tested]) -> tuple[Tested, ...]:
+    ends = {each.benchmark: each.scale.better for each in found}
+
+    def better(test: Comparison, word: str) -> str:
+        end = ends[test.unit]
+        return f"B is {word}" if end is None else B_IS_BETTER if word == end else B_IS_WORSE
+
+    tests = adjusted([each.test for each in found], better)
+    return tuple(replace(each, test=test) for each, test in zip(found, tests, strict=True))

@@ -1,0 +1,312 @@
+"""``culture-tasks compare --fail-on-regression``: what passes, what fails, and what it writes."""
+
+import json
+import math
+from xml.etree import ElementTree
+
+import pytest
+from support.sample_files import COUNTRIES, care_sample, vqa_record, vqa_samples, write_run, write_vqa
+
+from culture_tasks.cli.main import main
+
+STEADY = [1.0, 0.0, 1.0, 1.0] * 30
+WORSE = [0.0, 0.0, 1.0, 0.0] * 30
+LATER = "20260105_000000"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Folders of a baseline and of a candidate that is a little different, and no worse."""
+    write_vqa(tmp_path / "a", "a", STEADY)
+    write_vqa(tmp_path / "b", "b", [*STEADY[:-1], 0.0])
+    return tmp_path
+
+
+def gate(folder, *options):
+    return main(["compare", str(folder / "a"), str(folder / "b"), "--fail-on-regression", *map(str, options)])
+
+
+def outcome(folder, *options):
+    """The status, and the outcome of each check by name, from the JSON file."""
+    status = gate(folder, "--json", folder / "gate.json", *options)
+    found = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
+    assert found["status"] == status
+    return status, {check["name"]: check["outcome"] for check in found["checks"]}
+
+
+def messages(folder):
+    found = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
+    return {check["name"]: check["message"] for check in found["checks"]}
+
+
+def test_a_candidate_that_is_no_worse_passes(runs, capsys):
+    status, found = outcome(runs)
+    assert status == 0
+    assert found == dict.fromkeys(("culturalvqa", *(f"culturalvqa:{country}" for country in COUNTRIES)), "passed")
+    said = capsys.readouterr().out
+    assert "gate: passed (5 passed)" in said
+    assert "0 of 4 cultures differ" in said
+
+
+def test_a_regression_fails(runs, capsys):
+    write_vqa(runs / "b", "b", WORSE)
+    status, found = outcome(runs)
+    assert status == 1
+    assert found["culturalvqa"] == "regression"
+    assert "gate: failed" in capsys.readouterr().out
+
+
+def test_a_regression_of_one_culture_fails_where_the_whole_does_not(runs, capsys):
+    """India gets 20 of its 30 items wrong, and China as many more right."""
+    scores = list(STEADY)
+    india, china = (range(place, 120, 4) for place in (COUNTRIES.index("india"), COUNTRIES.index("china")))
+    for lost, won in zip(india[:20], china[:20], strict=True):
+        scores[lost], scores[won] = 0.0, 1.0
+    write_vqa(runs / "b", "b", scores)
+    status, found = outcome(runs)
+    assert status == 1
+    assert [name for name, ended in found.items() if ended == "regression"] == ["culturalvqa:india"]
+    said = capsys.readouterr().out
+    assert "regression: culturalvqa:india: B is worse: B - A is -0.667" in said
+    assert "2 of 4 cultures differ" in said
+
+
+def test_cultures_are_adjusted_over_all_of_them(runs):
+    """7 items lost and none won: p = 2 / 2 ** 7 = 0.0156, and 4 times that among the four cultures."""
+    scores = list(STEADY)
+    for place in range(COUNTRIES.index("india"), 28, 4):
+        scores[place] = 0.0
+    write_vqa(runs / "b", "b", scores)
+    status = gate(runs, "--json", runs / "gate.json")
+    checks = json.loads((runs / "gate.json").read_text(encoding="utf-8"))["checks"]
+    [india] = [check for check in checks if check["name"] == "culturalvqa:india"]
+    assert india["p"] == pytest.approx(2 / 2**7)
+    assert india["p_holm"] == pytest.approx(8 / 2**7)
+    assert india["outcome"] == "passed"
+    assert status == 1  # the benchmark is tested alone
+
+
+@pytest.mark.parametrize(
+    ("margins", "failed"),
+    [
+        ([], {"culturalvqa", "culturalvqa:brazil"}),
+        (["culturalvqa=0.2"], {"culturalvqa:brazil"}),
+        (["culturalvqa=0.2", "culturalvqa:*=0.6"], set()),
+        (["culturalvqa:br*=0.6"], {"culturalvqa"}),
+        (["culturalvqa=0.6"], set()),
+        (["culturalvqa=0.6", "culturalvqa:brazil=0.1"], {"culturalvqa:brazil"}),
+        (["culturalvqa=0.1", "culturalvqa=0.6"], {"culturalvqa", "culturalvqa:brazil"}),
+    ],
+)
+def test_a_drop_within_the_margin_passes(runs, margins, failed):
+    """Brazil loses 15 of its 30 items, which are 15 of all 120."""
+    scores = list(STEADY)
+    for place in range(0, 60, 4):
+        scores[place] = 0.0
+    write_vqa(runs / "b", "b", scores)
+    status, found = outcome(runs, *(f"--margin={margin}" for margin in margins))
+    assert {name for name, ended in found.items() if ended == "regression"} == failed
+    assert status == bool(failed)
+
+
+@pytest.mark.parametrize(
+    ("margin", "said"),
+    [
+        ("culturalvqa", "isn't NAME=NUMBER"),
+        ("culturalvqa=-1", "isn't NAME=NUMBER"),
+        ("culturalvqa=nan", "isn't NAME=NUMBER"),
+        ("=0.1", "isn't NAME=NUMBER"),
+        ("culturalvqua=0.1", "Did you mean 'culturalvqa'"),
+        ("culturalvqa=2", "as wide as the scale of culturalvqa, 0 to 1"),
+    ],
+)
+def test_a_margin_that_can_not_be_meant_is_an_error(runs, capsys, margin, said):
+    assert gate(runs, "--margin", margin) == 2
+    assert said in capsys.readouterr().err
+
+
+def no_scores(folder):
+    write_vqa(folder / "b", "b", [None] * 120)
+
+
+def too_few_scored(folder):
+    write_vqa(folder / "b", "b", [*STEADY[:108], *[None] * 12])
+
+
+def fewer_items(folder):
+    path = write_vqa(folder / "b", "b", STEADY[:100])
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["n-samples"] = {}
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
+def cut_off(folder):
+    path = folder / "b" / "20260101_000000_samples_culturalvqa.jsonl"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: len(text) // 2], encoding="utf-8")
+
+
+def no_samples(folder):
+    (folder / "b" / "20260101_000000_samples_culturalvqa.jsonl").unlink()
+
+
+def not_a_number(folder):
+    samples = [{"lave": vqa_record(n, score) | {"score": math.nan}} for n, score in enumerate(STEADY)]
+    write_run(folder / "b", "b", {"culturalvqa": samples})
+
+
+def other_benchmark_instead(folder):
+    write_run(folder / "b", "b", {"care_zh": [care_sample(n, 5.0) for n in range(4)]}, LATER)
+    for path in (folder / "b").glob("20260101*"):
+        path.unlink()
+
+
+def one_culture_unscored(folder):
+    scores = [None if n % 4 == 2 and n >= 96 else score for n, score in enumerate(STEADY)]
+    for side, values in (("a", STEADY), ("b", scores)):
+        samples = [
+            {"lave": vqa_record(n, score, "india" if n % 4 == 2 and n >= 96 else "usa")}
+            for n, score in enumerate(values)
+        ]
+        write_run(folder / side, side, {"culturalvqa": samples})
+
+
+def later_run_crashed(folder):
+    (folder / "b" / f"{LATER}_results.json").write_text("", encoding="utf-8")
+
+
+def later_run_under_other_settings(folder):
+    write_run(folder / "b", "b", {"culturalvqa": vqa_samples(STEADY, data={"data": "d2"})}, LATER)
+
+
+@pytest.mark.parametrize(
+    ("crash", "said"),
+    [
+        (no_scores, "there are no scored samples of B"),
+        (too_few_scored, "too few of the responses were scored"),
+        (fewer_items, "B lacks 20 of A's 120 items"),
+        (cut_off, "parts or items of it are missing"),
+        (no_samples, "there are no scored samples of B"),
+        (not_a_number, "there are no scored samples of B"),
+        (other_benchmark_instead, "B didn't run it"),
+        (later_run_crashed, "B has a file that can't be used: empty"),
+        (later_run_under_other_settings, "another revision of the data"),
+    ],
+)
+def test_a_candidate_that_crashed_does_not_pass(runs, capsys, crash, said):
+    crash(runs)
+    assert gate(runs) == 3
+    assert said in capsys.readouterr().out
+
+
+def test_a_culture_without_any_score_does_not_pass(runs):
+    one_culture_unscored(runs)
+    status, found = outcome(runs)
+    assert status == 3
+    assert found == {
+        "culturalvqa": "passed",
+        "culturalvqa:india": "not compared",
+        "culturalvqa:usa": "passed",
+    }
+
+
+def test_a_candidate_without_any_run_is_an_error_and_leaves_no_old_outcome(runs):
+    assert gate(runs, "--json", runs / "gate.json", "--junit", runs / "gate.xml") == 0
+    for path in (runs / "b").iterdir():
+        path.unlink()
+    assert gate(runs, "--json", runs / "gate.json", "--junit", runs / "gate.xml") == 2
+    found = json.loads((runs / "gate.json").read_text(encoding="utf-8"))
+    assert (found["verdict"], found["status"]) == ("error", 2)
+    assert "has no run that can be used" in found["message"]
+    [error] = ElementTree.parse(runs / "gate.xml").getroot().iter("error")
+    assert "has no run that can be used" in error.get("message")
+
+
+def test_a_baseline_with_a_damaged_file_requires_nothing_less(runs, capsys):
+    (runs / "a" / f"{LATER}_results.json").write_text("{", encoding="utf-8")
+    assert gate(runs) == 3
+    assert "A has a file that can't be used: damaged" in capsys.readouterr().out
+
+
+def test_a_run_is_not_compared_with_itself(runs, capsys):
+    assert main(["compare", str(runs / "a"), str(runs / "a"), "--fail-on-regression"]) == 2
+    assert "have the same result file" in capsys.readouterr().err
+
+
+def test_what_only_the_candidate_ran_is_no_loss(runs, capsys):
+    write_run(runs / "b", "b", {"care_zh": [care_sample(n, 5.0) for n in range(4)]}, LATER)
+    assert gate(runs) == 0
+    assert "not compared: care_zh: A didn't run it" in capsys.readouterr().out
+    assert gate(runs, "--require", "care_zh") == 3
+
+
+def test_only_what_is_required_counts(runs):
+    for side in "ab":
+        samples = [care_sample(n, 3.0 + n % 5 + 2.0 * (side == "a")) for n in range(40)]
+        write_run(runs / side, side, {"care_zh": samples}, LATER)
+    assert outcome(runs)[0] == 1
+    status, found = outcome(runs, "--require", "culturalvqa")
+    assert status == 0
+    assert "care_zh" not in found
+    assert outcome(runs, "--require", "care*") == (1, {"care_zh": "regression"})
+
+
+def test_a_required_benchmark_that_neither_ran_is_missing(runs):
+    assert outcome(runs, "--require", "culturalvqa", "--require", "cedar_text")[0] == 3
+    assert messages(runs)["cedar_text"] == "neither A nor B ran it"
+
+
+def test_a_required_name_that_is_none_is_an_error(runs, capsys):
+    assert gate(runs, "--require", "culturalvqq") == 2
+    assert "Did you mean 'culturalvqa'" in capsys.readouterr().err
+
+
+def test_the_newest_candidate_counts_and_the_baseline_that_fits_it(runs):
+    """A was run on both revisions of the data, B on the old one, and then on the new one, where it is worse."""
+    write_run(runs / "a", "a", {"culturalvqa": vqa_samples(STEADY, data={"data": "d2"})}, "20251231_000000")
+    assert gate(runs) == 0
+    write_run(runs / "b", "b", {"culturalvqa": vqa_samples(WORSE, data={"data": "d2"})}, LATER)
+    assert gate(runs) == 1
+
+
+def test_a_user_may_insist_on_other_settings_but_not_on_nothing(runs):
+    later_run_under_other_settings(runs)
+    assert gate(runs, "--compare-anyway") == 0
+    no_scores(runs)
+    (runs / "b" / f"{LATER}_results.json").unlink()
+    assert gate(runs, "--compare-anyway") == 3
+
+
+def test_the_outcome_is_junit_too(runs):
+    scores = list(STEADY)
+    for place in range(2, 120, 4):
+        scores[place] = 0.0
+    write_vqa(runs / "b", "b\x1b[31m\ufffe<&", scores)
+    write_run(runs / "a", "a", {"care_zh": [care_sample(n, 5.0) for n in range(4)]}, LATER)
+    assert gate(runs, "--junit", runs / "new" / "gate.xml") == 1
+    root = ElementTree.parse(runs / "new" / "gate.xml").getroot()
+    suite = root.find("testsuite")
+    assert suite.get("name") == "b[31m\ufffd<& against a"
+    cases = {case.get("name"): [child.tag for child in case] for case in suite}
+    assert cases == {
+        "culturalvqa": ["failure"],
+        "culturalvqa:brazil": ["system-out"],
+        "culturalvqa:china": ["system-out"],
+        "culturalvqa:india": ["failure"],
+        "culturalvqa:usa": ["system-out"],
+        "care_zh": ["error"],
+    }
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("6", "2", "1")
+    assert "B didn't run it" in next(root.iter("error")).get("message")
+
+
+def test_files_that_can_not_be_written_are_an_error(runs, capsys):
+    assert gate(runs, "--json", runs / "a") == 2
+    assert "can't write" in capsys.readouterr().err
+
+
+def test_without_the_option_the_outcome_is_written_and_the_status_is_0(runs):
+    write_vqa(runs / "b", "b", WORSE)
+    arguments = ["compare", str(runs / "a"), str(runs / "b"), "--json", str(runs / "gate.json")]
+    assert main(arguments) == 0
+    assert json.loads((runs / "gate.json").read_text(encoding="utf-8"))["verdict"] == "regression"
