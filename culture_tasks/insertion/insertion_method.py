@@ -20,9 +20,10 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.insertion import state
+from culture_tasks.insertion import state, tensor_files
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.identity import ModelIdentity
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase
 from culture_tasks.insertion.value_store import ValueStore
 
@@ -94,6 +95,7 @@ class InsertionMethod(ABC):
         self.config = self.config_class() if config is None else config
         self._data: state.DataFacts | None = None
         self._report: dict[str, Any] = {}
+        self._description: state.Description | None = None
 
     @abstractmethod
     def insert(self, insertion: Insertion) -> None:
@@ -121,7 +123,7 @@ class InsertionMethod(ABC):
         if not self.needs_state:
             raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
         self._report = self._fit(data.cases, kept, progress)
-        self._data = data.facts
+        self._data, self._description = data.facts, None
 
     def save(self, folder: Path) -> state.Description:
         """Writes what was fitted.
@@ -129,8 +131,8 @@ class InsertionMethod(ABC):
         Raises:
             CultureTasksError: If nothing was.
         """
-        description, content = self._described()
-        state.write(folder, description, content)
+        description = self._described()
+        state.write(folder, description, self._tensors())
         return description
 
     def load(self, folder: Path) -> state.Description:
@@ -154,7 +156,8 @@ class InsertionMethod(ABC):
                 "Fit the method again."
             ) from None
         self._restore(tensors, description.facts)
-        self._data, self._report = description.data, dict(description.report)
+        state.check_replacement(folder, description, self._replacement())
+        self._data, self._report, self._description = description.data, dict(description.report), description
         return description
 
     @property
@@ -171,7 +174,7 @@ class InsertionMethod(ABC):
     def fingerprint(self) -> str:
         """Hash of all of the method that can change an answer: its name, its options and what it learned."""
         if self._data is not None:
-            return self._described()[0].fingerprint
+            return self._described().fingerprint
         canonical = json.dumps([self.name, self.config.model_dump(mode="json")], sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()[:32]
 
@@ -199,20 +202,26 @@ class InsertionMethod(ABC):
         """
         raise NotImplementedError(f"{self.name} has a state, and no _restore")
 
-    def _described(self) -> tuple[state.Description, bytes]:
+    def _replacement(self) -> ModelIdentity | None:
+        """Returns the identity of a second model that the method loaded, as it was before anything was trained."""
+        return None
+
+    def _described(self) -> state.Description:
+        """Returns what a state says, hashing what was fitted once."""
         if self._data is None:
             raise CultureTasksError(f"insertion: {self.name} was not fitted, so there is nothing to save. Call fit().")
-        content, tensors = state.digest(self._tensors())
-        identity = self.model.identity
-        description = state.Description(
-            format=state.FORMAT,
-            method=self.name,
-            config=self.config.model_dump(mode="json"),
-            model=identity.source,
-            weights=identity.weights,
-            data=self._data,
-            facts=self._facts(),
-            report=self._report,
-            tensors=tensors,
-        )
-        return description, content
+        if self._description is None:
+            identity, replacement = self.model.identity, self._replacement()
+            self._description = state.Description(
+                format=state.FORMAT,
+                method=self.name,
+                config=self.config.model_dump(mode="json"),
+                model=identity.source,
+                weights=identity.weights,
+                replacement=None if replacement is None else state.SecondModel.of(replacement),
+                data=self._data,
+                facts=self._facts(),
+                report=self._report,
+                tensors=tensor_files.digest(self._tensors()),
+            )
+        return self._description

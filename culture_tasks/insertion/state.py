@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,12 @@ from typing import Any
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
 
 from culture_tasks.errors import CultureTasksError
+from culture_tasks.insertion import tensor_files
 from culture_tasks.insertion.identity import ModelIdentity
 
-FORMAT = 1
+FORMAT = 2
 _DESCRIPTION, _TENSORS = "state.json", "state.safetensors"
 
 
@@ -44,6 +42,25 @@ class DataFacts(BaseModel):
     scenarios: tuple[str, ...]
 
 
+class SecondModel(BaseModel):
+    """A model of a method's own that answers in place of the edited one.
+
+    Attributes:
+        source: The model's name or folder, as the user gave it.
+        weights: Its fingerprint before anything was trained.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str
+    weights: str
+
+    @classmethod
+    def of(cls, identity: ModelIdentity) -> SecondModel:
+        """Returns what a state says about a model."""
+        return cls(source=identity.source, weights=identity.weights)
+
+
 class Description(BaseModel):
     """``state.json``.
 
@@ -53,10 +70,11 @@ class Description(BaseModel):
         config: Its options.
         model: The model's name or folder, as the user gave it.
         weights: Fingerprint of the model (:class:`~culture_tasks.insertion.identity.ModelIdentity`).
+        replacement: The method's second model, if it has one.
         data: What it was fitted on.
         facts: What the method stores besides tensors.
         report: What was measured while fitting, for information.
-        tensors: SHA-256 of ``state.safetensors``.
+        tensors: SHA-256 of what ``state.safetensors`` holds.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -66,6 +84,7 @@ class Description(BaseModel):
     config: dict[str, Any]
     model: str
     weights: str
+    replacement: SecondModel | None = None
     data: DataFacts
     facts: dict[str, Any]
     report: dict[str, Any]
@@ -74,7 +93,7 @@ class Description(BaseModel):
     @property
     def fingerprint(self) -> str:
         """Hash of all that can change an answer."""
-        relevant = self.model_dump(mode="json", exclude={"report", "model"})
+        relevant = self.model_dump(mode="json", exclude={"report": True, "model": True, "replacement": {"source"}})
         return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -83,32 +102,18 @@ def exists(folder: Path) -> bool:
     return (folder / _DESCRIPTION).exists() or (folder / _TENSORS).exists()
 
 
-def digest(tensors: Mapping[str, torch.Tensor]) -> tuple[bytes, str]:
-    """Returns tensors as the bytes of a safetensors file, with their SHA-256."""
-    content = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
-    return content, hashlib.sha256(content).hexdigest()
-
-
-def write(folder: Path, description: Description, content: bytes) -> None:
+def write(folder: Path, description: Description, tensors: Mapping[str, torch.Tensor]) -> None:
     """Writes a state; each file is written completely or not at all, and a mixture of two states can't be read.
 
     Args:
         folder: The folder; made if it doesn't exist.
         description: ``state.json``.
-        content: Bytes of ``state.safetensors``, whose hash is in the description.
+        tensors: What the description has the hash of.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _replace(folder / _TENSORS, content)
-    _replace(folder / _DESCRIPTION, (description.model_dump_json(indent=2) + "\n").encode())
-
-
-def _replace(path: Path, content: bytes) -> None:
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    tensor_files.write(folder / _TENSORS, tensors)
+    with tensor_files.replaced(folder / _DESCRIPTION) as partial:
+        partial.write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
@@ -119,15 +124,14 @@ def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
     """
     description = read_description(folder)
     try:
-        content = (folder / _TENSORS).read_bytes()
+        tensors, _ = tensor_files.read(folder / _TENSORS)
     except OSError as error:
         raise StateError(f"{folder / _TENSORS}: can't be read ({error}). Fit the method again.") from None
-    if hashlib.sha256(content).hexdigest() != description.tensors:
-        raise StateError(f"{folder}: {_TENSORS} doesn't belong to {_DESCRIPTION}. Fit the method again.")
-    try:
-        return description, load_tensors(content)
     except SafetensorError as error:
         raise StateError(f"{folder / _TENSORS}: not a safetensors file ({error}). Fit the method again.") from None
+    if tensor_files.digest(tensors) != description.tensors:
+        raise StateError(f"{folder}: {_TENSORS} doesn't belong to {_DESCRIPTION}. Fit the method again.")
+    return description, tensors
 
 
 def read_description(folder: Path) -> Description:
@@ -162,6 +166,25 @@ def check_model(folder: Path, description: Description, identity: ModelIdentity)
             f"{identity.source!r} (fingerprint {identity.weights}): other weights, data type, configuration or "
             "processor. Load that model, or fit the method with this one."
         )
+
+
+def check_replacement(folder: Path, description: Description, identity: ModelIdentity | None) -> None:
+    """Makes sure that a state's second model is the one that was loaded.
+
+    Raises:
+        StateError: If it has other weights, another data type, configuration or processor.
+    """
+    found = None if identity is None else SecondModel.of(identity)
+    wanted = description.replacement
+    if (found and found.weights) != (wanted and wanted.weights):
+        raise StateError(
+            f"{folder}: fitted with the replacement model {_named(wanted)}, but {_named(found)} was loaded. "
+            "Load that model, or fit the method again."
+        )
+
+
+def _named(model: SecondModel | None) -> str:
+    return "none" if model is None else f"{model.source!r} (fingerprint {model.weights})"
 
 
 def check_data(folder: Path, data: DataFacts, raw: str, scenarios: frozenset[str]) -> None:

@@ -1,0 +1,64 @@
+"""Tensors in safetensors files: written completely or not at all, and hashed one by one.
+
+Nothing here holds all tensors as bytes, so a state of several GB needs no memory besides its tensors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+
+def digest(tensors: Mapping[str, torch.Tensor]) -> str:
+    """Returns the SHA-256 of names, types, shapes and values, tensor by tensor, whatever their order."""
+    found = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        found.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        found.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+    return found.hexdigest()
+
+
+def write(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, str] | None = None) -> None:
+    """Writes a file, or leaves the old one as it was.
+
+    Args:
+        path: The file, whose folder exists.
+        tensors: What it holds; no two may share memory.
+        facts: Texts to store beside them.
+    """
+    with replaced(path) as partial:
+        ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        save_file(ready, partial, metadata=dict(facts or {}))
+
+
+def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """Returns what :func:`write` wrote, on the CPU.
+
+    Raises:
+        OSError: If the file can't be read.
+        safetensors.SafetensorError: If it is no safetensors file, or incomplete.
+    """
+    with safe_open(path, framework="pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Gives a path to write to, which becomes ``path`` in one step when the block ends without an error."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        with partial.open("rb+") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

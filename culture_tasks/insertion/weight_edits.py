@@ -1,0 +1,151 @@
+"""Which weights of a model are edited or trained, computing with others in their place, and putting them back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import torch
+from torch import nn
+
+from culture_tasks.errors import SettingsError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+Result = TypeVar("Result")
+Part = Literal["attention", "mlp"]
+
+
+def decoder_layers(model: PreTrainedModel) -> list[str]:
+    """Returns the names of the language model's layers, in their order.
+
+    Raises:
+        SettingsError: If the model doesn't show its layers.
+    """
+    decoder = model.get_decoder()
+    layers = getattr(decoder, "layers", None)
+    names = {id(module): name for name, module in model.named_modules()}
+    if layers is None or id(layers) not in names:
+        raise SettingsError(
+            f"insertion: {type(model).__name__} has no list of layers in its language model, so its weights can't be "
+            "edited. Name another model, or a method that leaves weights alone."
+        )
+    return [f"{names[id(layers)]}.{number}" for number in range(len(layers))]
+
+
+def last_layers(model: PreTrainedModel, count: int) -> list[str]:
+    """Returns the names of the last layers, in their order.
+
+    Raises:
+        SettingsError: If the model has fewer.
+    """
+    layers = decoder_layers(model)
+    if count > len(layers):
+        raise SettingsError(f"insertion: the last {count} layers of a model that has {len(layers)}. Name fewer layers.")
+    return layers[len(layers) - count :]
+
+
+def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -> dict[str, nn.Parameter]:
+    """Returns the weight matrices of a layer's attention, linear attention too, and of its MLP.
+
+    Norms, biases and other parameters of one dimension are not among them.
+
+    Args:
+        model: The model.
+        layer: The layer's name, as :func:`decoder_layers` gives it.
+        parts: Which parts are wanted.
+
+    Raises:
+        SettingsError: If the layer lacks one of them.
+    """
+    found: dict[str, nn.Parameter] = {}
+    for part in parts:
+        mark = "attn" if part == "attention" else "mlp"
+        modules = [(name, module) for name, module in model.get_submodule(layer).named_children() if _is(name, mark)]
+        weights = {
+            f"{layer}.{name}.{inner}": parameter
+            for name, module in modules
+            for inner, parameter in module.named_parameters()
+            if parameter.dim() >= 2
+        }
+        if not weights:
+            children = ", ".join(name for name, _ in model.get_submodule(layer).named_children())
+            raise SettingsError(
+                f"insertion: {layer} of {type(model).__name__} has no {part} weights (it has {children}). "
+                "Name other weights, or another model."
+            )
+        found.update(weights)
+    return found
+
+
+def _is(name: str, mark: str) -> bool:
+    return mark in name and "norm" not in name
+
+
+def layer_linears(model: PreTrainedModel, layers: Iterable[str], names: Collection[str]) -> dict[str, nn.Linear]:
+    """Returns linear maps of layers by the names of their modules.
+
+    Args:
+        model: The model.
+        layers: Names of layers.
+        names: Names inside a layer, such as ``mlp.up_proj``.
+
+    Raises:
+        SettingsError: If a layer lacks one, or it is no linear map.
+    """
+    found: dict[str, nn.Linear] = {}
+    for layer in layers:
+        modules = dict(model.get_submodule(layer).named_modules())
+        for name in names:
+            if not isinstance(modules.get(name), nn.Linear):
+                known = ", ".join(inner for inner, module in modules.items() if isinstance(module, nn.Linear))
+                raise SettingsError(
+                    f"insertion: {layer} of {type(model).__name__} has no linear map {name!r}. "
+                    f"It has {known or 'none'}."
+                )
+            found[f"{layer}.{name}"] = modules[name]
+    return found
+
+
+def with_weights(model: nn.Module, weights: Mapping[str, torch.Tensor], compute: Callable[[], Result]) -> Result:
+    """Computes something while named parameters of a model are other tensors, to which gradients flow.
+
+    Nothing is copied, and the model is as before afterwards, whatever happens.
+
+    Args:
+        model: The model.
+        weights: Tensors by the names of the parameters that they replace.
+        compute: What to compute.
+    """
+    replaced = {f"model.{name}": tensor for name, tensor in weights.items()}
+    return torch.func.functional_call(_Calling(model), replaced, (compute,))  # type: ignore[no-any-return]
+
+
+class _Calling(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
+    """A module whose forward pass is any computation, so that ``functional_call`` can stand around it."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, compute: Callable[[], Any]) -> Any:
+        return compute()
+
+
+class KeptWeights:
+    """Copies of weights, taken before they are edited, on the weights' own devices.
+
+    Args:
+        weights: The weights, by name.
+    """
+
+    def __init__(self, weights: Mapping[str, nn.Parameter]) -> None:
+        self._weights = dict(weights)
+        self._copies = {name: weight.detach().clone() for name, weight in weights.items()}
+
+    def restore(self) -> None:
+        """Puts the copies back, bit for bit."""
+        with torch.no_grad():
+            for name, weight in self._weights.items():
+                weight.copy_(self._copies[name])

@@ -1,0 +1,288 @@
+"""The training loop, its checkpoints, and the files that they are kept in."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+from pydantic import ValidationError
+from support import small_learner
+from support.small_learner import CASES, CONFIG, SmallLearner
+from torch import nn
+
+from culture_tasks.errors import CultureTasksError
+from culture_tasks.insertion import tensor_files
+from culture_tasks.insertion.checkpoints import Checkpoints
+from culture_tasks.insertion.training import GradientConfig, Group, Learned, train
+
+STEPS = 3 * math.ceil(len(CASES) / 2)
+
+
+def trained(config=CONFIG, learner=None, **options):
+    learner = learner or SmallLearner()
+    report = train(learner, CASES, config, name="small", **options)
+    return learner, report
+
+
+def kept_in(tmp_path, every=2, key="small"):
+    return Checkpoints(tmp_path / "training.safetensors", key, every)
+
+
+class TestSteps:
+    def test_a_step_is_the_mean_gradient_of_its_cases(self):
+        config = GradientConfig(cases_per_step=2, optimizer="sgd")
+        learner = SmallLearner(noise=0.0, rate=0.25)
+        report = train(learner, [1.0, 3.0], config, name="small")
+        # Loss (w + b - c)^2, so at w = b = 0 the gradients are -2c: -2 and -6, whose mean is -4.
+        assert learner.weight.item() == 0.25 * 4
+        assert learner.bias.item() == 10 * 0.25 * 4
+        assert report == {"loss": (1 + 9) / 2}
+
+    def test_a_last_step_of_fewer_cases_is_their_mean_too(self):
+        config = GradientConfig(cases_per_step=4, optimizer="sgd")
+        learner = SmallLearner(noise=0.0, rate=0.25)
+        train(learner, [3.0], config, name="small")
+        assert learner.weight.item() == 0.25 * 6
+
+    def test_gradients_are_clipped_all_together(self):
+        config = GradientConfig(optimizer="sgd", clip_norm=1.0)
+        learner = SmallLearner(noise=0.0, rate=1.0)
+        train(learner, [3.0], config, name="small")
+        # Both gradients are -6, so their norm is 6 * sqrt(2).
+        assert learner.weight.item() == pytest.approx(1 / math.sqrt(2), abs=1e-5)
+
+    def test_the_report_is_about_the_last_pass(self):
+        once = trained(CONFIG.model_copy(update={"epochs": 1}))[1]["loss"]
+        assert trained(CONFIG.model_copy(update={"epochs": 30}))[1]["loss"] < once
+
+    def test_each_pass_has_every_case_once_in_an_order_of_its_own(self):
+        seen = trained()[0].seen
+        passes = [tuple(seen[start : start + len(CASES)]) for start in range(0, len(seen), len(CASES))]
+        assert [sorted(cases) for cases in passes] == [sorted(CASES)] * 3
+        assert len(set(passes)) == 3
+
+    def test_what_cases_observe_arrives_in_their_order(self):
+        learner = trained(CONFIG.model_copy(update={"epochs": 1}))[0]
+        assert learner.mean.tolist() == pytest.approx([sum(CASES) / len(CASES), len(CASES)])
+
+    def test_random_numbers_are_the_seeds_and_the_callers_stay(self):
+        torch.manual_seed(1)
+        first, wanted = trained()[0].bits(), torch.rand(1)
+        torch.manual_seed(1)
+        assert torch.rand(1) == wanted
+        assert trained()[0].bits() == first
+        assert trained(CONFIG.model_copy(update={"seed": 6}))[0].bits() != first
+
+    def test_gradients_are_turned_on_only_meanwhile(self):
+        learner = SmallLearner()
+        learner.weight.requires_grad_(requires_grad=False)
+        trained(learner=learner)
+        assert learner.weight.item() != 0
+        assert not learner.weight.requires_grad
+        assert learner.weight.grad is None
+
+    def test_mixed_precision_computes_in_bfloat16_and_trains_float32(self):
+        class Noting(SmallLearner):
+            def learn(self, case, scale):
+                self.product = (self.weight[None] @ self.bias[None]).dtype
+                return super().learn(case, scale)
+
+        learner = trained(CONFIG.model_copy(update={"mixed_precision": "bf16"}), Noting())[0]
+        assert learner.product == torch.bfloat16
+        assert learner.weight.dtype == torch.float32
+        assert trained(learner=Noting())[0].product == torch.float32
+
+    def test_progress_shows_the_mean_loss_of_the_pass(self):
+        notes = []
+
+        def progress(items, description, note=None):
+            assert (description, len(items)) == ("small: training", STEPS)
+            for item in items:
+                yield item
+                notes.append(note())
+
+        _, report = trained(progress=progress)
+        assert len(notes) == STEPS
+        assert notes[-1] == f"loss {report['loss']:.4g}"
+
+    def test_a_loss_that_is_not_finite_stops_the_training(self, tmp_path):
+        class Broken(SmallLearner):
+            def learn(self, case, scale):
+                learned = super().learn(case, scale)
+                return Learned({"loss": math.nan}) if len(self.seen) == 6 else learned
+
+        with pytest.raises(CultureTasksError, match=r"small: a loss is not finite at step 3 \(loss nan\)"):
+            trained(learner=Broken(), checkpoints=kept_in(tmp_path))
+        assert trained(checkpoints=kept_in(tmp_path))[0].bits() == trained()[0].bits()
+
+    def test_small_steps_of_half_precision_are_refused(self):
+        class Half(SmallLearner):
+            def groups(self):
+                return [Group({"weight": nn.Parameter(torch.zeros(1, dtype=torch.bfloat16))}, 1e-6)]
+
+        with pytest.raises(ValueError, match="train a float32 copy"):
+            trained(learner=Half())
+
+    def test_options_out_of_range_are_refused(self):
+        for options in ({"epochs": 0}, {"cases_per_step": 0}, {"clip_norm": 0}, {"optimizer": "best"}):
+            with pytest.raises(ValidationError):
+                GradientConfig(**options)
+
+
+class TestResuming:
+    @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+    @pytest.mark.parametrize("stop_after", [4, 8, 15, 20])
+    def test_a_stopped_training_goes_on_to_the_same_bits(self, tmp_path, optimizer, stop_after):
+        config = CONFIG.model_copy(update={"optimizer": optimizer})
+        whole, report = trained(config)
+
+        class Stopping(SmallLearner):
+            def learn(self, case, scale):
+                if len(self.seen) == stop_after:
+                    raise KeyboardInterrupt
+                return super().learn(case, scale)
+
+        with pytest.raises(KeyboardInterrupt):
+            trained(config, Stopping(), checkpoints=kept_in(tmp_path))
+        again, same = trained(config, checkpoints=kept_in(tmp_path))
+        assert again.bits() == whole.bits()
+        assert same == report
+        assert again.seen == whole.seen[-len(again.seen) :]
+        assert len(again.seen) < len(whole.seen)
+
+    @pytest.mark.slow
+    def test_a_killed_process_goes_on_to_the_same_bits(self, tmp_path):
+        whole, report = trained()
+        killed = _process(tmp_path, kill_at=12)
+        assert killed.returncode == -signal.SIGKILL
+        assert (tmp_path / "training.safetensors").exists()
+        # The first pass is 4 steps of 2, 2, 2 and 1 cases; two steps of the second are in the checkpoint, and the
+        # process died in the third, after one of its two cases.
+        finished = _process(tmp_path)
+        assert finished.stdout == f"{whole.bits()} {report['loss']!r} {len(whole.seen) - (7 + 4)}\n"
+
+    @pytest.mark.slow
+    def test_two_processes_train_what_one_does(self, tmp_path):
+        whole, report = trained()
+        run = _process(tmp_path, launcher=("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"))
+        lines = run.stdout.splitlines()
+        assert len(lines) == 2, run.stderr
+        assert {line.split()[0] for line in lines} == {whole.bits()}
+        assert {float(line.split()[1]) for line in lines} == {report["loss"]}
+        assert sum(int(line.split()[2]) for line in lines) == len(whole.seen)
+
+    def test_a_finished_training_is_not_made_again(self, tmp_path):
+        whole, report = trained(checkpoints=kept_in(tmp_path))
+        again, same = trained(checkpoints=kept_in(tmp_path))
+        assert (again.seen, again.bits(), same) == ([], whole.bits(), report)
+
+    def test_progress_says_where_it_goes_on(self, tmp_path):
+        descriptions = []
+
+        def progress(items, description, note=None):
+            descriptions.append((description, len(items)))
+            return items
+
+        class Stopping(SmallLearner):
+            def learn(self, case, scale):
+                if len(self.seen) == 5:
+                    raise KeyboardInterrupt
+                return super().learn(case, scale)
+
+        with pytest.raises(KeyboardInterrupt):
+            trained(learner=Stopping(), checkpoints=kept_in(tmp_path))
+        trained(checkpoints=kept_in(tmp_path), progress=progress)
+        assert descriptions == [(f"small: training (from step 3 of {STEPS})", STEPS - 2)]
+
+
+class TestCheckpoints:
+    def test_another_fit_is_refused(self, tmp_path):
+        trained(checkpoints=kept_in(tmp_path))
+        with pytest.raises(CultureTasksError, match="belongs to another fit"):
+            trained(checkpoints=kept_in(tmp_path, key="other"))
+
+    def test_a_broken_file_is_refused(self, tmp_path):
+        checkpoints = kept_in(tmp_path)
+        trained(checkpoints=checkpoints)
+        content = checkpoints.file.read_bytes()
+        for broken in (content[: len(content) // 2], b"", b"no tensors at all"):
+            checkpoints.file.write_bytes(broken)
+            with pytest.raises(CultureTasksError, match=r"can't be read .* Delete it to start from the beginning"):
+                trained(checkpoints=checkpoints)
+
+    def test_a_file_of_tensors_without_facts_is_refused(self, tmp_path):
+        checkpoints = kept_in(tmp_path)
+        tensor_files.write(checkpoints.file, {"weight": torch.zeros(1)})
+        with pytest.raises(CultureTasksError, match="can't be read"):
+            checkpoints.read()
+
+    def test_clearing_removes_what_killed_processes_left(self, tmp_path):
+        checkpoints = kept_in(tmp_path)
+        trained(checkpoints=checkpoints)
+        (tmp_path / "training.safetensors.17.partial").write_bytes(b"half")
+        (tmp_path / "state.json").write_text("{}")
+        checkpoints.clear()
+        assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+class TestTensorFiles:
+    def test_tensors_and_texts_come_back(self, tmp_path):
+        tensors = {
+            "half": torch.tensor([[1.5, -2.0]], dtype=torch.bfloat16),
+            "transposed": torch.arange(6.0).reshape(2, 3).T,
+            "scalar": torch.tensor(3),
+            "nothing": torch.zeros(0, 4),
+        }
+        tensor_files.write(tmp_path / "file", tensors, {"fact": "é"})
+        found, facts = tensor_files.read(tmp_path / "file")
+        assert facts == {"fact": "é"}
+        assert found.keys() == tensors.keys()
+        for name, tensor in tensors.items():
+            assert found[name].dtype == tensor.dtype
+            assert torch.equal(found[name], tensor)
+        assert tensor_files.digest(found) == tensor_files.digest(dict(reversed(tensors.items())))
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"b": torch.zeros(4)},
+            {"a": torch.zeros(2, 2)},
+            {"a": torch.zeros(4, dtype=torch.int32)},
+            {"a": torch.tensor([0.0, 0.0, 0.0, -0.0])},
+            {"a": torch.zeros(4), "b": torch.zeros(0)},
+        ],
+    )
+    def test_the_hash_tells_names_shapes_types_and_bits_apart(self, other):
+        assert tensor_files.digest(other) != tensor_files.digest({"a": torch.zeros(4)})
+
+    def test_an_error_leaves_the_old_file(self, tmp_path):
+        path = tmp_path / "file"
+        path.write_text("old")
+
+        def fail():
+            with tensor_files.replaced(path) as partial:
+                partial.write_text("half")
+                raise OSError("disk full")
+
+        with pytest.raises(OSError, match="disk full"):
+            fail()
+        assert path.read_text() == "old"
+        assert list(tmp_path.iterdir()) == [path]
+
+
+def _process(tmp_path, kill_at=None, launcher=()):
+    arguments = [str(tmp_path / "training.safetensors"), *([] if kill_at is None else [str(kill_at)])]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, *launcher, small_learner.__file__, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=200,
+        check=False,
+    )
