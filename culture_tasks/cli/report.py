@@ -58,10 +58,11 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument(
         "--samples-per-cell",
-        type=_count,
+        type=_samples,
         default=SAMPLES_PER_CELL,
         metavar="N",
-        help="maximum number of samples of each run behind a cell of the HTML; 0 for none (default: %(default)s)",
+        help="maximum number of samples of each run behind a cell of the HTML, failures first and a fair draw beside "
+        "them; 0 for none, all for all of them in files beside the page (default: %(default)s)",
     )
     add_choices(parser)
     parser.set_defaults(handler=run)
@@ -142,9 +143,12 @@ def say_problems(problems: Sequence[Problem]) -> None:
         print(f"not used: {len(problems)} in all ({counted}); the report lists them", file=sys.stderr)
 
 
-def _count(text: str) -> int:
+def _samples(text: str) -> int | None:
+    """Returns a number of samples, None for all."""
+    if text == "all":
+        return None
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 0")
+        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 0, or all")
     return int(text)
 
 

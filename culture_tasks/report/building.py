@@ -12,7 +12,7 @@ from culture_tasks.report.comparisons import comparisons, contrasts, fairness
 from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.other_tasks import other_units
-from culture_tasks.report.samples import FileSamples
+from culture_tasks.report.sample_store import FileSamples
 from culture_tasks.report.scores import all_scores, measure
 from culture_tasks.report.tables import overview
 from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contrast_tables

@@ -23,7 +23,7 @@ def write_report(
     folder: Path,
     formats: Sequence[Format],
     images: Path | None = None,
-    samples_per_cell: int = SAMPLES_PER_CELL,
+    samples_per_cell: int | None = SAMPLES_PER_CELL,
 ) -> list[Path]:
     """Writes a report and returns the paths.
 
@@ -32,7 +32,8 @@ def write_report(
         folder: Where the files go; made if need be.
         formats: What to write.
         images: Folder with the images that samples name, for small copies in the HTML file; None leaves them out.
-        samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none.
+        samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none, None for all, in
+            files beside it.
 
     Raises:
         SettingsError: If the folder can't be written.
@@ -69,7 +70,7 @@ def parse_formats(text: str) -> tuple[Format, ...]:
 
 
 def _html(
-    report: Report, folder: Path, formats: Sequence[Format], images: Path | None, samples_per_cell: int
+    report: Report, folder: Path, formats: Sequence[Format], images: Path | None, samples_per_cell: int | None
 ) -> list[Path]:
     if "html" not in formats:
         return []
@@ -77,8 +78,7 @@ def _html(
 
     path = folder / "report.html"
     published = report.options.get("published") == "true"
-    write_html(report, path, samples_per_cell=samples_per_cell, images=images, published=published)
-    return [path]
+    return write_html(report, path, samples_per_cell=samples_per_cell, images=images, published=published)
 
 
 def _figures(report: Report, folder: Path, formats: Sequence[Format]) -> list[Path]:

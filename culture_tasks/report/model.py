@@ -6,7 +6,7 @@ How the parts hang together:
 * An :class:`Entrant` is a row: a model, or a model under other settings (another judge, say). It has several runs.
 * A :class:`Unit` is what is measured as one number: a task, or a group whose tasks make one score.
 * A :class:`Cell` is a number with its interval, and how it may be used. ``runs`` and ``where`` tell which samples are
-  behind it: ``report.samples.read(run, where)`` for each of its runs.
+  behind it: ``report.samples.rows(run, where)`` for each of its runs.
 * :attr:`Report.tables` are laid out and finished; a writer only draws them. :attr:`Report.groups` has the same numbers
   in long form, for figures.
 

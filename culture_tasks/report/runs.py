@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from culture_tasks.results.finding import Harness
 
@@ -109,6 +112,7 @@ class Sample:
 
     Attributes:
         run: Key of its run.
+        place: Its place among the run's samples, from 0.
         item: Id of the item.
         question: What was asked.
         references: Answers that count as right.
@@ -119,9 +123,12 @@ class Sample:
         rationale: The judge's reasons; without a judge what was read from the response. None without any.
         groups: Its groups, by field.
         image: Id of its image, where the record has one.
+        prompt: What the model was sent, where the harness logged it.
+        doubt: Why the judge's verdict is doubtful; empty where it isn't, or where no judge graded.
     """
 
     run: str
+    place: int
     item: str
     question: str
     references: tuple[str, ...]
@@ -131,18 +138,34 @@ class Sample:
     rationale: str | None
     groups: Mapping[str, str]
     image: str | None = None
+    prompt: str | None = None
+    doubt: str = ""
+
+
+class Rows(NamedTuple):
+    """Samples of one run as columns, without their texts.
+
+    Attributes:
+        places: The place of each among the run's samples.
+        items: Its item, numbered alike in all runs.
+        scores: Its score on the unit's scale; NaN without one.
+    """
+
+    places: NDArray[np.int64]
+    items: NDArray[np.int32]
+    scores: NDArray[np.float64]
 
 
 class SampleStore(Protocol):
     """Access to the samples behind the cells. Texts stay in the files and are read when asked for, line by line."""
 
-    def count(self, run: str, where: Sequence[tuple[str, str]] = ()) -> int:
-        """Returns how many samples of a run belong to these groups, without opening a file."""
+    def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> Rows:
+        """Returns the samples of a run that belong to these groups, without opening a file.
+
+        A run without usable samples has none.
+        """
         ...
 
-    def read(self, run: str, where: Sequence[tuple[str, str]] = (), limit: int | None = None) -> Iterator[Sample]:
-        """Yields samples of a run that belong to these groups, in the order of the file, at most ``limit``.
-
-        A run without usable samples yields none.
-        """
+    def read(self, run: str, places: Iterable[int] | None = None) -> Iterator[Sample]:
+        """Yields samples of a run by their places, all of them in the file's order for None."""
         ...

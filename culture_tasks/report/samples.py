@@ -1,6 +1,7 @@
-"""The samples of runs: one pass over their files for the numbers, and a second look at single ones for a reader.
+"""The samples of runs: one pass over their files for the numbers.
 
-The pass keeps columns of numbers, some forty bytes a sample, and where each line begins; texts stay in the file.
+The pass keeps columns of numbers, some forty bytes a sample, and where each line begins; texts stay in the file, where
+:mod:`culture_tasks.report.sample_store` finds them again.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherScore, Mask, Texts
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
-from culture_tasks.report.runs import Judge, Sample
+from culture_tasks.report.runs import Judge
 from culture_tasks.results.finding import Kind, Problem
 from culture_tasks.results.run_files import parse_json, sample_lines
 
@@ -383,65 +384,3 @@ def judges_of(identities: Any) -> tuple[Judge, ...]:
         Judge(backend, model, delimiters=delimiters, sampling=sampling, prompts=tuple(sorted(found)))
         for (backend, model, delimiters, sampling), found in sorted(prompts.items(), key=repr)
     )
-
-
-class FileSamples:
-    """The samples of a report's runs: their places are in memory, their texts in the files."""
-
-    def __init__(self, files: Mapping[str, tuple[Path, Columns]]) -> None:
-        """Takes the sample file of each run, with its columns."""
-        self._files = {run: (path.absolute(), columns) for run, (path, columns) in files.items()}
-
-    def count(self, run: str, where: Sequence[tuple[str, str]] = ()) -> int:
-        """Returns how many samples of a run belong to these groups, without opening a file."""
-        return len(self._rows(run, where))
-
-    def read(self, run: str, where: Sequence[tuple[str, str]] = (), limit: int | None = None) -> Iterator[Sample]:
-        """Yields samples of a run that belong to these groups, in the order of the file, at most ``limit``.
-
-        A line that has changed since the report was made is left out.
-
-        Raises:
-            OSError: If the file has gone.
-        """
-        rows = self._rows(run, where)[:limit]
-        if not len(rows):
-            return
-        path, columns = self._files[run]
-        with path.open("rb") as file:
-            for row in rows:
-                file.seek(int(columns.offsets[row]))
-                try:
-                    found = record_of(parse_json(file.readline()))
-                    if found is not None:
-                        yield _sample(run, found[1], columns=columns, row=row)
-                except (ValueError, AttributeError, KeyError, TypeError):
-                    continue
-
-    def _rows(self, run: str, where: Sequence[tuple[str, str]]) -> Sequence[int]:
-        if run not in self._files:
-            return ()
-        rows: list[int] = np.flatnonzero(self._files[run][1].where(where)).tolist()
-        return rows
-
-
-def _sample(run: str, record: Record, columns: Columns, row: int) -> Sample:
-    first = (record.get("runs") or [{}])[0]
-    groups = {field: texts.names[texts.codes[row]] for field, texts in columns.groups.items()}
-    score = float(columns.scores[row])
-    return Sample(
-        run=run,
-        item=str(record["item"]),
-        question=str(record.get("question", "")),
-        references=tuple(str(text) for text in record.get("references") or ()),
-        response=str(first.get("response", "")),
-        outcome=str(first.get("outcome", "")),
-        score=None if np.isnan(score) else score,
-        rationale=_text(first.get("rationale") or first.get("error") or first.get("completion") or first.get("label")),
-        groups={field: group for field, group in groups.items() if group},
-        image=_text(record.get("image")),
-    )
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)

@@ -183,7 +183,7 @@ def test_a_cell_opens_its_samples_and_escape_closes_them(page, tmp_path):
         assert await tab.run("document.querySelector('#browser').open")
         assert "brazil" in await tab.run("document.querySelector('#browser-title').textContent")
         about = await tab.run("document.querySelector('#browser-about').textContent")
-        assert "All 4 samples are in this page." in about
+        assert "All 4 samples are at hand." in about
         cards = "[...document.querySelectorAll('#samples .chips')].map((chips) => chips.textContent)"
         assert len(await tab.run(cards)) == 4
         assert all("country: brazil" in chips for chips in await tab.run(cards))
@@ -239,12 +239,161 @@ def test_filters_of_samples(page, tmp_path):
 def test_other_models_on_the_same_items(page, tmp_path):
     async def steps(tab: Tab) -> None:
         await tab.run("document.querySelector('#table-culturalvqa_country ~ .scroll button[data-cell]').click()")
+        await tab.until("document.querySelectorAll('#samples article').length === 4")
         await tab.run("document.querySelector('#others').click()")
+        await tab.until("document.querySelectorAll('#samples article').length === 16")
         models = await tab.run("[...document.querySelectorAll('#samples h3 > bdi')].map((name) => name.textContent)")
         assert len(models) == 16
         assert len(set(models[:4])) == 4
 
     _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
+
+
+_CHOOSE = """async (field, value) => {
+  const chosen = document.querySelector("#filters form").elements[field];
+  chosen.value = value;
+  chosen.dispatchEvent(new Event("input", { bubbles: true }));
+  await new Promise((done) => setTimeout(done, 400));
+  return document.querySelector("#browser-count").textContent;
+}"""
+"""Sets a filter of the samples, and returns what the browser says then."""
+
+_CARDS = """[...document.querySelectorAll("#samples article")].map((card) => [
+  ...card.querySelectorAll("h3")].map((head) => [...head.children].map((part) => part.textContent)))"""
+"""Model and badge of every answer that is shown, by card."""
+
+
+def _cell_of(table: str) -> str:
+    return f"document.querySelector('#table-{table} ~ .scroll button[data-cell]').click()"
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory):
+    """A page whose samples all lie in files beside it, twelve of each country and model."""
+    folder = tmp_path_factory.mktemp("beside")
+    (folder / "images").mkdir()
+    Image.new("RGB", (900, 600), "green").save(folder / "images" / "brazil_3.png")
+    report = example_report(per_group=12)
+    write_html(report, folder / "report.html", samples_per_cell=None, images=folder / "images", figures=False)
+    return folder / "report.html"
+
+
+def test_failures_come_first_and_a_fair_draw_is_told_apart(beside, tmp_path):
+    async def steps(tab: Tab) -> None:
+        await tab.run(_cell_of("summary"))
+        await tab.until("document.querySelectorAll('#samples article').length === 20")
+        badges = [card[0][1] for card in await tab.run(_CARDS)]
+        assert badges[0].startswith("wrong")
+        kinds = [badge.partition(",")[0] for badge in badges]
+        assert kinds == sorted(kinds, key=("wrong", "not scored", "right").index)
+        assert await tab.run(f"({_CHOOSE})('pick', 'fair')") == "20 of 50 samples shown"
+        assert await tab.run(f"({_CHOOSE})('pick', '')") == "20 of 132 samples shown"
+        failures = int((await tab.run(f"({_CHOOSE})('pick', 'failures')")).split(" ")[2])
+        await tab.run(f"({_CHOOSE})('pick', '')")
+        right = int((await tab.run(f"({_CHOOSE})('correctness', 'right')")).split(" ")[2])
+        assert failures + right == 132
+
+    tab = _in_browser(beside, steps, tmp_path / "profile")
+    assert tab.of("Runtime.exceptionThrown") == []
+
+
+def test_two_models_side_by_side(beside, tmp_path):
+    async def steps(tab: Tab) -> None:
+        await tab.run(_cell_of("culturalvqa_country"))
+        await tab.until("document.querySelectorAll('#samples article').length === 12")
+        assert await tab.run(f"({_CHOOSE})('beside', '中文模型 日本語モデル')") == "12 of 12 pairs shown"
+        counts = {}
+        for which in ("first", "second", "neither", "both"):
+            counts[which] = int((await tab.run(f"({_CHOOSE})('pairs', '{which}')")).split(" ")[2])
+            for first, second in await tab.run(_CARDS):
+                assert (first[0], second[0]) == ("Qwen3-VL-8B", "中文模型 日本語モデル")
+                right = [each[1].startswith("right") for each in (first, second)]
+                assert right == {"first": [1, 0], "second": [0, 1], "neither": [0, 0], "both": [1, 1]}[which]
+        assert sum(counts.values()) == 12
+        assert min(counts["first"] + counts["second"], counts["neither"] + counts["both"]) > 0
+
+    tab = _in_browser(beside, steps, tmp_path / "profile")
+    assert tab.of("Runtime.exceptionThrown") == []
+
+
+def test_doubts_of_the_judge_and_the_prompt_as_sent(page, tmp_path):
+    async def steps(tab: Tab) -> None:
+        await tab.run("document.querySelector('#browse').click()")
+        await tab.run(f"({_CHOOSE})('doubt', 'yes')")
+        doubts = (
+            "[...document.querySelectorAll('#samples article')].map((one) => one.querySelector('.doubt')?.textContent)"
+        )
+        assert set(await tab.run(doubts)) == {"Judge in doubt: the judge was reminded of the format"}
+        prompt = "document.querySelector('#samples details .text').textContent"
+        assert (await tab.run(prompt)).startswith("Answer in one word.")
+
+    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
+
+
+@pytest.mark.parametrize("where", ["page", "beside"])
+def test_every_sample_has_a_link_that_opens_it(where, request, tmp_path):
+    path = request.getfixturevalue(where)
+
+    async def steps(tab: Tab) -> None:
+        await tab.run(_cell_of("culturalvqa_country"))
+        await tab.until("document.querySelectorAll('#samples article').length > 0")
+        link, response = await tab.run(
+            """[document.querySelector("#samples a.link").hash,
+            document.querySelector("#samples h4:nth-of-type(3) + p").textContent]"""
+        )
+        await tab.call("Page.navigate", url="about:blank")
+        await tab.call("Page.navigate", url=f"{path.as_uri()}{link}")
+        await tab.until("document.querySelectorAll('#samples article').length === 4")
+        assert await tab.run("document.querySelector('#samples .wanted h4:nth-of-type(3) + p').textContent") == response
+        assert len({card[0][0] for card in await tab.run(_CARDS)}) == 4
+        await tab.run("document.querySelector('#close').click()")
+        await tab.until("location.hash === ''")
+        await tab.run("location.hash = '#sample-nowhere-3'")
+        await tab.until("document.querySelector('#browser-title').textContent === 'No such sample'")
+
+    tab = _in_browser(path, steps, tmp_path / "profile")
+    assert tab.of("Runtime.exceptionThrown") == []
+
+
+def test_samples_beside_the_page_are_found_searched_and_missed(beside, tmp_path):
+    async def steps(tab: Tab) -> None:
+        await tab.run(_cell_of("summary"))
+        await tab.until("document.querySelectorAll('#samples article').length === 20")
+        assert await tab.run(f"({_CHOOSE})('text', 'BRAZIL-3')") == "1 of 1 samples shown"
+        await tab.until("[...document.querySelectorAll('#samples img')].every((image) => image.naturalWidth === 280)")
+        assert await tab.run("document.querySelectorAll('#samples img').length") == 1
+        requests = [event["request"]["url"] for event in tab.of("Network.requestWillBeSent")]
+        ours = [url.rpartition("/")[2] for url in requests if "/report_samples/" in url]
+        assert {name.partition("-")[0] for name in ours} == {"rows", "texts", "images"}
+        assert all(url.startswith(("file:", "data:")) for url in requests)
+
+    tab = _in_browser(beside, steps, tmp_path / "profile")
+    assert tab.of("Runtime.exceptionThrown") == []
+    alone = tmp_path / "alone" / "report.html"
+    alone.parent.mkdir()
+    alone.write_bytes(beside.read_bytes())
+
+    async def missed(tab: Tab) -> None:
+        await tab.run(_cell_of("summary"))
+        await tab.until("document.querySelector('#browser-count').textContent.includes('report_samples')")
+
+    _in_browser(alone, missed, tmp_path / "other")
+
+
+def test_no_text_runs_from_files_beside_the_page(tmp_path):
+    report = with_hostile_texts(example_report(("a", "b")), HOSTILE)
+    path = tmp_path / "hostile.html"
+    write_html(report, path, samples_per_cell=None, figures=False)
+
+    async def steps(tab: Tab) -> None:
+        assert await tab.run(_USE_EVERYTHING) > 0
+        assert await tab.run("typeof window.canary") == "undefined"
+        response = await tab.run("document.querySelector('#samples article h4:nth-of-type(3) + p').textContent")
+        assert response == HOSTILE.replace("\x00", "\u2400").replace("\ud800", "\ufffd")
+
+    tab = _in_browser(path, steps, tmp_path / "profile")
+    assert tab.of("Runtime.exceptionThrown") == []
+    assert [entry for entry in tab.of("Log.entryAdded") if entry["entry"]["level"] in ("error", "warning")] == []
 
 
 def test_filters_of_tables(page, tmp_path):

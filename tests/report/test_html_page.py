@@ -4,10 +4,12 @@ import base64
 import hashlib
 import html
 import json
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,10 +21,12 @@ from support.example_report import MemoryStore, example_report, share, with_host
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.data.images import image_key
 from culture_tasks.report.html import payload
+from culture_tasks.report.html.choosing import chosen, correctness
 from culture_tasks.report.html.page import as_markup, environment, rendered, write_html
 from culture_tasks.report.html.payload import safe_json, shortened
 from culture_tasks.report.html.thumbnails import Thumbnails
 from culture_tasks.report.model import Cell
+from culture_tasks.report.runs import Rows
 from culture_tasks.report.text.wording import flag_words, interval, number
 
 HOSTILE = (
@@ -139,8 +143,8 @@ def test_hostile_text_comes_out_of_the_data_unchanged(hostile):
     data = _data(hostile)
     item, question, references, *_ = data["documents"][0]
     assert [item, question, *references] == [HOSTILE] * 4
-    _, _, response, outcome, _, rationale = data["samples"][0]
-    assert [response, rationale, data["outcomes"][outcome]] == [HOSTILE] * 3
+    _, _, _, response, outcome, _, _, rationale, doubt, prompt = data["samples"][0]
+    assert [response, rationale, doubt, data["outcomes"][outcome], data["prompts"][prompt]] == [HOSTILE] * 5
     assert [HOSTILE, HOSTILE] in data["groups"][0]
     assert data["runs"][0][1] == HOSTILE
 
@@ -228,19 +232,102 @@ def test_a_cell_leads_to_its_own_samples(written):
     headers = tree.xpath("//*[@id='table-culturalvqa_country']/..//thead/tr[last()]/th")
     for header, cell in zip(headers[1:], row[1:], strict=True):
         [index] = cell.xpath("./button/@data-cell")
-        total, places = data["selections"][data["cells"][int(index)][0]]
-        assert (total, len(places)) == (4, 3)
+        total, runs, where, failures, fair = data["selections"][data["cells"][int(index)][0]]
+        places = {*failures, *fair}
+        assert (total, len(runs), len(places) <= 3, len(fair) > 0) == (4, 1, True, True)
+        assert where == [["country", header.text_content()]]
         for place in places:
-            run, document, *_ = data["samples"][place]
-            assert data["runs"][run][2] == "culturalvqa"
+            run, _, document, *_ = data["samples"][place]
+            assert run in runs
+            assert data["runs"][run][1] == "culturalvqa"
             assert ["country", header.text_content()] in data["groups"][data["documents"][document][3]]
 
 
+def _rows(scores):
+    scores = np.array(scores, dtype=np.float64)
+    return Rows(np.arange(10, 10 + scores.size), np.arange(scores.size, dtype=np.int32), scores)
+
+
+def test_failures_come_first_the_worst_before_those_without_a_score():
+    rows = _rows([9.0, 2.0, math.nan, 1.0, 10.0, 3.0, 8.0, 7.0])
+    kept = chosen(rows, Scale("rating", 1, 10), 6)
+    assert kept.failures == [13, 11, 15]
+    assert chosen(rows, Scale("rating", 1, 10), 8).failures == [13, 11, 15, 12]
+    assert chosen(rows, Scale("errors", 0, 10, better="lower"), 3).failures == [14, 10]
+
+
+def test_a_fair_draw_has_the_same_items_in_every_run():
+    rights, wrongs = _rows([1.0] * 40), _rows([0.0] * 40)
+    share_of_right = Scale("share", 0.0, 1.0)
+    assert chosen(rights, share_of_right, 8).failures == []
+    assert chosen(rights, share_of_right, 8).fair[:4] == chosen(wrongs, share_of_right, 8).fair[:4]
+    firsts = set()
+    for start in range(0, 400, 10):
+        some = Rows(np.arange(10), np.arange(start, start + 10, dtype=np.int32), np.ones(10))
+        firsts.update(chosen(some, share_of_right, 1).fair)
+    assert len(firsts) > 7
+
+
+def test_what_failed_and_was_drawn_counts_once_and_few_samples_are_all_kept():
+    rows = _rows([0.0, 1.0, 0.0, 1.0])
+    kept = chosen(rows, Scale("share", 0.0, 1.0), 4)
+    assert {*kept.failures, *kept.fair} == {10, 11, 12, 13}
+    assert chosen(rows, Scale("share", 0.0, 1.0), 0) == ([], [])
+
+
+def test_right_is_the_better_half_of_a_scale():
+    assert [correctness(score, Scale("rating", 1, 10)) for score in (1.0, 5.4, 5.5, None)] == [
+        *("wrong", "wrong", "right", "not scored")
+    ]
+    assert correctness(0.2, Scale("share", 0, 1, better="lower")) == "right"
+    assert [correctness(2.0, Scale("ratio", 0, None)), correctness(1.0, Scale("x", 0, 2, better=None))] == [
+        "scored"
+    ] * 2
+
+
+def test_models_can_be_set_side_by_side_on_what_some_model_failed(written):
+    data = _data(written)
+    asked = {}
+    for run, _, document, *_ in data["samples"]:
+        asked.setdefault((data["runs"][run][1], document), set()).add(run)
+    of_culturalvqa = [runs for (task, _), runs in asked.items() if task == "culturalvqa"]
+    assert sum(len(runs) == 4 for runs in of_culturalvqa) > 10
+
+
+def test_all_samples_lie_beside_the_page(tmp_path):
+    report = example_report(per_group=30)
+    path = tmp_path / "report.html"
+    (tmp_path / "report_samples").mkdir()
+    (tmp_path / "report_samples" / "texts-99-99.js").write_text("old")
+    (tmp_path / "report_samples" / "mine.js").write_text("kept")
+    paths = write_html(report, path, samples_per_cell=None, figures=False)
+    assert {p.name for p in (tmp_path / "report_samples").iterdir()} == {p.name for p in paths[1:]} | {"mine.js"}
+    page = path.read_text(encoding="utf-8")
+    data = _data(page)
+    assert (data["folder"], data["samples"]) == ("report_samples", [])
+    run = [each[3] for each in data["runs"]].index("m0.culturalvqa")
+    rows = _content(tmp_path, f"rows-{run}")["rows"]
+    texts = [*_content(tmp_path, f"texts-{run}-0"), *_content(tmp_path, f"texts-{run}-1")]
+    samples = list(report.samples.read("m0.culturalvqa"))
+    assert [row[:2] for row in rows] == [[each.place, each.item] for each in samples]
+    assert [text[2] for text in texts] == [each.response for each in samples]
+    [policy] = parsed.fromstring(page).xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    [nonce] = parsed.fromstring(page).xpath("//script[not(@type)]/@nonce")
+    assert f"'nonce-{nonce}'" in policy
+    assert len(nonce) == 64
+
+
+def _content(folder, name):
+    text = (folder / "report_samples" / f"{name}.js").read_text(encoding="utf-8")
+    assert not re.search("[<>&]", text)
+    return json.loads(text.removeprefix(f'cultureSamples("{name}",').removesuffix(");\n"))
+
+
 def test_the_page_says_that_samples_are_left_out(written, tmp_path):
-    assert "the first 3 are here" in written
+    assert "at most 3 are here, failures first and a fair draw beside them" in written
     path = tmp_path / "all.html"
     write_html(example_report(("a",), per_group=2), path, samples_per_cell=1_000, figures=False)
-    assert "are here; the sample files have all" not in path.read_text()
+    assert "at most 1000 are here" not in path.read_text()
 
 
 def test_samples_can_be_left_out(tmp_path):
@@ -253,7 +340,7 @@ def test_samples_can_be_left_out(tmp_path):
 
 def test_models_share_documents(written):
     data = _data(written)
-    documents = {sample[1] for sample in data["samples"]}
+    documents = {sample[2] for sample in data["samples"]}
     assert len(documents) == len(data["documents"]) < len(data["samples"]) / 3
 
 
@@ -273,15 +360,15 @@ def test_too_many_samples_for_a_page_are_fewer_of_each_cell(tmp_path, monkeypatc
     path = tmp_path / "report.html"
     write_html(example_report(per_group=8), path, samples_per_cell=8, figures=False)
     data = _data(path.read_text())
-    assert max(len(places) for _, places in data["selections"]) < 8
+    assert max(len({*failures, *fair}) for *_, failures, fair in data["selections"]) < 8
     assert "too many for one page" in caplog.text
 
 
 class _GoneStore(MemoryStore):
-    def count(self, run, where=()):
-        return 3
+    def rows(self, run, where=()):
+        return Rows(np.arange(3), np.arange(3, dtype=np.int32), np.zeros(3))
 
-    def read(self, run, where=(), limit=None):
+    def read(self, run, places=None):
         raise FileNotFoundError(2, "gone", run)
 
 

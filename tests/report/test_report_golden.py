@@ -127,6 +127,8 @@ def test_samples_can_be_read_for_every_cell(report):
     for unit in report.units.values():
         for cell in unit.cells.values():
             for run in cell.runs:
-                samples = list(report.samples.read(run, cell.where))
-                assert len(samples) == report.samples.count(run, cell.where) == report.runs[run].items
+                rows = report.samples.rows(run, cell.where)
+                samples = list(report.samples.read(run, rows.places))
+                assert len(samples) == len(rows.places) == report.runs[run].items
                 assert all(sample.question and sample.run == run for sample in samples)
+                assert all(sample.prompt and sample.prompt != sample.response for sample in samples)

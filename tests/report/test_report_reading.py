@@ -117,6 +117,28 @@ def test_a_half_of_a_surrogate_pair_is_text(tmp_path):
     assert next(report.samples.read("r1")).response == "\ud800 half"
 
 
+def test_a_sample_has_its_prompt_and_what_is_doubtful_of_its_verdict(tmp_path):
+    samples = vqa_samples(SCORES)
+    samples[0]["input"] = "as lmms-eval logs it"
+    samples[1]["arguments"] = {"gen_args_0": {"arg_0": "as lm-eval logs it", "arg_1": {}}}
+    samples[2]["input"] = [{"role": "user", "content": "a chat"}]
+    samples[0]["lave"]["runs"][0]["asked_again"] = True
+    samples[1]["lave"]["runs"] = [{"outcome": "scored", "rating": 1.0}, {"outcome": "scored", "rating": 2.0}]
+    samples[2]["lave"]["runs"][0]["outcome"] = "refused"
+    del samples[3]["lave"]["judge"]
+    samples[3]["lave"]["runs"][0]["outcome"] = "unparsable"
+    write_run(tmp_path, "org/a", {"culturalvqa": samples})
+    first, second, third, fourth, *_ = report_of(tmp_path).samples.read("r1")
+    assert (first.prompt, second.prompt, fourth.prompt) == ("as lmms-eval logs it", "as lm-eval logs it", None)
+    assert json.loads(third.prompt) == [{"role": "user", "content": "a chat"}]
+    assert [each.doubt for each in (first, second, third, fourth)] == [
+        "the judge was reminded of the format",
+        "ratings from 1 to 2 over 2 responses",
+        "no verdict: refused",
+        "",
+    ]
+
+
 def test_a_cut_off_sample_file_is_incomplete(tmp_path):
     write_vqa(tmp_path, "org/a", SCORES, **{"n-samples": {"culturalvqa": {"original": 20, "effective": 20}}})
     [cell] = cells(report_of(tmp_path)).values()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES
 from culture_tasks.benchmarks.interface import Scale
@@ -23,7 +26,7 @@ from culture_tasks.report.model import (
     Table,
     Unit,
 )
-from culture_tasks.report.runs import Run, Sample, Settings
+from culture_tasks.report.runs import Rows, Run, Sample, Settings
 from culture_tasks.results.finding import Problem
 
 MODELS = ("Qwen3-VL-8B", "نموذج العربية ٣ (base)", "हिन्दी क्षत्रिय मॉडल", "中文模型 日本語モデル")
@@ -63,12 +66,18 @@ class MemoryStore:
     def __init__(self, samples: Mapping[str, Sequence[Sample]]) -> None:
         self._samples = samples
 
-    def count(self, run: str, where: Sequence[tuple[str, str]] = ()) -> int:
-        return sum(1 for _ in self.read(run, where))
+    def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> Rows:
+        own = self._samples.get(run, ())
+        chosen = [s for s in own if all(s.groups.get(key) == value for key, value in where)]
+        return Rows(
+            np.array([s.place for s in chosen], dtype=np.int64),
+            np.array([zlib.crc32(s.item.encode("utf-8", "surrogatepass")) % 2**31 for s in chosen], dtype=np.int32),
+            np.array([np.nan if s.score is None else s.score for s in chosen]),
+        )
 
-    def read(self, run: str, where: Sequence[tuple[str, str]] = (), limit: int | None = None) -> Iterator[Sample]:
-        chosen = (s for s in self._samples.get(run, ()) if all(s.groups.get(key) == value for key, value in where))
-        yield from itertools.islice(chosen, limit)
+    def read(self, run: str, places: Iterable[int] | None = None) -> Iterator[Sample]:
+        own = self._samples.get(run, ())
+        yield from own if places is None else (own[place] for place in places)
 
 
 def share(*parts: object) -> float:
@@ -275,15 +284,17 @@ def _contrasts(entrants: Mapping[str, Entrant]) -> Iterator[Contrast]:
 def _samples(run: Run, per_group: int) -> list[Sample]:
     fields = {"culturalvqa": ("country", COUNTRIES), "care": ("category", CATEGORIES), "cedar": ("language", LANGUAGES)}
     field, names = fields.get(run.benchmark or "", ("partition", PARTITIONS))
-    return [_sample(run, field, name, number) for number in range(per_group) for name in names]
+    asked = [(name, number) for number in range(per_group) for name in names]
+    return [_sample(run, field, name, number, place) for place, (name, number) in enumerate(asked)]
 
 
-def _sample(run: Run, field: str, name: str, number: int) -> Sample:
+def _sample(run: Run, field: str, name: str, number: int, place: int) -> Sample:
     languages = list(_QUESTIONS)
     language = name if name in _QUESTIONS else languages[number % len(languages)]
     outcome = "refused" if share(run.key, name, number) < 0.1 else "scored"
     return Sample(
         run=run.key,
+        place=place,
         item=f"{name}-{number}",
         question=f"{_QUESTIONS[language]} ({number})",
         references=(_ANSWERS[language], "another answer"),
@@ -293,6 +304,8 @@ def _sample(run: Run, field: str, name: str, number: int) -> Sample:
         rationale="The answer names the same festival as the reference.",
         groups={field: name, "language": language},
         image=f"{name}_{number}",
+        prompt=f"Answer in one word. {_QUESTIONS[language]} ({number})",
+        doubt="the judge was reminded of the format" if share(run.key, name, number, "doubt") < 0.2 else "",
     )
 
 
@@ -300,7 +313,7 @@ def with_hostile_texts(report: Report, hostile: str) -> Report:
     """The report with this text in every field that comes from models, data or file names."""
     entrants = {key: replace(e, model=hostile + e.key, variation=hostile) for key, e in report.entrants.items()}
     units = {key: replace(u, title=hostile + key, about=hostile, metric=hostile) for key, u in report.units.items()}
-    samples = {key: [_hostile(s, hostile) for s in report.samples.read(key, (), 2)] for key in report.runs}
+    samples = {key: [_hostile(s, hostile) for s in report.samples.read(key, (0, 1))] for key in report.runs}
     tables = tuple(_hostile_table(table, hostile) for table in report.tables)
     return replace(
         report,
@@ -324,6 +337,6 @@ def _hostile_table(table: Table, text: str) -> Table:
 
 
 def _hostile(sample: Sample, text: str) -> Sample:
-    changed = dict.fromkeys(("item", "question", "response", "outcome", "rationale", "image"), text)
+    changed = dict.fromkeys(("item", "question", "response", "outcome", "rationale", "image", "prompt", "doubt"), text)
     groups = dict.fromkeys(sample.groups, text) | {text: text}
     return replace(sample, references=(text, text), groups=groups, **changed)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from culture_tasks.report.figures.drawing import svg_images
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.html import SAMPLES_PER_CELL
+from culture_tasks.report.html.library import write_library
 from culture_tasks.report.html.payload import Payload
 from culture_tasks.report.html.thumbnails import Thumbnails
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
@@ -58,21 +59,22 @@ def write_html(
     report: Report,
     path: Path,
     *,
-    samples_per_cell: int = SAMPLES_PER_CELL,
+    samples_per_cell: int | None = SAMPLES_PER_CELL,
     images: Path | None = None,
     figures: bool = True,
     published: bool = False,
-) -> None:
-    """Writes the report as one HTML file.
+) -> list[Path]:
+    """Writes the report as one HTML file, and returns its path with those of the files beside it.
 
     Nothing in the file comes from elsewhere, and its content security policy lets nothing else in: no request leaves
-    the page, and no text of a model, a data set or a file name can run.
+    the page, and no text of a model, a data set or a file name can run. Where all samples are asked for, they lie in
+    files beside the page, which alone it may load.
 
     Args:
         report: The report.
         path: The file to write.
-        samples_per_cell: Most samples of each run that a cell of a table opens; 0 for none. The first ones of the
-            file are taken, so that all models show the same items. The page says where samples are left out.
+        samples_per_cell: Most samples of each run that a cell of a table opens, failures first and a fair draw beside
+            them; 0 for none, None for all. The page says where samples are left out.
         images: Folder with the images that samples name; None for a page without them. Small copies are put into the
             page.
         figures: Whether figures are drawn.
@@ -80,8 +82,11 @@ def write_html(
     """
     drawn = charts(report, published=published) if figures else ()
     pictures = [_figure(chart, svg) for chart, svg in zip(drawn, svg_images(drawn), strict=True)]
-    payload, tables, data = _fitting(report, samples_per_cell, Thumbnails(images))
-    style, script = _asset("page.css"), _asset("page.js")
+    thumbnails = Thumbnails(images)
+    folder = f"{path.stem}_samples" if samples_per_cell is None else ""
+    payload, tables, data = _fitting(report, samples_per_cell, thumbnails, folder)
+    style, script = _asset("page.css"), _script()
+    nonce = hashlib.sha256(data.encode()).hexdigest() if folder else ""  # no text in the page can know it
     page = rendered(
         "page.html",
         report=report,
@@ -90,21 +95,30 @@ def write_html(
         about_samples=_about_samples(payload),
         flags=flags_in(report.tables),
         problems=list(_problems(report)),
-        policy=content_security_policy(style, script),
+        policy=content_security_policy(style, script, nonce),
+        nonce=nonce,
         style=as_markup(style),
         script=as_markup(script),
         data=as_markup(data),
     )
     path.write_text(page, encoding="utf-8", newline="\n")
+    return [path, *(write_library(report, path.with_name(folder), thumbnails) if folder else ())]
 
 
-def content_security_policy(style: str, script: str) -> str:
-    """Returns the policy of a page with this style and this script, and nothing else that runs or loads."""
+def content_security_policy(style: str, script: str, nonce: str = "") -> str:
+    """Returns the policy of a page with this style and this script, and nothing else that runs or loads.
+
+    Args:
+        style: The style.
+        script: The script.
+        nonce: What lets the script load the samples beside the page; empty where there are none.
+    """
+    by_nonce = f" 'nonce-{nonce}'" if nonce else ""
     return "; ".join(
         (
             "default-src 'none'",
             f"style-src '{_digest(style)}'",
-            f"script-src '{_digest(script)}'",
+            f"script-src '{_digest(script)}'{by_nonce}",
             "img-src data:",
             "base-uri 'none'",
             "form-action 'none'",
@@ -159,13 +173,15 @@ def _is_excluded(cell: Cell) -> bool:
     return bool(NOT_COMPARABLE.intersection(cell.flags))
 
 
-def _fitting(report: Report, per_cell: int, thumbnails: Thumbnails) -> tuple[Payload, list[Section], str]:
+def _fitting(
+    report: Report, per_cell: int | None, thumbnails: Thumbnails, folder: str
+) -> tuple[Payload, list[Section], str]:
     """Makes tables and data with as many samples as the page may hold."""
     while True:
-        payload = Payload(report, per_cell, thumbnails)
+        payload = Payload(report, per_cell, thumbnails, folder)
         tables = [_table(table, payload) for table in report.tables]
         data = payload.json()
-        if per_cell <= 1 or len(data.encode()) <= _MOST_BYTES:
+        if per_cell is None or per_cell <= 1 or len(data.encode()) <= _MOST_BYTES:
             return payload, tables, data
         _logger.warning("html: %d samples a cell are too many for one page; it holds %d", per_cell, per_cell // 2)
         per_cell //= 2
@@ -235,12 +251,20 @@ def _facts(report: Report) -> dict[str, str]:
 
 
 def _about_samples(payload: Payload) -> str:
+    if payload.folder:
+        return (
+            f"Choose a number to read the samples behind it. They lie in the folder {payload.folder}, which must stand "
+            "beside this page."
+        )
     if not payload.embedded:
         return "This page holds no samples."
     text = f"This page holds {payload.embedded:,} samples. Choose a number to read the samples behind it."
     if not payload.cut:
         return text
-    return f"{text} Of each run behind a number the first {payload.per_cell} are here; the sample files have all."
+    return (
+        f"{text} Of each run behind a number at most {payload.per_cell} are here, failures first and a fair draw "
+        "beside them; --samples-per-cell all gives all of them."
+    )
 
 
 def _problems(report: Report) -> Iterator[tuple[str, str, str, str]]:
@@ -254,6 +278,12 @@ def _problems(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+
+
+def _script() -> str:
+    """Returns the page's script: its parts as one, strict, and with names of its own."""
+    parts = "\n".join(_asset(f"{name}.js") for name in ("tools", "tables", "samples", "page"))
+    return f'"use strict";\n\n(() => {{\n{parts}}})();\n'
 
 
 def _asset(name: str) -> str:

@@ -6,12 +6,20 @@ import json
 import logging
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.report.html.choosing import CORRECTNESS, chosen, correctness, draw
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.text.wording import short_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
     from culture_tasks.report.html.thumbnails import Thumbnails
     from culture_tasks.report.model import Cell, Report
     from culture_tasks.report.runs import Sample
@@ -22,6 +30,12 @@ _logger = logging.getLogger(__name__)
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 _LONGEST_TEXT = 4_000
 _FLAGS = tuple(FLAG_TEXT)
+TEXTS_IN_A_FILE = 250
+IMAGES_IN_A_FILE = 100
+"""How many samples' texts, and how many images, a file beside the page holds."""
+
+_MOST_BESIDE = 1_200
+"""Most samples of a task that are kept so that models can be set side by side."""
 
 Selection = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
 
@@ -42,6 +56,29 @@ class Index:
         return list(self._places)
 
 
+class Row(NamedTuple):
+    """What the page must know of a run.
+
+    Attributes:
+        label: The label of its row in the tables.
+        scale: The scale of its samples' scores.
+    """
+
+    label: str
+    scale: Scale
+
+
+def rows_of(report: Report) -> dict[str, Row]:
+    """Returns the row that each run belongs to, in the order of the runs."""
+    found = {
+        run: Row(report.entrants[entrant].label, unit.scale)
+        for unit in report.units.values()
+        for entrant, cell in unit.cells.items()
+        for run in cell.runs
+    }
+    return {key: found.get(key, Row(run.model, Scale("unknown", better=None))) for key, run in report.runs.items()}
+
+
 @dataclass(slots=True)
 class Payload:
     """Collects what the page's script needs while the page's tables are made.
@@ -50,22 +87,34 @@ class Payload:
 
     Attributes:
         report: The report.
-        per_cell: Most samples that are kept of each run behind a cell.
+        per_cell: Most samples that are kept of each run behind a cell; None where all of them lie in files beside the
+            page.
         thumbnails: Images of samples.
+        folder: Name of the folder with these files.
     """
 
     report: Report
-    per_cell: int
+    per_cell: int | None
     thumbnails: Thumbnails
+    folder: str = ""
     cells: list[list[Any]] = field(default_factory=list)
-    _selections: dict[Selection, tuple[int, int, list[int]]] = field(default_factory=dict)
+    _rows: Mapping[str, Row] = field(init=False)
+    _selections: dict[Selection, tuple[int, list[Any]]] = field(default_factory=dict)
+    _cut: int = 0
     _unreadable: set[str] = field(default_factory=set)
+    _read: dict[tuple[str, int], int] = field(default_factory=dict)
     _runs: Index = field(default_factory=Index)
     _documents: Index = field(default_factory=Index)
     _groups: Index = field(default_factory=Index)
     _outcomes: Index = field(default_factory=Index)
+    _prompts: Index = field(default_factory=Index)
     _images: Index = field(default_factory=Index)
     _samples: Index = field(default_factory=Index)
+
+    def __post_init__(self) -> None:
+        self._rows = rows_of(self.report)
+        for run in self._rows:
+            self._runs.place(run)
 
     def cell(self, cell: Cell) -> int | None:
         """Returns a number for the cell's samples, or None where it has none behind it."""
@@ -73,7 +122,7 @@ class Payload:
             return None
         key = (cell.runs, cell.where)
         if key not in self._selections:
-            self._selections[key] = (len(self._selections), *self._collected(*key))
+            self._selections[key] = (len(self._selections), self._selection(*key))
         flags = [_FLAGS.index(flag) for flag in cell.flags]
         self.cells.append([self._selections[key][0], cell.n, cell.coverage, flags, cell.note])
         return len(self.cells) - 1
@@ -85,39 +134,81 @@ class Payload:
 
     @property
     def cut(self) -> int:
-        """Number of selections of which the page holds only the first samples."""
-        return sum(total > len(kept) for _, total, kept in self._selections.values())
+        """Number of selections of which the page holds only some samples."""
+        return self._cut
 
     def json(self) -> str:
         """Returns the data as JSON for a script element that isn't run."""
-        names = self._row_names()
+        self._put_beside()
         data = {
-            "runs": [[names.get(key, ""), *self._run(key)] for key in self._runs.values],
+            "folder": self.folder,
+            "texts_in_a_file": TEXTS_IN_A_FILE,
+            "images_in_a_file": IMAGES_IN_A_FILE,
+            "runs": [self._run(key) for key in self._runs.values],
             "documents": self._documents.values,
             "groups": self._groups.values,
             "outcomes": self._outcomes.values,
+            "correctness": CORRECTNESS,
+            "prompts": self._prompts.values,
             "images": self._images.values,
             "samples": self._samples.values,
-            "selections": [[total, kept] for _, total, kept in self._selections.values()],
+            "selections": [selection for _, selection in self._selections.values()],
             "cells": self.cells,
             "flags": [[short_name(flag), text, flag in NOT_COMPARABLE] for flag, text in FLAG_TEXT.items()],
         }
         return safe_json(data)
 
-    def _collected(self, runs: tuple[str, ...], where: tuple[tuple[str, str], ...]) -> tuple[int, list[int]]:
-        total = sum(self.report.samples.count(run, where) for run in runs)
-        return total, [self._place(sample) for run in runs for sample in self._read(run, where)]
+    def _selection(self, runs: tuple[str, ...], where: tuple[tuple[str, str], ...]) -> list[Any]:
+        """Returns the number of samples and where they are found, then the failures and the fair draw that are kept."""
+        rows = {run: self.report.samples.rows(run, where) for run in runs}
+        total = sum(len(each.places) for each in rows.values())
+        found: list[Any] = [total, [self._runs.place(run) for run in runs], where]
+        if self.per_cell is None:
+            return found
+        failures: list[int] = []
+        fair: list[int] = []
+        for run, each in rows.items():
+            kept = chosen(each, self._rows[run].scale, self.per_cell) if run in self._rows else None
+            if kept is not None:
+                failures += self._placed(run, kept.failures)
+                fair += self._placed(run, kept.fair)
+        self._cut += total > len({*failures, *fair})
+        return [*found, failures, fair]
 
-    def _read(self, run: str, where: tuple[tuple[str, str], ...]) -> list[Sample]:
-        """Reads the first samples; a file that has gone since the report was made leaves its cells without any."""
-        if run in self._unreadable:
-            return []
+    def _placed(self, run: str, places: Iterable[int]) -> list[int]:
+        """Returns the numbers of samples; those that are gone since the report was made are left out."""
+        wanted = [place for place in places if (run, place) not in self._read]
+        for sample in self._texts(run, wanted):
+            self._read[run, sample.place] = self._place(sample)
+        return [self._read[run, place] for place in places if (run, place) in self._read]
+
+    def _texts(self, run: str, places: list[int]) -> Iterator[Sample]:
+        """Reads samples; a file that has gone since the report was made leaves its cells without any."""
+        if run in self._unreadable or not places:
+            return
         try:
-            return list(self.report.samples.read(run, where, self.per_cell))
+            yield from self.report.samples.read(run, places)
         except OSError as error:
             self._unreadable.add(run)
             _logger.warning("html: no samples of %s: %s", run, error)
-            return []
+
+    def _put_beside(self) -> None:
+        """Keeps of every task the same items of all models, as far as there is room: what some model failed first."""
+        if not self.per_cell:
+            return
+        tasks: dict[str, list[str]] = {}
+        for key in self._rows:
+            tasks.setdefault(self.report.runs[key].task, []).append(key)
+        for runs in tasks.values():
+            rows = {run: self.report.samples.rows(run) for run in runs}
+            kept = {run: chosen(each, self._rows[run].scale, self.per_cell) for run, each in rows.items()}
+            items = [_items_at(rows[run], [*each.failures, *each.fair]) for run, each in kept.items()]
+            if len(runs) < 2 or not any(each.size for each in items):
+                continue
+            found, counts = np.unique(np.concatenate(items), return_counts=True)
+            order = np.lexsort((draw(found), -counts))[: _MOST_BESIDE // len(runs)]
+            for run in runs:
+                self._placed(run, rows[run].places[np.isin(rows[run].items, found[order])].tolist())
 
     def _place(self, sample: Sample) -> int:
         address = self.thumbnails.address(sample.image)
@@ -128,30 +219,29 @@ class Payload:
             self._groups.place(tuple(sample.groups.items())),
             -1 if address is None else self._images.place(address),
         )
-        rationale = None if sample.rationale is None else shortened(sample.rationale)
         return self._samples.place(
             (
                 self._runs.place(sample.run),
+                sample.place,
                 self._documents.place(document),
                 shortened(sample.response),
                 self._outcomes.place(sample.outcome),
                 sample.score,
-                rationale,
+                CORRECTNESS.index(correctness(sample.score, self._rows[sample.run].scale)),
+                None if sample.rationale is None else shortened(sample.rationale),
+                sample.doubt,
+                -1 if sample.prompt is None else self._prompts.place(shortened(sample.prompt)),
             )
         )
 
-    def _run(self, key: str) -> list[str]:
-        run = self.report.runs[key]
-        return [run.model, run.task, run.settings.judged_by]
+    def _run(self, key: str) -> list[Any]:
+        run, row = self.report.runs[key], self._rows[key]
+        return [row.label, run.task, run.settings.judged_by, key, row.scale.better == "lower"]
 
-    def _row_names(self) -> dict[str, str]:
-        """Returns the label of the row that each run belongs to."""
-        return {
-            run: self.report.entrants[entrant].label
-            for unit in self.report.units.values()
-            for entrant, cell in unit.cells.items()
-            for run in cell.runs
-        }
+
+def _items_at(rows: Any, places: list[int]) -> NDArray[np.int32]:
+    found: NDArray[np.int32] = rows.items[np.isin(rows.places, places)]
+    return found
 
 
 def shortened(text: str) -> str:

@@ -1,0 +1,75 @@
+"""Which samples of a run a number of the page opens: failures first, and a fair draw beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from culture_tasks.benchmarks.interface import Scale
+    from culture_tasks.report.runs import Rows
+
+Correctness = Literal["wrong", "not scored", "scored", "right"]
+CORRECTNESS: tuple[Correctness, ...] = ("wrong", "not scored", "scored", "right")
+"""What a sample's score says, in the order in which a reader looks for failures."""
+
+
+class Chosen(NamedTuple):
+    """Places of the samples that are kept; some may be in both.
+
+    Attributes:
+        failures: Wrong ones, the worst first, then those without a score.
+        fair: A draw in which every item has the same chance, the same items for all models.
+    """
+
+    failures: list[int]
+    fair: list[int]
+
+
+def correctness(score: float | None, scale: Scale) -> Correctness:
+    """Returns what a score says: right in the better half of its scale, wrong in the other.
+
+    A score on a scale without two ends, or without a better one, is neither.
+    """
+    if score is None:
+        return "not scored"
+    if scale.better is None or scale.low is None or scale.high is None:
+        return "scored"
+    middle = (scale.low + scale.high) / 2
+    return "right" if (score >= middle if scale.better == "higher" else score <= middle) else "wrong"
+
+
+def chosen(rows: Rows, scale: Scale, most: int) -> Chosen:
+    """Chooses samples of a run.
+
+    Args:
+        rows: The samples to choose from.
+        scale: The scale of their scores.
+        most: How many are kept at most, both kinds together; half of them are failures where there are so many. What
+            is drawn and failed too counts once.
+    """
+    order = np.argsort(draw(rows.items), kind="stable")
+    scores = rows.scores[order]
+    places = rows.places[order]
+    bad = [at for at, score in enumerate(scores) if _is_failure(float(score), scale)]
+    sign = -1.0 if scale.better == "lower" else 1.0
+    bad.sort(key=lambda at: (bool(np.isnan(scores[at])), sign * scores[at]))
+    failures = [int(places[at]) for at in bad[: (most + 1) // 2]]
+    others = np.cumsum(~np.isin(places, failures))
+    fair = places[others <= most - len(failures)].tolist() if len(failures) < most else []
+    return Chosen(failures, fair)
+
+
+def _is_failure(score: float, scale: Scale) -> bool:
+    return correctness(None if np.isnan(score) else score, scale) in ("wrong", "not scored")
+
+
+def draw(items: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """Returns a number for each item that looks random and is the same in every run: SplitMix64's, its upper half."""
+    mixed = (items.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32)
