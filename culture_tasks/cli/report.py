@@ -64,6 +64,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="maximum number of samples of each run behind a cell of the HTML, failures first and a fair draw beside "
         "them; 0 for none, all for all of them in files beside the page (default: %(default)s)",
     )
+    parser.add_argument(
+        "--other-tasks-in-mean", action="store_true", help="put the harnesses' own tasks into the mean, too"
+    )
     add_choices(parser)
     parser.set_defaults(handler=run)
 
@@ -119,6 +122,7 @@ def choices(options: argparse.Namespace) -> Options:
         all_runs=getattr(options, "all_runs", False),
         compare_anyway=options.compare_anyway,
         published=getattr(options, "published", False),
+        other_tasks_in_mean=getattr(options, "other_tasks_in_mean", False),
         min_coverage=Settings.from_environment().judge_min_coverage if coverage is None else coverage,
     )
 

@@ -143,11 +143,16 @@ def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:
     return np.stack(sums, axis=1) if sums else np.empty((many, 0))
 
 
-def contributions(scores: Floats, strata: NDArray[np.generic] | None) -> Floats:
+def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Floats | None = None) -> Floats:
     """Returns one value an item, so that their mean is the score and their spread its sampling error.
 
     Without strata these are the scores. With strata, the score is the mean of the strata's means; an item's value is
     that plus n times its influence on it (a linearisation, exact for the mean and to first order for the error).
+
+    Args:
+        scores: One score an item; NaN where there is none.
+        strata: What part each item belongs to, numbered from 0; None without parts.
+        shares: What each stratum counts in the mean, by its number; None for all the same.
     """
     if strata is None:
         return scores
@@ -155,9 +160,11 @@ def contributions(scores: Floats, strata: NDArray[np.generic] | None) -> Floats:
     numbers, codes = np.unique(strata[known], return_inverse=True)
     sizes = np.bincount(codes)
     means = np.bincount(codes, weights=scores[known]) / sizes
+    parts = np.ones(numbers.size) if shares is None else shares[numbers]
+    parts = parts / parts.sum() if numbers.size else parts
     values = np.full(scores.size, np.nan)
-    weights = known.sum() / (numbers.size * sizes)
-    values[known] = means.mean() + weights[codes] * (scores[known] - means[codes]) if numbers.size else np.nan
+    weights = known.sum() * parts / sizes
+    values[known] = parts @ means + weights[codes] * (scores[known] - means[codes])
     return values
 
 

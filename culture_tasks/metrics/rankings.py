@@ -1,4 +1,4 @@
-"""Scores of several models side by side: mean ranks over benchmarks, and spread over groups such as cultures."""
+"""Scores of several models side by side: ranks and what tests leave open of them, and spread over groups."""
 
 from __future__ import annotations
 
@@ -9,9 +9,56 @@ import numpy as np
 from scipy import stats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import ArrayLike
+
+
+class Places(NamedTuple):
+    """The places of a model among others that tests leave open.
+
+    Attributes:
+        first: The best of them, from 1.
+        last: The worst.
+    """
+
+    first: int
+    last: int
+
+
+def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
+    """Places of models in a ranking that says no more than tests have shown.
+
+    Formula: first = 1 + number of models that are significantly better; last = models - number that are significantly
+    worse. Where the tests are adjusted so that with 95 % confidence none of them calls the wrong model better, all
+    ranges together hold the true places with that confidence: every model that truly is better or worse and that the
+    tests missed lies within the range. The models with ``first`` 1 then are a confidence set for the best. A model's
+    true place is 1 plus the number of models that truly are better; equals share the best one.
+
+    Holm's adjustment over all pairs (:func:`~culture_tasks.metrics.significance.holm`) bounds the chance of calling
+    any of two equal models better, whatever the tests' dependence. That of a wrong sign is smaller still: it is below
+    half the level for each pair alone, and bounded jointly for independent tests.
+
+    Args:
+        models: How many models there are; they are numbered from 0.
+        better: Pairs of models of which the first is significantly better than the second.
+
+    Returns:
+        The places of each model. No pair: all from 1 to the number of models.
+
+    Raises:
+        ValueError: If a number is that of no model, or a model is better than itself.
+
+    Source: Mogstad, Romano, Shaikh and Wilhelm (2024), "Inference for Ranks", section 3; Holm (1979) for the
+    adjustment; Shaffer (1980) and Finner (1999) for signs. Chatbot Arena (Chiang et al., 2024) ranks by ``first``.
+    """
+    if any(one == two or not (0 <= one < models and 0 <= two < models) for one, two in better):
+        raise ValueError(f"places: needs pairs of two of the {models} models, numbered from 0; came {sorted(better)}.")
+    above, below = [0] * models, [0] * models
+    for one, two in set(better):
+        below[one] += 1
+        above[two] += 1
+    return [Places(1 + up, models - down) for up, down in zip(above, below, strict=True)]
 
 
 class MeanRank(NamedTuple):

@@ -12,8 +12,10 @@ from culture_tasks.report.comparisons import comparisons, contrasts, fairness
 from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.other_tasks import other_units
+from culture_tasks.report.overall import means
 from culture_tasks.report.sample_store import FileSamples
 from culture_tasks.report.scores import all_scores, measure
+from culture_tasks.report.standings import stand
 from culture_tasks.report.tables import overview
 from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contrast_tables
 from culture_tasks.report.tables.grid import Context
@@ -31,6 +33,7 @@ class Options:
         compare_anyway: Rank and test also what can't be compared; the flags stay.
         published: Put the papers' own rows below the user's.
         min_coverage: Share of scored verdicts under which a number is flagged.
+        other_tasks_in_mean: Put the harnesses' own tasks into the mean, too.
     """
 
     names: tuple[str, ...] = ()
@@ -38,6 +41,7 @@ class Options:
     compare_anyway: bool = False
     published: bool = False
     min_coverage: float = 0.95
+    other_tasks_in_mean: bool = False
 
 
 def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
@@ -59,18 +63,27 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     entered = enter(runs)
     entrants = {one.entrant.key: one.entrant for one in entered}
     context = _context(entrants, runs, options)
-    measured = measure(entered, options.min_coverage, context.rankable)
-    scores = all_scores(measured)
-    units = {unit.key: unit for unit in (*(each.unit for each in measured), *other_units(entered, context.rankable))}
+    measured = measure(entered, options.min_coverage)
     tests = comparisons(measured, entrants, anyway=options.compare_anyway)
+    measured = stand(measured, tests, context.rankable)
+    scores = all_scores(measured)
+    units = {unit.key: unit for unit in (*(each.unit for each in measured), *other_units(entered))}
+    over_all = means(
+        [unit for unit in units.values() if unit.headline],
+        scores.units,
+        entrants,
+        tests,
+        rankable=context.rankable,
+        other_tasks=options.other_tasks_in_mean,
+    )
     spreads = fairness(scores)
     sides = contrasts(scores, anyway=options.compare_anyway)
     own = benchmark_tables(context, scores)
     tables = [
-        overview.summary(context, list(units.values())),
+        overview.summary(context, list(units.values()), over_all),
         overview.scores_table(context, list(units.values())),
         overview.details(context, list(units.values())),
-        overview.cultures(context, scores),
+        overview.cultures(context, scores, over_all),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests),
         *own.tables,
@@ -91,6 +104,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         fairness=tuple(spreads),
         comparisons=tuple(tests),
         contrasts=tuple(sides),
+        means=over_all,
         problems=tuple(loading.problems),
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
@@ -134,6 +148,7 @@ def _said(options: Options) -> dict[str, str]:
         "compare_anyway": str(options.compare_anyway).lower(),
         "published": str(options.published).lower(),
         "min_coverage": f"{options.min_coverage:g}",
+        "other_tasks_in_mean": str(options.other_tasks_in_mean).lower(),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -32,6 +32,34 @@ OF_ITS_OWN: frozenset[Flag] = frozenset(("low_coverage", "mixed_settings", "inco
 """Flags that keep a number out of tests by itself, whatever it is compared with."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two entrants to be tested on a unit.
+
+    Attributes:
+        unit: Key of the unit.
+        first: Key of one entrant.
+        second: Key of the other.
+        one: The first's samples.
+        two: The second's.
+        scale: The scale of their scores.
+        flags: Why they should not be compared, where the user insists.
+    """
+
+    unit: str
+    first: str
+    second: str
+    one: Observations
+    two: Observations
+    scale: Scale
+    flags: tuple[Flag, ...] = ()
+
+    def test(self, level: float = ALPHA) -> Difference:
+        """Tests the second less the first on the items that both have a score for; the interval has this level."""
+        items = common_items(self.one, self.two)
+        return _test(in_order(self.two, items), in_order(self.one, items), self.scale, confidence=1.0 - level)
+
+
 def comparisons(
     measured: Iterable[Measured], entrants: Mapping[str, Entrant], *, anyway: bool = False
 ) -> list[Comparison]:
@@ -42,24 +70,23 @@ def comparisons(
         entrants: The entrants, by key.
         anyway: Test also those that can't be compared; their flags say why they shouldn't have been.
     """
+    return [
+        test
+        for each in measured
+        if each.unit.headline
+        for test in adjusted(_family(each, anyway), lambda key, word: f"{entrants[key].label} is {word}")
+    ]
 
-    def better(test: Comparison, word: str) -> str:
-        return f"{entrants[test.second if word == 'higher' else test.first].label} is better"
 
-    return [test for each in measured if each.unit.headline for test in adjusted(_family(each, anyway), better)]
-
-
-def _family(measured: Measured, anyway: bool) -> list[Comparison]:
+def _family(measured: Measured, anyway: bool) -> list[Pair]:
     keys = [key for key, cell in measured.unit.cells.items() if cell.value is not None and measured.runs[key]]
     observed = {key: measured.observe(key) for key in keys} if len(keys) > 1 else {}
-    tested: list[Comparison] = []
-    for first, second in combinations(observed, 2):
-        flags = why_not(measured, first, second)
-        if not flags or anyway:
-            tested.append(
-                compare(measured, first, second=second, one=observed[first], two=observed[second], flags=flags)
-            )
-    return tested
+    pairs = ((first, second, why_not(measured, first, second)) for first, second in combinations(observed, 2))
+    return [
+        pair(measured, first, second, one=observed[first], two=observed[second], flags=flags)
+        for first, second, flags in pairs
+        if not flags or anyway
+    ]
 
 
 def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
@@ -69,43 +96,23 @@ def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     return comparability.between(*settings) | (flags & OF_ITS_OWN)
 
 
-def compare(
-    measured: Measured, first: str, second: str, one: Observations, two: Observations, flags: set[Flag]
-) -> Comparison:
-    """Tests two entrants on a unit; p is not adjusted yet, and the verdict is open."""
-    items = common_items(one, two)
-    found = _test(in_order(two, items), in_order(one, items), measured.unit.scale)
-    needed = items_needed(found.difference, found.sd) if found.n > 1 else math.nan
-    return Comparison(
-        unit=measured.unit.key,
-        first=first,
-        second=second,
-        difference=found.difference if found.n else 0.0,
-        low=known(found.low),
-        high=known(found.high),
-        p=known(found.p),
-        p_holm=None,
-        test=found.method,
-        n=found.n,
-        clusters=found.clusters if 0 < found.clusters < found.n else None,
-        verdict="not tested",
-        items_needed=None if math.isnan(needed) else int(needed),
-        flags=ordered(flags),
-    )
+def pair(measured: Measured, first: str, second: str, one: Observations, two: Observations, flags: set[Flag]) -> Pair:
+    """Returns two entrants with their samples of a unit."""
+    return Pair(measured.unit.key, first, second, one=one, two=two, scale=measured.unit.scale, flags=ordered(flags))
 
 
-def _test(one: Observations, two: Observations, scale: Scale) -> Difference:
+def _test(one: Observations, two: Observations, scale: Scale, confidence: float) -> Difference:
     """McNemar for right and wrong; for means sign flips, or t where clusters are many or parts weigh the same."""
     clustered = np.unique(one.clusters).size < one.clusters.size
     clusters = one.clusters if clustered else None
     if one.strata is not None:
-        values = [contributions(each.scores, one.strata) for each in (one, two)]
-        return paired_difference(values[0], values[1], clusters)
+        values = [contributions(each.scores, one.strata, one.shares) for each in (one, two)]
+        return paired_difference(values[0], values[1], clusters, confidence)
     width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") else None
     if width and not clustered and all(np.isin(each.scores, (0.0, width)).all() for each in (one, two)):
-        return _times(mcnemar(one.scores / width, two.scores / width), width)
+        return _times(mcnemar(one.scores / width, two.scores / width, confidence), width)
     if np.unique(one.clusters).size >= MANY:
-        return paired_difference(one.scores, two.scores, clusters)
+        return paired_difference(one.scores, two.scores, clusters, confidence)
     return paired_permutation(one.scores, two.scores, clusters)
 
 
@@ -115,19 +122,55 @@ def _times(found: Difference, width: float) -> Difference:
     )
 
 
-def adjusted(tests: Sequence[Comparison], better: Callable[[Comparison, str], str]) -> list[Comparison]:
-    """Gives tests their p-values after Holm's adjustment over all of them, and their verdicts.
+def adjusted(pairs: Sequence[Pair], words: Callable[[str, str], str]) -> list[Comparison]:
+    """Tests a family of pairs, with Holm's adjustment over all of them.
+
+    The intervals and the numbers of items needed have the level that Holm's procedure had come to when it stopped:
+    alpha over the number of pairs that it could not tell apart. So an interval leaves 0 out exactly where its test
+    tells the two apart. Those of pairs that are not told apart hold their differences jointly (Guilbaud, 2008;
+    Strassburger and Bretz, 2008); of the others it is the sign that holds jointly.
 
     Args:
-        tests: The tests.
-        better: Says in words which one is better, given whether the second is ``higher`` or ``lower``.
+        pairs: The pairs.
+        words: Says of an entrant, by its key, that it is ``better``, or ``higher`` where no end of the scale is better.
     """
-    found = [float(p) for p in holm([math.nan if test.p is None else test.p for test in tests])]
-    words = [verdict(test.difference, p, ALPHA) for test, p in zip(tests, found, strict=True)]
+    tests = [each.test() for each in pairs]
+    p_values = [float(p) for p in holm([test.p for test in tests])]
+    level = ALPHA / max(1, sum(p > ALPHA for p in p_values))
+    if level < ALPHA:
+        tests = [each.test(level) for each in pairs]
     return [
-        replace(test, p_holm=known(p), verdict=better(test, word) if word in ("higher", "lower") else word)
-        for test, p, word in zip(tests, found, words, strict=True)
+        _comparison(each, test, p_holm=p, level=level, words=words)
+        for each, test, p in zip(pairs, tests, p_values, strict=True)
     ]
+
+
+def _comparison(
+    pair: Pair, found: Difference, p_holm: float, level: float, words: Callable[[str, str], str]
+) -> Comparison:
+    word = verdict(found.difference, p_holm, ALPHA)
+    higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
+    told_apart = word in ("higher", "lower")
+    better = {"higher": higher, "lower": lower}.get(pair.scale.better or "") if told_apart else None
+    said = words(better, "better") if better else words(higher, "higher") if told_apart else word
+    needed = items_needed(found.difference, found.sd, alpha=level) if word == "not distinguishable" else math.nan
+    return Comparison(
+        unit=pair.unit,
+        first=pair.first,
+        second=pair.second,
+        difference=found.difference if found.n else 0.0,
+        low=known(found.low),
+        high=known(found.high),
+        p=known(found.p),
+        p_holm=known(p_holm),
+        test=found.method,
+        n=found.n,
+        clusters=found.clusters if 0 < found.clusters < found.n else None,
+        verdict=said,
+        items_needed=None if math.isnan(needed) else max(int(needed), found.n + 1),
+        flags=pair.flags,
+        better=better,
+    )
 
 
 # Cultures within a row

@@ -73,6 +73,25 @@ NOT_COMPARABLE: frozenset[Flag] = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Rank:
+    """The places that a model may have in a column, as far as the tests can tell.
+
+    The tests are those of :class:`Comparison`, adjusted over all pairs of the column. Models that they can't tell apart
+    share places.
+
+    Attributes:
+        first: The best of the places: 1 plus the number of models that are significantly better.
+        last: The worst: the number of ranked models less those that are significantly worse.
+    """
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}" if self.last > self.first else str(self.first)
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One number.
 
@@ -87,7 +106,7 @@ class Cell:
         runs: Keys of the runs behind it.
         where: Which of their samples are behind it: (group field, value) pairs that must all hold, such as
             ``(("country", "brazil"),)``.
-        rank: Place in its column, from 1, shared by cells that are equal; None where it isn't ranked.
+        rank: Its places in its column; None where it isn't ranked.
         note: More about it, in one line; may be empty.
     """
 
@@ -100,7 +119,7 @@ class Cell:
     flags: tuple[Flag, ...] = ()
     runs: tuple[str, ...] = ()
     where: Where = ()
-    rank: int | None = None
+    rank: Rank | None = None
     note: str = ""
 
     @property
@@ -134,6 +153,22 @@ class Entrant:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Who is best in a column, and how certain that is. The places themselves are the ranks of the cells.
+
+    Attributes:
+        ranked: Keys of the entrants that are ranked, in the order of their scores, the best first.
+        best: Those of them that no other is significantly better than, in the same order: the best is among them with
+            95 % confidence. One alone is best for certain; all of ``ranked`` means that the tests tell nothing.
+        left_out: Keys of the entrants that aren't ranked, each with the reason in words.
+    """
+
+    ranked: tuple[str, ...] = ()
+    best: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """What is measured as one number.
 
@@ -146,6 +181,7 @@ class Unit:
         about: What it measures, in a few words.
         headline: Whether it stands in the summary, and not only in a table of its benchmark.
         cells: The score of each entrant, by the entrant's key.
+        standing: Who is best on it.
     """
 
     key: str
@@ -156,6 +192,7 @@ class Unit:
     about: str
     headline: bool
     cells: Mapping[str, Cell]
+    standing: Standing = Standing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +267,7 @@ class Comparison:
         verdict: In words, such as ``B is better`` or ``not distinguishable``.
         items_needed: Items that would tell them apart at this difference, 80 % of the time; None where unknown.
         flags: Why they should not have been compared, where the user insisted.
+        better: Key of the one that is significantly better; None where the test doesn't tell them apart.
     """
 
     unit: str
@@ -246,6 +284,32 @@ class Comparison:
     verdict: str
     items_needed: int | None
     flags: tuple[Flag, ...] = ()
+    better: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over columns that several entrants share: nothing else is in it, and nobody else has it.
+
+    Attributes:
+        key: Names it within the report.
+        title: Name for a table, such as ``Mean of 5``.
+        columns: Keys of the units that it is the mean of.
+        beside: Keys of the other headline units, each with the reason in words why it is not in the mean.
+        cells: The mean of each entrant that has all of these columns, on the common scale of 0-100.
+        mean_ranks: The mean of each one's ranks in these columns.
+        standing: Who is best; ``left_out`` says which columns the others lack.
+        comparisons: Paired tests of these means, adjusted over all pairs.
+    """
+
+    key: str
+    title: str
+    columns: tuple[str, ...]
+    beside: Mapping[str, str]
+    cells: Mapping[str, Cell]
+    mean_ranks: Mapping[str, Cell]
+    standing: Standing
+    comparisons: tuple[Comparison, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +415,7 @@ class Report:
         fairness: Spread over groups.
         comparisons: Tests between entrants.
         contrasts: Numbers of one entrant that a paper sets side by side.
+        means: Means over the columns that entrants share, the one of most entrants first.
         problems: Files that were not used, and why.
         notes: What holds for the whole report.
         samples: The samples behind the cells.
@@ -369,7 +434,8 @@ class Report:
     contrasts: tuple[Contrast, ...]
     problems: tuple[Problem, ...]
     samples: SampleStore
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    means: tuple[Mean, ...] = ()
 
     @property
     def models(self) -> set[str]:

@@ -29,8 +29,9 @@ class Observations:
         items: What was asked, the same number in every entrant.
         scores: NaN without one.
         clusters: What items share.
-        strata: Parts that weigh the same in the score, numbered; None where every item weighs the same.
+        strata: Parts of the score, numbered; None where every item weighs the same.
         coverage: Scored verdicts over verdicts; None without any.
+        shares: What each part counts, by its number; None where all count the same.
     """
 
     runs: tuple[str, ...]
@@ -39,6 +40,7 @@ class Observations:
     clusters: Codes
     strata: Codes | None
     coverage: float | None
+    shares: Floats | None = None
 
     @property
     def n(self) -> int:
@@ -137,7 +139,7 @@ def interval(observed: Observations, scale: Scale) -> Interval:
     clusters = observed.clusters if np.unique(observed.clusters).size < observed.clusters.size else None
     width = _right_or_wrong(observed, scale)
     if width is None:
-        return mean_interval(contributions(observed.scores, observed.strata), clusters)
+        return mean_interval(contributions(observed.scores, observed.strata, observed.shares), clusters)
     found = share_interval(observed.scores / width, clusters)
     return found._replace(value=found.value * width, low=found.low * width, high=found.high * width)
 

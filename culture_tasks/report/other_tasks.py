@@ -10,8 +10,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
@@ -20,8 +20,8 @@ from typing import Any, Literal
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report import comparability
 from culture_tasks.report.loaded_runs import Entered, LoadedRun
-from culture_tasks.report.model import Cell, Unit
-from culture_tasks.report.scores import harness_cell, ranked
+from culture_tasks.report.model import Unit
+from culture_tasks.report.scores import harness_cell
 
 _SHARES = re.compile(r"(^|_)(acc|accuracy|acc_norm|exact_match|em|f1|anls|match|recall|precision)($|_|,)")
 """Names of metrics that are shares, by one of their words."""
@@ -65,13 +65,8 @@ def known_task(task: str) -> KnownTasks | None:
     return next((each for each in known_tasks() if any(fnmatchcase(task, name) for name in each.tasks)), None)
 
 
-def other_units(entered: Sequence[Entered], rankable: Callable[[Cell], bool] | None = None) -> list[Unit]:
-    """Returns a unit for each task of a harness that isn't ours.
-
-    Args:
-        entered: The entrants.
-        rankable: Whether a cell may be ranked; None ranks those that can be compared.
-    """
+def other_units(entered: Sequence[Entered]) -> list[Unit]:
+    """Returns a unit for each task of a harness that isn't ours."""
     tasks: dict[str, dict[str, LoadedRun]] = {}
     parts: set[str] = set()
     for one in entered:
@@ -80,7 +75,7 @@ def other_units(entered: Sequence[Entered], rankable: Callable[[Cell], bool] | N
                 tasks.setdefault(task, {})[one.entrant.key] = each
                 parts.update(each.result.members if each.result.metrics else ())
     units = (_unit(task, runs, headline=task not in parts) for task, runs in tasks.items())
-    return [replace(unit, cells=ranked(unit.cells, unit.scale, rankable)) for unit in units if unit is not None]
+    return [unit for unit in units if unit is not None]
 
 
 def _unit(task: str, runs: Mapping[str, LoadedRun], *, headline: bool) -> Unit | None:

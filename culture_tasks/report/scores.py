@@ -6,7 +6,7 @@ say which addresses there are; here they get their numbers, with what a reader m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -99,23 +99,16 @@ class _Plan:
     equal_parts: bool = False
 
 
-def measure(
-    entered: Sequence[Entered], min_coverage: float, rankable: Callable[[Cell], bool] | None = None
-) -> list[Measured]:
+def measure(entered: Sequence[Entered], min_coverage: float) -> list[Measured]:
     """Works out every unit of our benchmarks that some entrant has runs of: groups, then tasks, then a user's own.
 
     Args:
         entered: The entrants.
         min_coverage: Share of scored verdicts under which a number is flagged.
-        rankable: Whether a cell may be ranked; None ranks those that can be compared.
     """
     known = [plan for benchmark in benchmarks().values() for plan in _plans(benchmark, entered)]
     plans = [*(each for each in known if each.is_group), *(each for each in known if not each.is_group)]
-    measured = (_measured(plan, entered, min_coverage) for plan in (*plans, *_own_plans(entered)))
-    return [
-        replace(each, unit=replace(each.unit, cells=ranked(each.unit.cells, each.unit.scale, rankable)))
-        for each in measured
-    ]
+    return [_measured(plan, entered, min_coverage) for plan in (*plans, *_own_plans(entered))]
 
 
 def _plans(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[_Plan]:
@@ -248,19 +241,6 @@ def harness_cell(each: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) -
     )
     coverage = each.result.metrics.get(f"{metric.removesuffix(LEXICAL)}_coverage")
     return from_interval(found, scale, flags=flags, runs=(each.run.key,), where=(), coverage=coverage)
-
-
-def ranked(cells: Mapping[str, Cell], scale: Scale, allowed: Callable[[Cell], bool] | None = None) -> dict[str, Cell]:
-    """Gives the cells of a column that may be compared their places; equal values share one."""
-    may = allowed or (lambda cell: cell.comparable)
-    if scale.better is None:
-        return dict(cells)
-    sign = -1.0 if scale.better == "higher" else 1.0
-    values = sorted(sign * cell.value for cell in cells.values() if cell.value is not None and may(cell))
-    return {
-        key: replace(cell, rank=values.index(sign * cell.value) + 1) if cell.value is not None and may(cell) else cell
-        for key, cell in cells.items()
-    }
 
 
 # Numbers by address

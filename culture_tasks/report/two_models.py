@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options
 from culture_tasks.report.comparability import differences, explain
-from culture_tasks.report.comparisons import adjusted, compare, why_not
+from culture_tasks.report.comparisons import Pair, adjusted, pair, why_not
 from culture_tasks.report.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest
 from culture_tasks.report.model import Cell, Comparison, Entrant, Unit
 from culture_tasks.report.observations import cell_of, observe, ordered
@@ -126,8 +126,8 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     baseline = {task: _comparable(runs, candidate.get(task)) for task, runs in runs_a.items()}
     chosen = (baseline, candidate)
     entered = [Entered(Entrant(key, _model(runs)), runs) for key, runs in zip("ab", chosen, strict=True)]
-    tests: list[Tested] = []
-    cultures: list[Tested] = []
+    tests: list[_Untested] = []
+    cultures: list[_Untested] = []
     not_compared: list[NotCompared] = []
     for measured in measure(entered, options.min_coverage):
         if _is_wanted(measured.unit, only):
@@ -216,35 +216,48 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     return "; ".join(reasons)
 
 
-def _whole(measured: Measured) -> Tested:
+class _Untested(NamedTuple):
+    """What a test will be made of."""
+
+    benchmark: str
+    culture: str
+    cells: tuple[Cell, Cell]
+    pair: Pair
+
+
+def _whole(measured: Measured) -> _Untested:
     one, two = measured.observe("a"), measured.observe("b")
-    flags = why_not(measured, "a", "b")
-    test = compare(measured, "a", second="b", one=one, two=two, flags=flags)
+    tested = pair(measured, "a", "b", one=one, two=two, flags=why_not(measured, "a", "b"))
     cells = measured.unit.cells
-    return Tested(measured.unit.key, "", (cells["a"], cells["b"]), test)
+    return _Untested(measured.unit.key, "", (cells["a"], cells["b"]), tested)
 
 
-def _of_cultures(measured: Measured) -> Iterator[Tested]:
+def _of_cultures(measured: Measured) -> Iterator[_Untested]:
     """Yields a test for each culture of a unit that has several."""
     field = measured.reported.culture
     cultures = [culture for culture in measured.groups("a", field) if culture in measured.groups("b", field)]
     for culture in cultures if len(cultures) > 1 else ():
         where = ((field, culture),)
         one, two = (observe(measured.runs[key], measured.tasks, where) for key in "ab")
-        test = compare(measured, "a", second="b", one=one, two=two, flags=why_not(measured, "a", "b"))
+        tested = pair(measured, "a", "b", one=one, two=two, flags=why_not(measured, "a", "b"))
         cells = [
             cell_of(seen, measured.unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
             for key, seen in (("a", one), ("b", two))
         ]
-        yield Tested(measured.unit.key, culture, (cells[0], cells[1]), test)
+        yield _Untested(measured.unit.key, culture, (cells[0], cells[1]), tested)
 
 
-def _with_verdicts(found: Sequence[Tested]) -> tuple[Tested, ...]:
-    ends = {each.benchmark: each.scale.better for each in found}
+def _with_verdicts(found: Sequence[_Untested]) -> tuple[Tested, ...]:
+    tests = adjusted([each.pair for each in found], lambda key, word: _ABOUT_B[key, word])
+    return tuple(
+        Tested(each.benchmark, each.culture, each.cells, test) for each, test in zip(found, tests, strict=True)
+    )
 
-    def better(test: Comparison, word: str) -> str:
-        end = ends[test.unit]
-        return f"B is {word}" if end is None else B_IS_BETTER if word == end else B_IS_WORSE
 
-    tests = adjusted([each.test for each in found], better)
-    return tuple(replace(each, test=test) for each, test in zip(found, tests, strict=True))
+_ABOUT_B = {
+    ("a", "better"): B_IS_WORSE,
+    ("b", "better"): B_IS_BETTER,
+    ("a", "higher"): "B is lower",
+    ("b", "higher"): "B is higher",
+}
+"""What is said of B where one of the two, by its key, is better or higher."""

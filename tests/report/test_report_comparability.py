@@ -4,6 +4,7 @@ import pytest
 from support.sample_files import JUDGE, care_sample, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.report.building import Options, build
+from culture_tasks.report.model import FLAG_TEXT, Rank
 
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 BETTER = [1.0] * 8
@@ -48,7 +49,8 @@ def test_every_difference_is_marked(two, flag):
     found = cells(report)
     assert found["c"].flags == (flag,)
     assert found["c"].rank is None
-    assert found["a"].rank == found["b"].rank == 1
+    assert found["a"].rank == found["b"].rank == Rank(1, 2)
+    assert report.units["culturalvqa"].standing.left_out == {"e3": FLAG_TEXT[flag]}
     assert {(test.first, test.second) for test in report.comparisons} == {("e1", "e2")}
 
 
@@ -59,7 +61,7 @@ def test_the_user_may_insist(two, flag):
     report = build([str(two)], Options(compare_anyway=True))
     scores = next(table for table in report.tables if table.key == "scores")
     [row] = [row for row in scores.rows if row.labels == ("c",)]
-    assert row.cells[0].rank == report.units["culturalvqa"].cells["e3"].rank == 1
+    assert row.cells[0].rank == report.units["culturalvqa"].cells["e3"].rank == Rank(1, 3)
     assert row.cells[0].flags == (flag,)
     assert len(report.comparisons) == 3
     assert [test.flags for test in report.comparisons if test.second == "e3"] == [(flag,), (flag,)]
@@ -152,8 +154,6 @@ def test_nothing_missing_is_hidden(two):
     summary = build([str(two)], Options()).tables[0]
     columns = [column.key for column in summary.columns]
     rows = {row.labels[0]: dict(zip(columns, row.cells, strict=True)) for row in summary.rows}
-    assert rows["b"]["missing"].value == 1.0
-    assert rows["b"]["missing"].note == "care_zh"
-    assert rows["b"]["mean"].flags == ("incomplete",)
-    assert rows["b"]["mean"].rank is None
-    assert rows["a"]["mean"].value == pytest.approx((62.5 + 100 * 8 / 9) / 2)
+    assert rows["a"]["care_zh"].value == pytest.approx(100 * 8 / 9)
+    assert (rows["b"]["care_zh"].value, rows["b"]["care_zh"].note) == (None, "not run")
+    assert summary.notes[-1] == "There is no mean: no two models share two of these columns."

@@ -12,8 +12,7 @@ from culture_tasks.metrics.means import contributions, ratio_contributions
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Cell
 from culture_tasks.report.observations import Observations, interval
-from culture_tasks.report.scores import ranked
-from culture_tasks.report.tables.overview import to_common
+from culture_tasks.report.overall import to_common
 
 PERCENT = Scale("percent", 0.0, 100.0)
 RATING = Scale("rating", 1.0, 10.0)
@@ -71,14 +70,6 @@ def test_contributions_of_a_ratio_have_its_value_and_its_error():
     # Influence of an item: n * (above - ratio * below) / total below.
     assert (found - 1.5).tolist() == pytest.approx([-1.0, 2.0, 0.0, -1.0])
     assert np.isnan(ratio_contributions(above, np.zeros(4))).all()
-
-
-def test_ranks_share_places_and_leave_gaps():
-    cell = {name: Cell(value, SHARE) for name, value in (("a", 0.5), ("b", 0.7), ("c", 0.7), ("d", None))}
-    assert {name: each.rank for name, each in ranked(cell, SHARE).items()} == {"a": 3, "b": 1, "c": 1, "d": None}
-    lower = Scale("x", better="lower")
-    assert ranked(cell, lower)["a"].rank == 1
-    assert ranked(cell, Scale("x", better=None))["a"].rank is None
 
 
 def test_the_common_scale_maps_ends_to_ends():
@@ -188,7 +179,7 @@ def test_samples_of_repeats_show_the_first(tmp_path):
 
 def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
     care = [care_sample(n, 10.0) for n in range(4)]
-    vqa, blind = vqa_samples([1.0, 0.0]), vqa_samples([0.0, 0.0])
+    vqa, blind = vqa_samples([1.0, 0.0, 1.0, 0.0]), vqa_samples([0.0] * 4)
     write_run(tmp_path, "m", {"care_zh": care, "culturalvqa": vqa, "culturalvqa_blind": blind})
     report = build([str(tmp_path)], Options())
     summary = report.tables[0]

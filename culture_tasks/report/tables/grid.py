@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
 from culture_tasks.report.runs import Run
-from culture_tasks.report.scores import ranked
 from culture_tasks.report.tables.published_rows import keys_of, paper_notes, published_rows
 
 
@@ -55,11 +54,11 @@ def grid(
         places: Its columns.
         rows: Its rows: entrants, or any other names that the places' cells have.
         labels: Gives a row's texts for the table's row headers.
-        owner: Gives the entrant of a row, where rows aren't entrants; their cells are not ranked then.
+        owner: Gives the entrant of a row, where rows aren't entrants; their cells have no ranks then.
         papers: Published tables whose rows may stand below.
     """
     keys = list(rows)
-    columns = [_column(place, keys, context if owner is None else None) for place in places]
+    columns = [_column(place, keys, ranked=owner is None) for place in places]
     filled = [
         Row(labels(key), tuple(column.get(key) for column in columns), owner(key) if owner else key)
         for key in keys
@@ -75,8 +74,7 @@ def grid(
     )
 
 
-def _column(place: Place, keys: Iterable[str], context: Context | None) -> dict[str, Cell]:
+def _column(place: Place, keys: Iterable[str], *, ranked: bool) -> dict[str, Cell]:
     cells = {key: place.cells[key] for key in keys if key in place.cells}
-    if context is None:  # a place among models would be misread as one among these rows
-        return {key: replace(cell, rank=None) for key, cell in cells.items()}
-    return ranked(cells, place.column.scale, context.rankable)
+    # a place among models would be misread as one among other rows
+    return cells if ranked else {key: replace(cell, rank=None) for key, cell in cells.items()}

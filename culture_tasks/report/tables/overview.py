@@ -2,91 +2,67 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import CULTURES, At, Floats
-from culture_tasks.metrics.rankings import mean_rank
-from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Row, Table, Unit
+from culture_tasks.benchmarks.reporting import CULTURES, At
+from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Mean, Rank, Row, Table, Unit
+from culture_tasks.report.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import Scores
 from culture_tasks.report.tables.grid import Context, Place, grid
 
-COMMON = Scale("points of 100", 0.0, 100.0)
-"""The scale of the summary: each benchmark's own range mapped to 0-100."""
-
-_RANK = Scale("rank", 1.0, None, better="lower")
+_RANK = Scale("rank", 1.0, None, better=None)
 _COUNT = Scale("count", 0.0, None, better=None, digits=0)
 _P = Scale("probability", 0.0, 1.0, better=None, digits=4)
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
 
 
-def to_common(cell: Cell) -> Cell | None:
-    """Maps a number from its own range to 0-100, or returns None where the range has no ends or there is no number."""
-    scale = cell.scale
-    if cell.value is None or scale.low is None or scale.high is None:
-        return None
-    low, width = scale.low, scale.high - scale.low
-
-    def mapped(value: float | None) -> float | None:
-        if value is None:
-            return None
-        place = 100.0 * (value - low) / width
-        return 100.0 - place if scale.better == "lower" else place
-
-    ends = (mapped(cell.low), mapped(cell.high))
-    first, last = ends if scale.better != "lower" else (ends[1], ends[0])
-    return Cell(
-        mapped(cell.value),
-        COMMON,
-        low=first,
-        high=last,
-        n=cell.n,
-        coverage=cell.coverage,
-        flags=cell.flags,
-        runs=cell.runs,
-        where=cell.where,
-        note=cell.note,
-    )
-
-
-def summary(context: Context, units: Sequence[Unit]) -> Table:
-    """Every headline score on the common scale, with the mean, the mean rank, and what is missing."""
+def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> Table:
+    """The means over common columns, and every headline score on the common scale."""
     headline = [unit for unit in units if unit.headline]
     placed = [unit for unit in headline if unit.scale.low is not None and unit.scale.high is not None]
-    cells = {unit.key: _on_common(unit.cells) for unit in placed}
-    places = [Place(Column(unit.key, unit.title, COMMON), cells[unit.key]) for unit in placed]
-    weights = _weights(placed)
-    means = {key: _mean([cells[unit.key].get(key) for unit in placed], weights, context) for key in context.entrants}
-    ranks = _mean_ranks(context, placed, cells)
-    places += [
-        Place(Column("mean", "Mean", COMMON), {key: cell for key, cell in means.items() if cell is not None}),
-        Place(Column("mean_rank", "Mean rank", _RANK), ranks),
-        Place(
-            Column("missing", "Missing or not comparable", _COUNT),
-            {key: _missing(cells, key, context) for key in context.entrants},
-        ),
-    ]
-    notes = [
-        "Each score's own range is mapped to 0-100. In the mean every benchmark weighs the same, and so do the columns "
-        "of one benchmark; it is marked incomplete, and not ranked, where a column is missing or can't be compared.",
-        "The mean rank is over the columns in which every model with a score can be compared.",
-        *_left_out(headline, placed),
-    ]
+    places: list[Place] = []
+    for mean in means:
+        places.append(Place(Column(mean.key, mean.title, COMMON), mean.cells))
+        if mean.mean_ranks:
+            label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
+            places.append(Place(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
+    inside = {column for mean in means for column in mean.columns}
+    for unit in sorted(placed, key=lambda unit: unit.key not in inside):
+        over = "" if unit.key in inside or not inside else "In no mean"
+        cells = _on_common(unit.cells)
+        missing = {key: Cell(None, COMMON, note="not run") for key in context.entrants if key not in cells}
+        places.append(Place(Column(unit.key, unit.title, COMMON, over), {**missing, **cells}))
     table = Table(
         "summary",
         "Summary over benchmarks, on a common scale of 0-100",
         row_headers=("Model",),
         columns=(),
         rows=(),
-        notes=tuple(notes),
+        notes=(
+            "Each metric's own range is mapped to 0-100, 100 being its better end.",
+            *(note for mean in means for note in _about_mean(context, mean)),
+            *([] if means or len(placed) < 2 else ["There is no mean: no two models share two of these columns."]),
+            *_left_out(headline, placed),
+        ),
     )
     return grid(context, table, places=places, rows=context.entrants, labels=lambda key: (context.entrants[key].label,))
+
+
+def _about_mean(context: Context, mean: Mean) -> Iterator[str]:
+    """Yields what a mean is of, who has none, and what is not in it."""
+    yield (
+        f"{mean.title}: over {', '.join(mean.columns)}, which {len(mean.cells)} of {len(context.entrants)} rows share. "
+        "Every benchmark weighs the same, and so do the columns of one benchmark."
+    )
+    reasons: dict[str, list[str]] = {}
+    for column, why in mean.beside.items():
+        reasons.setdefault(why, []).append(column)
+    if reasons:
+        listed = "; ".join(f"{', '.join(columns)} ({why})" for why, columns in reasons.items())
+        yield f"Not in it: {listed}."
 
 
 def _left_out(headline: Sequence[Unit], placed: Sequence[Unit]) -> Iterator[str]:
@@ -95,69 +71,7 @@ def _left_out(headline: Sequence[Unit], placed: Sequence[Unit]) -> Iterator[str]
         yield f"Not on the common scale, since the range of their metric isn't known: {', '.join(names)}."
 
 
-def _weights(units: Sequence[Unit]) -> list[float]:
-    """Returns what each column counts: every benchmark the same, and its columns the same among themselves."""
-    benchmarks = [unit.benchmark or unit.key for unit in units]
-    columns = Counter(benchmarks)
-    return [1.0 / columns[benchmark] for benchmark in benchmarks]
-
-
-def _mean(cells: Sequence[Cell | None], weights: Sequence[float], context: Context) -> Cell | None:
-    """Weighted mean of columns, with an interval that adds up those of the columns as independent ones."""
-    pairs = zip(cells, weights, strict=True)
-    there = [(cell, weight) for cell, weight in pairs if cell is not None and cell.value is not None]
-    if not there:
-        return None
-    used = [cell for cell, _ in there]
-    shares = np.array([weight for _, weight in there]) / sum(weight for _, weight in there)
-    complete = len(used) == len(cells) and all(context.rankable(cell) for cell in used)
-    mean = float(shares @ np.array([cell.value for cell in used], dtype=np.float64))
-    below = _reach(shares, [(cell.value, cell.low) for cell in used])
-    above = _reach(shares, [(cell.value, cell.high) for cell in used])
-    return Cell(
-        mean,
-        COMMON,
-        low=None if below is None else mean - below,
-        high=None if above is None else mean + above,
-        n=sum(cell.n for cell in used),
-        flags=() if complete else ("incomplete",),
-        runs=tuple(run for cell in used for run in cell.runs),
-        note="" if len(used) == len(cells) else f"over {len(used)} of {len(cells)} columns",
-    )
-
-
-def _reach(shares: Floats, ends: Sequence[tuple[float | None, float | None]]) -> float | None:
-    """Root of the sum of squared half widths, each times its share; None where a column has no interval."""
-    widths = [value - end for value, end in ends if value is not None and end is not None]
-    return math.hypot(*(shares * np.array(widths))) if len(widths) == len(ends) else None
-
-
-def _mean_ranks(context: Context, placed: Sequence[Unit], cells: Mapping[str, Mapping[str, Cell]]) -> dict[str, Cell]:
-    keys = list(context.entrants)
-    if not placed:
-        return {}
-    rows = [[_rankable_value(cells[unit.key].get(key), context) for unit in placed] for key in keys]
-    anywhere = [at for at, row in enumerate(rows) if not np.isnan(row).all()]
-    if not anywhere:
-        return {}
-    found = mean_rank([rows[at] for at in anywhere])
-    return {
-        keys[at]: Cell(each.rank, _RANK, n=each.counted, note=f"over {each.counted} of {each.columns} columns")
-        for at, each in zip(anywhere, found, strict=True)
-        if not math.isnan(each.rank)
-    }
-
-
-def _rankable_value(cell: Cell | None, context: Context) -> float:
-    return cell.value if cell is not None and cell.value is not None and context.rankable(cell) else math.nan
-
-
-def _missing(cells: Mapping[str, Mapping[str, Cell]], key: str, context: Context) -> Cell:
-    names = [unit for unit, column in cells.items() if (cell := column.get(key)) is None or not context.rankable(cell)]
-    return Cell(float(len(names)), _COUNT, n=len(cells), note=", ".join(names))
-
-
-def cultures(context: Context, scores: Scores) -> Table:
+def cultures(context: Context, scores: Scores, means: Sequence[Mean]) -> Table:
     """One profile per culture over the benchmarks that have it, on the common scale."""
     places: list[Place] = []
     for culture, addresses in _shared_cultures(scores).items():
@@ -170,10 +84,15 @@ def cultures(context: Context, scores: Scores) -> Table:
                 )
                 for unit, address in zip(units, addresses, strict=True)
             ]
-            places += [*columns, _culture_mean(culture, columns, weights=_weights(units), context=context)]
+            places += columns
+            for mean in means:
+                inside = [(place, unit) for place, unit in zip(columns, units, strict=True) if unit.key in mean.columns]
+                if len(inside) > 1:
+                    places.append(_culture_mean(culture, mean, inside=inside, context=context))
     note = (
-        "Only cultures that two of the benchmarks here share. In the mean every benchmark weighs the same, and so do "
-        "the columns of one benchmark."
+        "Only cultures that two of the benchmarks here share. A mean is over the columns that are in the mean of the "
+        "same name over benchmarks, of models that have all of them; every benchmark weighs the same, and so do the "
+        "columns of one benchmark."
     )
     table = Table(
         "cultures",
@@ -203,10 +122,16 @@ def _on_common(cells: Mapping[str, Cell]) -> dict[str, Cell]:
     return {key: cell for key, cell in mapped.items() if cell is not None}
 
 
-def _culture_mean(culture: str, columns: Sequence[Place], weights: Sequence[float], context: Context) -> Place:
-    means = {key: _mean([place.cells.get(key) for place in columns], weights, context) for key in context.entrants}
-    cells = {key: cell for key, cell in means.items() if cell is not None}
-    return Place(Column(f"{culture} mean", "Mean", scale=COMMON, over=culture), cells)
+def _culture_mean(culture: str, mean: Mean, inside: Sequence[tuple[Place, Unit]], context: Context) -> Place:
+    """Returns the mean of a culture's columns, of the models that have a comparable number in each of them."""
+    counted = weights([unit for _, unit in inside])
+    cells: dict[str, Cell] = {}
+    for key in mean.cells:
+        own = [cell for place, _ in inside if (cell := place.cells.get(key)) is not None and context.rankable(cell)]
+        if len(own) == len(inside):
+            cells[key] = mean_cell(own, counted)
+    label = mean.title.rpartition(" of ")[0]
+    return Place(Column(f"{culture} {mean.key}", f"{label} of {len(inside)}", scale=COMMON, over=culture), cells)
 
 
 def scores_table(context: Context, units: Sequence[Unit]) -> Table:
@@ -246,10 +171,14 @@ def _detail(context: Context, unit: Unit, key: str, cell: Cell) -> Row:
             replace(cell, rank=None),
             Cell(float(cell.n), _COUNT),
             None if cell.coverage is None else Cell(cell.coverage, _COVERAGE),
-            None if cell.rank is None else Cell(float(cell.rank), _COUNT),
+            None if cell.rank is None else _rank_cell(cell.rank),
         ),
         key,
     )
+
+
+def _rank_cell(rank: Rank) -> Cell:
+    return Cell(float(rank.first), _COUNT, low=float(rank.first), high=float(rank.last))
 
 
 def _over(unit: Unit) -> str:

@@ -68,11 +68,14 @@ def legend(tables: Iterable[Table]) -> Iterator[tuple[str, str]]:
 
 
 def is_best(cell: Cell, table: Table, at: int) -> bool:
-    """Whether a cell is the best of its column, among two or more that are ranked."""
-    if cell.rank != 1:
+    """Whether no other cell of its column is significantly better, and some cell of it is worse than another.
+
+    Where the tests tell none of the column apart, none is best.
+    """
+    if cell.rank is None or cell.rank.first > 1:
         return False
-    ranked = [row.cells[at] for row in table.rows]
-    return sum(each is not None and each.rank is not None for each in ranked) > 1
+    column = [row.cells[at] for row in table.rows if at < len(row.cells)]
+    return any(each is not None and each.rank is not None and each.rank.first > 1 for each in column)
 
 
 def headers(table: Table) -> list[str]:

@@ -1,0 +1,78 @@
+"""Who is best, and how certain that is: places and groups by what the tests tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.metrics.rankings import places
+from culture_tasks.report.comparability import explain
+from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Rank, Standing
+from culture_tasks.report.scores import Measured
+
+
+def stand(
+    measured: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
+) -> list[Measured]:
+    """Gives every unit its ranks and its standing.
+
+    Args:
+        measured: The units.
+        tests: The tests between entrants, of all units.
+        rankable: Whether a cell may be ranked.
+    """
+    by_unit: dict[str, list[Comparison]] = {}
+    for test in tests:
+        by_unit.setdefault(test.unit, []).append(test)
+    found: list[Measured] = []
+    for each in measured:
+        unit = each.unit
+        left_out = {key: why_left_out(cell) for key, cell in unit.cells.items() if not rankable(cell)}
+        left_out |= {
+            key: "there are no samples to test" for key in unit.cells if key not in left_out and not each.runs[key]
+        }
+        cells, standing = ranked(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
+        found.append(replace(each, unit=replace(unit, cells=cells, standing=standing)))
+    return found
+
+
+def why_left_out(cell: Cell) -> str:
+    """Returns in words why a cell can't be ranked."""
+    if cell.value is None:
+        return cell.note or "there is no score"
+    return explain([flag for flag in cell.flags if flag in NOT_COMPARABLE])
+
+
+def ranked(
+    cells: Mapping[str, Cell], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
+) -> tuple[dict[str, Cell], Standing]:
+    """Gives the cells of a column their places, and says who is best.
+
+    A column that was not tested, or whose scale has no better end, has no places.
+
+    Args:
+        cells: The cells, by entrant.
+        scale: The scale of their numbers.
+        tests: The tests between them, adjusted.
+        left_out: Entrants that may not be ranked, each with the reason.
+    """
+    sign = {"higher": -1.0, "lower": 1.0}.get(scale.better or "", 0.0)
+    values = {key: sign * cell.value for key, cell in cells.items() if cell.value is not None and key not in left_out}
+    order = sorted(values, key=values.__getitem__) if sign and tests else []
+    number = {key: at for at, key in enumerate(order)}
+    better = {
+        (number[test.better], number[_other(test)])
+        for test in tests
+        if test.better and {test.first, test.second} <= number.keys()
+    }
+    found = {key: Rank(*each) for key, each in zip(order, places(len(order), better), strict=True)}
+    standing = Standing(
+        ranked=tuple(order), best=tuple(key for key in order if found[key].first == 1), left_out=dict(left_out)
+    )
+    return {key: replace(cell, rank=found.get(key)) for key, cell in cells.items()}, standing
+
+
+def _other(test: Comparison) -> str:
+    """Returns the entrant that is worse."""
+    return test.second if test.better == test.first else test.first

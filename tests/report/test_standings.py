@@ -1,0 +1,175 @@
+"""Ranks that say no more than the tests, and means over the columns that models share."""
+
+import itertools
+
+import pytest
+from support.sample_files import care_sample, vqa_samples, write_run
+
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.model import Rank
+from culture_tasks.report.overall import Block, blocks
+from culture_tasks.report.text.wording import is_best
+
+HALF = [1.0, 0.0] * 40
+MOST = [1.0] * 60 + [0.0] * 20
+NONE = [0.0] * 80
+
+
+def ratings(*scores):
+    return [care_sample(number, score) for number, score in enumerate(itertools.islice(itertools.cycle(scores), 60))]
+
+
+def write_models(folder, models):
+    """Writes a run for each model, of tasks of CulturalVQA with scores, and of CARE's Chinese questions."""
+    for model, tasks in models.items():
+        samples = {
+            task: ratings(*scores) if task.startswith("care") else vqa_samples(scores) for task, scores in tasks.items()
+        }
+        for task, lines in samples.items():
+            write_run(folder / model / task, model, {task: lines})
+
+
+def by_name(report, keyed):
+    return {report.entrants[key].label: value for key, value in keyed.items()}
+
+
+def named(report, keys):
+    return [report.entrants[key].label for key in keys]
+
+
+def row_of(report, name, key="summary"):
+    table = next(table for table in report.tables if table.key == key)
+    [row] = [row for row in table.rows if row.labels[0] == name]
+    return dict(zip((column.key for column in table.columns), row.cells, strict=True))
+
+
+def bold(report, column, key="summary"):
+    table = next(table for table in report.tables if table.key == key)
+    at = [each.key for each in table.columns].index(column)
+    return {row.labels[0] for row in table.rows if row.cells[at] and is_best(row.cells[at], table, at)}
+
+
+def test_models_that_a_test_does_not_tell_apart_share_their_places(tmp_path):
+    close = [1.0 - score if number < 3 else score for number, score in enumerate(MOST)]
+    write_models(tmp_path, {"a": {"culturalvqa": MOST}, "b": {"culturalvqa": close}, "c": {"culturalvqa": NONE}})
+    report = build([str(tmp_path)], Options())
+    unit = report.units["culturalvqa"]
+    ranks = by_name(report, {key: cell.rank for key, cell in unit.cells.items()})
+    assert ranks == {"a": Rank(1, 2), "b": Rank(1, 2), "c": Rank(3, 3)}
+    assert named(report, unit.standing.ranked) == ["a", "b", "c"]
+    assert named(report, unit.standing.best) == ["a", "b"]
+    assert bold(report, "culturalvqa") == {"a", "b"}
+
+
+def test_nothing_is_bold_where_the_tests_tell_nothing(tmp_path):
+    write_models(tmp_path, {"a": {"culturalvqa": HALF}, "b": {"culturalvqa": [1.0, *HALF[1:]]}})
+    report = build([str(tmp_path)], Options())
+    unit = report.units["culturalvqa"]
+    assert {cell.rank for cell in unit.cells.values()} == {Rank(1, 2)}
+    assert len(unit.standing.best) == 2
+    assert bold(report, "culturalvqa") == set()
+    assert "**" not in str(report.tables[0])
+
+
+def test_who_is_left_out_is_named_with_the_reason(tmp_path):
+    write_models(tmp_path, {"a": {"culturalvqa": MOST}, "b": {"culturalvqa": HALF}})
+    write_run(tmp_path / "c", "c", {"culturalvqa": vqa_samples(MOST)}, versions={"culturalvqa": 0.5})
+    write_run(tmp_path / "d", "d", {}, results={"culturalvqa": {"lave,none": 1.0}})
+    report = build([str(tmp_path)], Options())
+    assert by_name(report, report.units["culturalvqa"].standing.left_out)["c"] == "another version of the task"
+    anyway = build([str(tmp_path)], Options(compare_anyway=True)).units["culturalvqa"]
+    assert anyway.standing.left_out == {"e4": "there are no samples to test"}
+    assert anyway.cells["e4"].rank is None
+
+
+SHARED = {"culturalvqa": MOST, "culturalvqa_blind": MOST}
+LOSING = {"culturalvqa": HALF, "culturalvqa_blind": HALF}
+
+
+def test_a_further_benchmark_does_not_make_a_model_the_best(tmp_path):
+    write_models(tmp_path, {"good": SHARED, "bad": {**LOSING, "care_zh": [10.0, 9.0]}})
+    report = build([str(tmp_path)], Options())
+    [mean] = report.means
+    assert mean.columns == ("culturalvqa", "culturalvqa_blind")
+    assert mean.title == "Mean of 2"
+    assert named(report, mean.standing.best) == ["good"]
+    assert bold(report, "mean") == {"good"}
+    assert row_of(report, "good")["mean"].value == pytest.approx(75.0)
+    assert row_of(report, "bad")["mean"].value == pytest.approx(50.0)
+    assert mean.beside == {"care_zh": "missing or not comparable for 1 of the 2 models"}
+    assert row_of(report, "good")["care_zh"].note == "not run"
+
+
+def test_a_newcomer_changes_nobody_else_and_gets_no_mean(tmp_path):
+    write_models(tmp_path, {"good": SHARED, "bad": LOSING})
+    before = build([str(tmp_path)], Options())
+    write_models(tmp_path, {"new": {"culturalvqa": [1.0] * 80}})
+    after = build([str(tmp_path)], Options())
+    for name in ("good", "bad"):
+        for column in ("mean", "mean_rank"):
+            assert row_of(before, name)[column] == row_of(after, name)[column]
+    assert row_of(after, "new")["mean"] is None
+    assert row_of(after, "new")["mean_rank"] is None
+    assert by_name(after, after.means[0].standing.left_out) == {"new": "lacks culturalvqa_blind"}
+
+
+def test_a_foreign_task_stands_beside_the_mean(tmp_path):
+    write_models(tmp_path, {"good": SHARED, "bad": LOSING})
+    before = build([str(tmp_path)], Options())
+    write_run(tmp_path / "more", "bad", {}, results={"arab_culture": {"acc,none": 1.0}}, date=1.0)
+    report = build([str(tmp_path)], Options())
+    assert row_of(report, "good")["mean"] == row_of(before, "good")["mean"]
+    assert row_of(report, "good")["mean_rank"] == row_of(before, "good")["mean_rank"]
+    assert report.means[0].beside == {"arab_culture": "a task of the harness"}
+    assert row_of(report, "bad")["arab_culture"].rank is None
+
+
+def test_foreign_tasks_are_in_the_mean_where_they_are_asked_for(tmp_path):
+    write_models(tmp_path, {"good": {"culturalvqa": MOST}, "bad": {"culturalvqa": HALF}})
+    for model, share in (("good", 0.5), ("bad", 0.25)):
+        write_run(tmp_path / f"{model}-more", model, {}, results={"arab_culture": {"acc,none": share}}, date=1.0)
+    assert build([str(tmp_path)], Options()).means == ()
+    report = build([str(tmp_path)], Options(other_tasks_in_mean=True))
+    [mean] = report.means
+    assert mean.columns == ("culturalvqa", "arab_culture")
+    assert by_name(report, mean.cells)["good"].value == pytest.approx((75 + 50) / 2)
+    assert mean.standing.best == ()  # its samples aren't read, so nothing is tested
+
+
+def test_models_that_ran_other_benchmarks_have_a_mean_of_their_own(tmp_path):
+    texts = {"care_zh": [5.0, 6.0], "care_en_zh": [5.0, 6.0]}
+    write_models(tmp_path, {"a": SHARED, "b": LOSING, "c": texts, "d": texts})
+    report = build([str(tmp_path)], Options())
+    assert [mean.title for mean in report.means] == ["Mean A of 2", "Mean B of 2"]
+    assert {frozenset(named(report, mean.cells)) for mean in report.means} == {frozenset("ab"), frozenset("cd")}
+    assert row_of(report, "c")["mean"] is None or row_of(report, "c")["mean_2"] is None
+
+
+def test_what_cannot_be_compared_is_in_no_mean(tmp_path):
+    write_models(tmp_path, {"a": SHARED, "b": LOSING})
+    write_run(tmp_path / "c1", "c", {"culturalvqa": vqa_samples(MOST)}, versions={"culturalvqa": 0.5})
+    write_run(tmp_path / "c2", "c", {"culturalvqa_blind": vqa_samples(MOST)})
+    report = build([str(tmp_path)], Options())
+    [mean] = report.means
+    assert named(report, mean.cells) == ["a", "b"]
+    assert by_name(report, mean.standing.left_out) == {"c": "lacks culturalvqa"}
+
+
+@pytest.mark.parametrize(
+    ("ran", "found"),
+    [
+        ({"a": "12", "b": "12"}, [("12", "ab")]),
+        ({"a": "123", "b": "12", "c": "12"}, [("12", "abc")]),
+        ({"a": "12345", "b": "12345", "c": "12345", "new": "1"}, [("12345", "abc")]),
+        ({"a": "12345", "b": "12345", "c": "12"}, [("12", "abc")]),  # 3 pairs x 2 columns, against 1 x 5
+        ({"a": "12", "b": "12", "c": "34", "d": "34", "e": "34"}, [("34", "cde"), ("12", "ab")]),
+        ({"a": "12", "b": "34"}, []),
+        ({"a": "1", "b": "1"}, []),
+        ({"a": "12", "b": ""}, [("12", "a")]),
+        ({"a": ""}, []),
+        ({}, []),
+    ],
+)
+def test_columns_are_chosen_for_the_most_comparisons(ran, found):
+    wanted = [Block(tuple(columns), tuple(models)) for columns, models in found]
+    assert blocks({model: tuple(columns) for model, columns in ran.items()}) == wanted
