@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from culture_tasks.insertion.insertion_method import InsertionMethod, TrainingData
 
 _FEATURES = "features.sqlite3"
+_IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -43,11 +44,15 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
     fit.add_argument("--limit", type=int, help="use this many training cases, evenly spaced over all")
     fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --out)")
     fit.add_argument("--overwrite", action="store_true", help="replace another state in --out")
+    fit.add_argument("--batch-size", type=int, default=1, help="requests whose features are computed together")
     fit.add_argument("--revision", help="branch, tag or commit on the Hub")
     fit.add_argument("--dtype", default="auto", help="data type of the model (default: the checkpoint's)")
     fit.add_argument("--device", help="where the model runs (default: a GPU if there is one)")
     fit.add_argument("--device-map", help="spread the model over devices, such as auto")
     fit.add_argument("--attn-implementation", help="attention kernels")
+    for option in _IMAGE_OPTIONS:
+        flag = f"--{option.replace('_', '-')}"
+        fit.add_argument(flag, type=int, metavar="N", help="option of the image processor; evaluate with the same")
     fit.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
     fit.add_argument("--enable-thinking", action="store_true", help="let a reasoning model reason")
     fit.set_defaults(handler=_fit)
@@ -63,8 +68,11 @@ def _fit(options: argparse.Namespace) -> int:
         raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
     if options.limit is not None and options.limit < 1:
         raise SettingsError(f"insertion: --limit {options.limit}. Needed is at least 1.")
+    if options.batch_size < 1:
+        raise SettingsError(f"insertion: --batch-size {options.batch_size}. Needed is at least 1.")
     data = _data(options)
     method = method_class(options.method)(_model(options), config)
+    method.batch_size = options.batch_size
     if _is_done(options, method, data):
         print(f"{options.out}: is already fitted")
         return 0
@@ -106,6 +114,7 @@ def _model(options: argparse.Namespace) -> MultimodalModel:
             attn_implementation=options.attn_implementation,
             trust_remote_code=options.trust_remote_code,
             template={"enable_thinking": options.enable_thinking},
+            images={name: value for name in _IMAGE_OPTIONS if (value := getattr(options, name)) is not None},
         ),
     )
 

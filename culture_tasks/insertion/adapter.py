@@ -7,37 +7,47 @@ that names it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.encoding import IGNORED, Encoded, Encoding, ends_of_generation, image_token_ids
 from culture_tasks.insertion.identity import ModelIdentity, identify
 from culture_tasks.insertion.prefill import (
     Features,
     Gate,
-    Spans,
+    Masks,
     StopIf,
     captured_states,
     pooled,
     question_mask,
     visual_mask,
 )
-from culture_tasks.insertion.queries import Message, Query, images_of
+from culture_tasks.insertion.queries import Query
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
+_log = logging.getLogger(__name__)
 
-ANSWERS_VERSION = 1
+Found = TypeVar("Found")
+
+ANSWERS_VERSION = 2
 """Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
 
 It is part of :attr:`~culture_tasks.insertion.identity.ModelIdentity.run`, so that stored answers and features of
 older versions are not used then. For a change in one method, raise that method's own version.
 """
+
+_PIXELS_A_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
+_AHEAD = 2  # batches whose images are read while the model works
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +57,39 @@ class Answer:
     Attributes:
         text: The answer without special tokens.
         tokens: Its token ids, special ones too.
+        prompt_tokens: Number of tokens that the model was shown, those of images among them.
         activated: Index of the insertion that was used, from 0; None if none was, or if a method uses all.
         similarity: Highest router score of the request; None if nothing was compared.
+        threshold: What the score was compared with.
     """
 
     text: str
     tokens: tuple[int, ...]
+    prompt_tokens: int = 0
     activated: int | None = None
     similarity: float | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLogits:
+    """What a model says about given answers, token by token (teacher forcing).
+
+    Attributes:
+        logits: Logits that predict each token of the answers, shape (pairs, T, vocabulary).
+        tokens: The tokens of the answers, the end of the turn among them, shape (pairs, T).
+        mask: Which tokens are an answer's and not padding, shape (pairs, T).
+    """
+
+    logits: torch.Tensor
+    tokens: torch.Tensor
+    mask: torch.Tensor
+
+    def losses(self) -> torch.Tensor:
+        """Returns the mean negative log-likelihood of each answer's tokens, shape (pairs,), float32."""
+        scores = torch.log_softmax(self.logits.float(), dim=-1)
+        nll = -scores.gather(-1, self.tokens[..., None])[..., 0]
+        return (nll * self.mask).sum(-1) / self.mask.sum(-1).clamp(min=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +101,39 @@ class ModelOptions:
         dtype: ``auto`` takes the checkpoint's.
         device: The device; None means a GPU if there is one.
         device_map: Spreads the model over devices; takes precedence over ``device``.
+        max_memory: What ``device_map`` may use of each device, in bytes, by its number; None means all.
         attn_implementation: Attention kernels; None means transformers' choice.
         trust_remote_code: Whether code of the checkpoint is run.
         template: Variables of the chat template. Reasoning is off unless asked for, since answers have 64 tokens.
+        images: Options of the image processor, such as ``max_patches`` or ``max_pixels``; without, its own.
     """
 
     revision: str | None = None
     dtype: str = "auto"
     device: str | None = None
     device_map: str | None = None
+    max_memory: Mapping[int, int] | None = None
     attn_implementation: str | None = None
     trust_remote_code: bool = False
     template: Mapping[str, Any] = field(default_factory=lambda: {"enable_thinking": False})
+    images: Mapping[str, int] = field(default_factory=dict)
 
 
 class MultimodalModel:
-    """A model with its processor, for one request at a time.
+    """A model with its processor.
 
     Args:
         model: The model, which is left frozen and in evaluation mode.
         processor: Its processor.
         source: What the user calls it.
         template: Variables of the chat template.
+        images: Options of the image processor.
+
+    Attributes:
+        identity: Fingerprints of the model, of its weights as they were when this object was made.
+
+    Raises:
+        SettingsError: If the model can't be used.
     """
 
     def __init__(
@@ -96,51 +142,46 @@ class MultimodalModel:
         processor: ProcessorMixin,
         source: str = "",
         template: Mapping[str, Any] | None = None,
+        images: Mapping[str, int] | None = None,
     ) -> None:
         self.model = model.eval().requires_grad_(requires_grad=False)
         self.processor = processor
-        self._source = source
-        self._template = dict(ModelOptions().template if template is None else template)
-        self._identity: ModelIdentity | None = None
         _check(model, processor)
+        self._encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
+        self._encoding.check()
+        self.identity: ModelIdentity = identify(
+            model, processor, source=source, options=self._encoding.settings, version=ANSWERS_VERSION
+        )
 
     @classmethod
     def load(cls, pretrained: str, options: ModelOptions | None = None) -> MultimodalModel:
         """Loads a checkpoint.
 
         Raises:
-            SettingsError: If there is no such checkpoint, or it is not a model of images and text.
+            SettingsError: If there is no such checkpoint, it is not a model of images and text, or the GPU is too
+                small for its weights.
         """
-        from transformers import AutoModelForImageTextToText, AutoProcessor
+        from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
 
         options = options or ModelOptions()
         shared = {"revision": options.revision or "main", "trust_remote_code": options.trust_remote_code}
         place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        kernels = {"attn_implementation": options.attn_implementation} if options.attn_implementation else {}
+        chosen = {"attn_implementation": options.attn_implementation, "max_memory": options.max_memory}
+        given = {name: value for name, value in chosen.items() if value is not None}
         try:
+            config = AutoConfig.from_pretrained(pretrained, **shared)
+            if options.device_map is None and torch.device(place).type == "cuda":
+                check_room(pretrained, weights_size(config, options.dtype), torch.cuda.mem_get_info(place)[0])
             processor = AutoProcessor.from_pretrained(pretrained, **shared)
             model = AutoModelForImageTextToText.from_pretrained(
-                pretrained, dtype=options.dtype, device_map=place, **shared, **kernels
+                pretrained, dtype=options.dtype, device_map=place, **shared, **given
             )
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise SettingsError(
                 f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text "
                 f"({str(error).strip().splitlines()[0]:.300}). Name a checkpoint of AutoModelForImageTextToText."
             ) from error
-        return cls(model, processor, pretrained, options.template)
-
-    @property
-    def identity(self) -> ModelIdentity:
-        """Fingerprints of the model, computed once; of the weights as loaded, before any method changed them."""
-        if self._identity is None:
-            self._identity = identify(
-                self.model,
-                self.processor,
-                source=self._source,
-                template_options=self._template,
-                version=ANSWERS_VERSION,
-            )
-        return self._identity
+        return cls(model, processor, pretrained, options.template, options.images)
 
     @property
     def device(self) -> torch.device:
@@ -154,8 +195,27 @@ class MultimodalModel:
 
     def generate(self, query: Query, decoding: Decoding) -> Answer:
         """Answers a request."""
-        inputs, _ = self._encoded(query.messages())
-        return self._answer(inputs, decoding)
+        return self._answers(self._encoded([query]), decoding)[0]
+
+    def answers(
+        self, queries: Sequence[Query], decoding: Decoding, batch_size: int = 1
+    ) -> Iterator[tuple[int, Answer]]:
+        """Answers requests in batches, the longest first.
+
+        A batch's images are loaded while the one before it is answered, and not kept.
+
+        Args:
+            queries: The requests.
+            decoding: How to decode.
+            batch_size: Requests that are answered together; a batch that doesn't fit into the memory is halved.
+
+        Yields:
+            The place of a request in ``queries``, with its answer.
+
+        Raises:
+            CultureTasksError: If a single request doesn't fit into the memory.
+        """
+        return self._batched(queries, batch_size, lambda encoded, _: self._answers(encoded, decoding))
 
     def generate_unless(self, query: Query, decoding: Decoding, gate: Gate) -> Answer | None:
         """Answers a request unless the gate, given the features of its prefill, says stop.
@@ -167,12 +227,11 @@ class MultimodalModel:
         Returns:
             The answer, or None if the gate stopped it.
         """
-        messages = query.messages()
-        inputs, prompt = self._encoded(messages, with_spans=True)
-        question, visual = self._masks(inputs, prompt, query.question)
+        encoded = self._encoded([query], with_spans=True)
+        masks = self._masks(encoded, [query])
         with captured_states(self.model) as states:
-            stop = StopIf(lambda: gate(pooled(states, question, visual)))
-            answer = self._answer(inputs, decoding, stopping_criteria=[stop])
+            stop = StopIf(lambda: gate(pooled(states, masks)[0]))
+            answer = self._answers(encoded, decoding, stopping_criteria=[stop])[0]
         return None if stop.stopped else answer
 
     def features(self, query: Query) -> Features:
@@ -181,53 +240,199 @@ class MultimodalModel:
         Raises:
             DataError: If the request has no image, or the question isn't found in the prompt.
         """
-        found: list[Features] = []
+        return next(self.features_of([query]))[1]
 
-        def keep(features: Features) -> bool:
-            found.append(features)
-            return True
+    def features_of(self, queries: Sequence[Query], batch_size: int = 1) -> Iterator[tuple[int, Features]]:
+        """Computes the features of requests in batches, the longest first; nothing but the prefill is computed.
 
-        self.generate_unless(query, Decoding(max_new_tokens=1), keep)
-        return found[0]
+        Yields:
+            The place of a request in ``queries``, with its features.
 
-    def _answer(self, inputs: Mapping[str, Any], decoding: Decoding, **options: Any) -> Answer:
+        Raises:
+            DataError: If a request has no image, or its question isn't found in the prompt.
+            CultureTasksError: If a single request doesn't fit into the memory.
+        """
+
+        def prefill(encoded: Encoded, asked: Sequence[Query]) -> list[Features]:
+            masks = self._masks(encoded, asked)
+            with captured_states(self.model) as states:
+                self._answers(encoded, Decoding(max_new_tokens=1))
+            return pooled(states, masks)
+
+        return self._batched(queries, batch_size, prefill, with_spans=True)
+
+    def answer_logits(self, pairs: Sequence[tuple[Query, str]]) -> AnswerLogits:
+        """Computes what the model says about given answers, in one forward pass.
+
+        Gradients flow to whatever parameters want them.
+
+        Args:
+            pairs: Requests, each with an answer; the end of the turn is added to it.
+        """
+        end = self._encoding.end_of_answer(ends_of_generation(self.model))
+        encoded = self._encoding.encode_answered(
+            [query.messages() for query, _ in pairs], [answer for _, answer in pairs], end
+        )
+        inputs = self._placed(encoded.inputs)
+        labels = inputs.pop("labels")
+        width = int((labels != IGNORED).any(0).sum())
+        logits = self.model(**inputs, logits_to_keep=width + 1).logits[:, -width - 1 : -1]
+        tokens = labels[:, -width:].to(logits.device)
+        mask = tokens != IGNORED
+        return AnswerLogits(logits, tokens.clamp(min=0), mask)
+
+    def answer_loss(self, pairs: Sequence[tuple[Query, str]]) -> torch.Tensor:
+        """Returns the mean over pairs of the mean negative log-likelihood of the answer's tokens, a scalar."""
+        return self.answer_logits(pairs).losses().mean()
+
+    def release(self) -> None:
+        """Gives the memory of the weights back; the model can't answer after that, and keeps its identity."""
+        from accelerate.hooks import remove_hook_from_submodules
+
+        remove_hook_from_submodules(self.model)
+        self.model.to("meta")
+        torch.cuda.empty_cache()
+
+    def _answers(self, encoded: Encoded, decoding: Decoding, **options: Any) -> list[Answer]:
         tokenizer = self.processor.tokenizer
         padding = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        inputs = self._placed(encoded.inputs)
         ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding, **options)
-        tokens = ids[0, inputs["input_ids"].shape[1] :].tolist()
-        return Answer(tokenizer.decode(tokens, skip_special_tokens=True).strip(), tuple(tokens))
+        ends = ends_of_generation(self.model)
+        shown = inputs["attention_mask"].sum(1).tolist()
+        rows = [_until(row, ends) for row in ids[:, inputs["input_ids"].shape[1] :].tolist()]
+        return [
+            Answer(tokenizer.decode(row, skip_special_tokens=True).strip(), tuple(row), prompt_tokens)
+            for row, prompt_tokens in zip(rows, shown, strict=True)
+        ]
 
-    def _encoded(self, messages: Sequence[Message], *, with_spans: bool = False) -> tuple[dict[str, Any], str]:
-        """Returns the model's inputs, and the prompt before image placeholders were replaced."""
-        # The processor would take a variable that the template doesn't have for an argument of its own.
-        known = {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
-        prompt = self.processor.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True, **known)
-        extra = {"return_offsets_mapping": True} if with_spans else {}
-        inputs = self.processor(text=[prompt], images=images_of(messages) or None, return_tensors="pt", **extra)
-        return dict(inputs.to(self.device, self.model.dtype)), prompt
+    def _encoded(self, queries: Sequence[Query], *, with_spans: bool = False) -> Encoded:
+        return self._encoding.encode([query.messages() for query in queries], with_spans=with_spans)
 
-    def _masks(self, inputs: dict[str, Any], prompt: str, question: str) -> tuple[torch.Tensor, torch.Tensor]:
-        """Removes the spans from the inputs, and returns the masks of question and visual tokens, on the device."""
-        spans: Spans = inputs.pop("offset_mapping")[0].tolist()
-        visual = visual_mask(inputs["input_ids"][0], _image_token_ids(self.model, self.processor))
-        if not visual.any():
-            raise DataError(f"insertion: the request {question!r:.80} has no image. Needed is one.")
-        plain = self.processor.tokenizer(prompt, return_offsets_mapping=True)["offset_mapping"]
-        prompt_end = max(end for _, end in plain)
-        return question_mask(spans, visual, prompt, prompt_end, question).to(self.device), visual
+    def _placed(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns inputs on the model's device; numbers that aren't whole get its data type."""
+        placed: dict[str, Any] = {}
+        for name, value in inputs.items():
+            if isinstance(value, torch.Tensor):
+                kind = self.model.dtype if value.is_floating_point() else value.dtype
+                placed[name] = value.to(self.device, kind)
+            else:
+                placed[name] = value
+        return placed
+
+    def _masks(self, encoded: Encoded, queries: Sequence[Query]) -> list[Masks]:
+        """Returns which tokens are a question's and which an image's, for each request."""
+        assert encoded.spans is not None
+        patches = image_token_ids(self.model, self.processor)
+        masks = []
+        for row, query in enumerate(queries):
+            visual = visual_mask(encoded.inputs["input_ids"][row], patches)
+            if not visual.any():
+                raise DataError(f"insertion: the request {query.question!r:.80} has no image. Needed is one.")
+            prompt = encoded.prompts[row]
+            end = self._encoding.prompt_end(prompt)
+            masks.append(Masks(question_mask(encoded.spans[row], visual, prompt, end, query.question), visual))
+        return masks
+
+    def _batched(
+        self,
+        queries: Sequence[Query],
+        batch_size: int,
+        work: Callable[[Encoded, Sequence[Query]], list[Found]],
+        *,
+        with_spans: bool = False,
+    ) -> Iterator[tuple[int, Found]]:
+        """Encodes batches in a thread of their own while the model works on the ones before."""
+
+        def encoded(places: Sequence[int]) -> Encoded:
+            return self._encoded([queries[place] for place in places], with_spans=with_spans)
+
+        with ThreadPoolExecutor(1) as pool:
+            waiting: deque[tuple[list[int], Future[Encoded]]] = deque()
+            left = deque(_batches(self.processor.tokenizer, queries, batch_size))
+            while left or waiting:
+                while left and len(waiting) < _AHEAD:
+                    places = left.popleft()
+                    waiting.append((places, pool.submit(encoded, places)))
+                places, made = waiting.popleft()
+                try:
+                    found = work(made.result(), [queries[place] for place in places])
+                except torch.OutOfMemoryError as error:
+                    if len(places) == 1:
+                        raise CultureTasksError(
+                            "insertion: a single request doesn't fit into the memory of the device "
+                            f"({str(error).splitlines()[0]:.200}). Make images smaller (max_patches=…, max_pixels=…), "
+                            "or spread the model over several GPUs (device_map=auto)."
+                        ) from None
+                    _log.warning("insertion: %d requests at once don't fit into the memory; halved", len(places))
+                    torch.cuda.empty_cache()
+                    half = len(places) // 2
+                    left.extendleft([places[half:], places[:half]])
+                    continue
+                yield from zip(places, found, strict=True)
 
 
-def _image_token_ids(model: PreTrainedModel, processor: ProcessorMixin) -> list[int]:
-    holders = (processor, model.config)
-    found = (getattr(holder, name, None) for holder in holders for name in ("image_token_id", "image_token_index"))
-    return sorted({int(token) for token in found if token is not None})
+def weights_size(config: Any, dtype: str) -> int:
+    """Returns the size of a checkpoint's weights in bytes, as they are loaded; nothing is loaded for it.
+
+    Args:
+        config: The checkpoint's configuration.
+        dtype: The data type; ``auto`` means the checkpoint's.
+    """
+    from transformers import AutoModelForImageTextToText
+
+    kind = getattr(config, "dtype", None) if dtype == "auto" else getattr(torch, dtype.removeprefix("torch."))
+    with torch.device("meta"):
+        model = AutoModelForImageTextToText.from_config(config)
+    size: int = (kind or torch.float32).itemsize
+    return int(model.num_parameters()) * size
+
+
+def check_room(pretrained: str, needed: int, free: int) -> None:
+    """Makes sure that weights fit into the memory of a GPU.
+
+    Args:
+        pretrained: The checkpoint, for the message.
+        needed: Size of its weights, in bytes.
+        free: Free memory of the GPU, in bytes.
+
+    Raises:
+        SettingsError: If they don't.
+    """
+    if needed > free:
+        raise SettingsError(
+            f"insertion: the weights of {pretrained!r} need {needed / 2**30:.1f} GiB, and the GPU has "
+            f"{free / 2**30:.1f} GiB free. Spread the model over several GPUs with device_map=auto, choose "
+            "dtype=bfloat16, or take a smaller model."
+        )
+
+
+def _until(row: Sequence[int], ends: Sequence[int]) -> list[int]:
+    """Returns the tokens up to the first that ends a generation, with it; what follows is padding."""
+    place = next((index for index, token in enumerate(row) if token in ends), len(row) - 1)
+    return list(row[: place + 1])
+
+
+def _batches(tokenizer: Any, queries: Sequence[Query], size: int) -> list[list[int]]:
+    """Returns the places of requests in batches, the longest first; only those with images go together with such."""
+    lengths = [_length(tokenizer, query) if len(queries) > 1 else 0 for query in queries]
+    order = sorted(range(len(queries)), key=lambda place: -lengths[place])
+    kinds: dict[bool, list[int]] = {}
+    for place in order:
+        kinds.setdefault(len(queries) == 1 or bool(queries[place].pictures()), []).append(place)
+    return [kind[start : start + size] for kind in kinds.values() for start in range(0, len(kind), size)]
+
+
+def _length(tokenizer: Any, query: Query) -> int:
+    pixels = sum(picture.size[0] * picture.size[1] for picture in query.pictures())
+    return len(tokenizer("\n".join(query.texts()))["input_ids"]) + pixels // _PIXELS_A_TOKEN
 
 
 def _check(model: PreTrainedModel, processor: ProcessorMixin) -> None:
     problems = {
         "its processor has no chat template": getattr(processor, "chat_template", None) is None,
         "its tokenizer is not a fast one": not getattr(getattr(processor, "tokenizer", None), "is_fast", False),
-        "no image token is named by its processor or configuration": not _image_token_ids(model, processor),
+        "no image token is named by its processor or configuration": not image_token_ids(model, processor),
         "it has no inner model with hidden states": model.base_model is model,
     }
     for problem, found in problems.items():

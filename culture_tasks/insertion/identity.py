@@ -24,10 +24,10 @@ class ModelIdentity:
 
     Attributes:
         source: The model's name or folder, as the user gave it.
-        weights: Of the weights as loaded (including the data type), the configuration and the processor: a trained
-            state fits this.
-        run: Of ``weights`` and all else that can change an answer (device, attention kernels, template options,
-            versions of libraries and of our own code): stored answers and features are found by this.
+        weights: Of the weights as loaded (including the data type), the configuration, the processor and its options: a
+            trained state fits this.
+        run: Of ``weights`` and all else that can change an answer (device, attention kernels, versions of libraries
+            and of our own code): stored answers and features are found by this.
     """
 
     source: str
@@ -40,7 +40,7 @@ def identify(
     processor: ProcessorMixin,
     *,
     source: str,
-    template_options: Mapping[str, Any],
+    options: Mapping[str, Any],
     version: int,
 ) -> ModelIdentity:
     """Computes a model's identity, with one pass over its weights.
@@ -49,19 +49,18 @@ def identify(
         model: The model.
         processor: Its processor.
         source: The model's name or folder, as the user gave it.
-        template_options: Options of its chat template.
+        options: How conversations are encoded: options of the chat template and of the image processor.
         version: Version of the code that asks it.
     """
     import transformers
 
     weights = _hash(
-        [_weights_digest(model), _cleaned(model.config.to_dict()), _processor_settings(processor)],
+        [_weights_digest(model), _cleaned(model.config.to_dict()), _processor_settings(processor), dict(options)],
     )
     run = _hash(
         [
             weights,
             _cleaned(model.generation_config.to_dict()) if model.generation_config else None,
-            dict(template_options),
             version,
             str(model.device.type),
             getattr(model.config, "_attn_implementation", None),

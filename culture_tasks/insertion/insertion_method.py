@@ -1,9 +1,12 @@
 """What every insertion method does.
 
 A method is made with a model and its options, then fitted or loaded where it needs it, and from then on it is one
-edited model: ``insert`` adds knowledge, ``generate`` answers with all that was inserted, ``reset`` removes it all.
-Methods that change weights fit in too: they change ``self.model.model`` in ``insert`` and restore it in ``reset``.
-The plain model is asked only while nothing is inserted.
+edited model: ``insert`` adds knowledge, ``ask`` says what a request becomes after that, ``reset`` removes it all.
+
+There are two kinds. Most methods change only what is asked, and of which model: their answers can be generated later,
+in any order and by any engine, and a request that they leave alone has the plain model's answer. Methods that change
+weights say so by ``edits_weights``: they change ``self.model.model`` in ``insert``, restore it bit for bit in
+``reset``, and their requests are answered while the change is there.
 """
 
 from __future__ import annotations
@@ -11,10 +14,10 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -36,21 +39,40 @@ class MethodConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Counted(Generic[Item]):
+    """Items whose number is known before they are made.
+
+    Args:
+        items: The items.
+        count: Their number.
+    """
+
+    def __init__(self, items: Iterable[Item], count: int) -> None:
+        self._items = items
+        self._count = count
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return self._count
+
+
 class Progress(Protocol):
     """Shows the progress of a loop."""
 
-    def __call__(self, items: Sequence[Item], description: str) -> Iterable[Item]:
+    def __call__(self, items: Sequence[Item] | Counted[Item], description: str) -> Iterable[Item]:
         """Yields the items as they are consumed."""
 
 
-def progress_bar(items: Sequence[Item], description: str, *, hidden: bool = False) -> Iterable[Item]:
+def progress_bar(items: Sequence[Item] | Counted[Item], description: str, *, hidden: bool = False) -> Iterable[Item]:
     """Progress that shows a bar on standard error."""
     from tqdm import tqdm
 
     yield from tqdm(items, desc=description, disable=hidden)
 
 
-def silent(items: Sequence[Item], description: str) -> Iterable[Item]:  # noqa: ARG001 - shows nothing
+def silent(items: Sequence[Item] | Counted[Item], description: str) -> Iterable[Item]:  # noqa: ARG001 - shows nothing
     """Progress that shows nothing."""
     return items
 
@@ -68,6 +90,25 @@ class TrainingData:
     facts: state.DataFacts
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request becomes after insertions.
+
+    Attributes:
+        query: What is asked: the request itself, or the request with something before it.
+        by: The model that answers, if the method has one of its own; None means the model itself.
+        activated: Index of the insertion that is used; None if none is, or if the method uses all.
+        similarity: Highest score of the request; None if nothing was compared.
+        threshold: What the score was compared with.
+    """
+
+    query: Query
+    by: MultimodalModel | None = None
+    activated: int | None = None
+    similarity: float | None = None
+    threshold: float | None = None
+
+
 class InsertionMethod(ABC):
     """One method over one model.
 
@@ -80,19 +121,23 @@ class InsertionMethod(ABC):
         config_class: Class of its options.
         needs_state: Whether it must be fitted or loaded before use.
         inserts: Whether insertions can change its answers at all.
+        edits_weights: Whether insertions change the weights of the model.
         answers_version: Raise it whenever a change of the code changes an answer: stored answers of older versions
             are not used then.
+        batch_size: Requests that are computed together, wherever the method computes with a model.
     """
 
     name: ClassVar[str]
     config_class: ClassVar[type[MethodConfig]]
     needs_state: ClassVar[bool]
     inserts: ClassVar[bool] = True
+    edits_weights: ClassVar[bool] = False
     answers_version: ClassVar[int]
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         self.model = model
         self.config = self.config_class() if config is None else config
+        self.batch_size = 1
         self._data: state.DataFacts | None = None
         self._report: dict[str, Any] = {}
         self._description: state.Description | None = None
@@ -102,12 +147,36 @@ class InsertionMethod(ABC):
         """Adds one insertion sample to those that are there."""
 
     @abstractmethod
-    def generate(self, query: Query, decoding: Decoding) -> Answer:
-        """Answers a request with all that was inserted."""
-
-    @abstractmethod
     def reset(self) -> None:
         """Removes all insertions; what was fitted stays."""
+
+    def prepare(  # noqa: B027 - nothing has to be prepared
+        self,
+        requests: Sequence[Query],
+        insertions: Sequence[Insertion],
+        kept: ValueStore,
+        progress: Progress = silent,
+    ) -> None:
+        """Computes ahead, in batches, what :meth:`insert` and :meth:`ask` will need.
+
+        Without it they compute the same one by one.
+
+        Args:
+            requests: What :meth:`ask` will be asked.
+            insertions: What will be inserted.
+            kept: Stores what is costly to compute, by model and input, so that no run computes it again.
+            progress: Shows the progress.
+        """
+
+    def ask(self, query: Query) -> Asked:
+        """Says what a request becomes after all that was inserted."""
+        return Asked(query)
+
+    def generate(self, query: Query, decoding: Decoding) -> Answer:
+        """Answers a request with all that was inserted, on its own."""
+        asked = self.ask(query)
+        answer = (asked.by or self.model).generate(asked.query, decoding)
+        return replace(answer, activated=asked.activated, similarity=asked.similarity, threshold=asked.threshold)
 
     def fit(self, data: TrainingData, kept: ValueStore, progress: Progress = silent) -> None:
         """Learns from training cases.

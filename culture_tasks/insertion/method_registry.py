@@ -1,7 +1,8 @@
-"""The insertion methods: each folder of :mod:`culture_tasks.insertion.methods` is one.
+"""The insertion methods: each folder of :mod:`culture_tasks.insertion.methods` is one, and so is each entry point.
 
 A folder needs ``config.py`` and ``method.py``, and an ``__init__.py`` that names the method's class as ``METHOD``.
-Nothing else has to be edited to add one; a folder that breaks these rules is reported when it is used.
+Another package names its class in the entry-point group ``culture_tasks.insertion_methods``, under the method's name.
+Nothing else has to be edited to add one; a method that breaks the rules is reported when it is used.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
 
 from pydantic import ValidationError
 
@@ -16,13 +18,16 @@ from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion import methods
 from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
 
+ENTRY_POINTS = "culture_tasks.insertion_methods"
+"""The entry-point group of methods from other packages."""
+
 FILES = ("__init__", "config", "method")
 """Modules in the folder of every method."""
 
 
 def method_names() -> tuple[str, ...]:
     """Returns the names of all methods, without importing any."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(methods.__path__) if module.ispkg))
+    return tuple(sorted({*_folders(), *_entry_points()}))
 
 
 def method_class(name: str) -> type[InsertionMethod]:
@@ -30,16 +35,39 @@ def method_class(name: str) -> type[InsertionMethod]:
 
     Raises:
         SettingsError: If there is no such method.
-        CultureTasksError: If its folder breaks the rules.
+        CultureTasksError: If it breaks the rules, or two packages have a method of this name.
     """
-    known = method_names()
-    if name not in known:
+    folders, others = _folders(), _entry_points().get(name, [])
+    if name not in folders and not others:
+        known = method_names()
         raise SettingsError(f"insertion: unknown method {name!r}.{nearest(name, known)} Known are {', '.join(known)}.")
-    found = getattr(importlib.import_module(f"{methods.__name__}.{name}"), "METHOD", None)
+    if len(others) + (name in folders) > 1:
+        places = [*(["culture_tasks"] if name in folders else []), *(each.value for each in others)]
+        raise CultureTasksError(f"insertion: several methods are called {name!r}: {', '.join(places)}. Uninstall one.")
+    if others:
+        place, advice = f"{others[0].value} (entry point of {ENTRY_POINTS})", "Correct that package, or uninstall it."
+        try:
+            found = others[0].load()
+        except Exception as error:  # another package's code may fail in any way
+            raise CultureTasksError(f"insertion: {place} can't be imported ({error}). {advice}") from error
+    else:
+        place, advice = f"methods/{name}", "Correct its __init__.py or method.py."
+        found = getattr(importlib.import_module(f"{methods.__name__}.{name}"), "METHOD", None)
     problem = _problem(name, found)
     if problem:
-        raise CultureTasksError(f"insertion: methods/{name} {problem}. Correct its __init__.py or method.py.")
+        raise CultureTasksError(f"insertion: {place} {problem}. {advice}")
     assert isinstance(found, type)
+    return found
+
+
+def _folders() -> tuple[str, ...]:
+    return tuple(module.name for module in pkgutil.iter_modules(methods.__path__) if module.ispkg)
+
+
+def _entry_points() -> dict[str, list[EntryPoint]]:
+    found: dict[str, list[EntryPoint]] = {}
+    for each in entry_points(group=ENTRY_POINTS):
+        found.setdefault(each.name, []).append(each)
     return found
 
 
@@ -54,7 +82,7 @@ def _problem(name: str, found: object) -> str | None:
     if missing:
         return f"has a class without {missing[0]!r}"
     if found.name != name:
-        return f"has the name {found.name!r}, not that of its folder"
+        return f"has the name {found.name!r}, not {name!r}"
     if getattr(found, "__abstractmethods__", frozenset()):
         return f"lacks {', '.join(sorted(found.__abstractmethods__))}"
     return None if issubclass(found.config_class, MethodConfig) else "has a config_class that is not a MethodConfig"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from culture_tasks.errors import CultureTasksError, DataError
+from culture_tasks.insertion.encoding import Spans
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -28,6 +29,19 @@ class Features:
     Attributes:
         question: Over the question's tokens, shape (hidden size,).
         visual: Over the image's tokens, shape (hidden size,).
+    """
+
+    question: torch.Tensor
+    visual: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """Which tokens of a request are pooled.
+
+    Attributes:
+        question: The question's, shape (L,).
+        visual: The image's, shape (L,).
     """
 
     question: torch.Tensor
@@ -59,12 +73,12 @@ class StopIf:
 
 @contextmanager
 def captured_states(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
-    """Collects the last layer's hidden states of the first forward pass, shape (L, hidden size)."""
+    """Collects the last layer's hidden states of the first forward pass, shape (requests, L, hidden size)."""
     states: list[torch.Tensor] = []
 
     def keep(_module: object, _inputs: object, output: Any) -> None:
         if not states:
-            states.append(output.last_hidden_state[0])
+            states.append(output.last_hidden_state)
 
     handle = model.base_model.register_forward_hook(keep)
     try:
@@ -73,28 +87,26 @@ def captured_states(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
         handle.remove()
 
 
-def pooled(states: Sequence[torch.Tensor], question: torch.Tensor, visual: torch.Tensor) -> Features:
-    """Returns the means of captured states over the question's and the image's tokens.
+def pooled(states: Sequence[torch.Tensor], masks: Sequence[Masks]) -> list[Features]:
+    """Returns the means of captured states over the tokens of each request's question and image.
 
     Args:
         states: What :func:`captured_states` collected.
-        question: Which tokens are the question's, shape (L,).
-        visual: Which tokens are the image's, shape (L,).
+        masks: The masks of each request.
 
     Raises:
         CultureTasksError: If there are more or fewer states than tokens.
     """
-    if states[0].shape[0] != question.shape[0]:
+    length = masks[0].question.shape[0]
+    if states[0].shape[1] != length:
         raise CultureTasksError(
-            f"insertion: the model turned {question.shape[0]} input tokens into {states[0].shape[0]} hidden states. "
+            f"insertion: the model turned {length} input tokens into {states[0].shape[1]} hidden states. "
             "Needed is a processor that puts one token for each image patch into input_ids: update the checkpoint's."
         )
-    hidden = states[0].float()
-    return Features(*(hidden[mask.to(hidden.device)].mean(0) for mask in (question, visual)))
-
-
-Spans = Sequence[tuple[int, int]]
-"""The range of characters that each token covers; (0, 0) for special tokens."""
+    return [
+        Features(*(row[mask.to(row.device)].float().mean(0) for mask in (each.question, each.visual)))
+        for row, each in zip(states[0], masks, strict=True)
+    ]
 
 
 def visual_mask(input_ids: torch.Tensor, image_token_ids: Sequence[int]) -> torch.Tensor:

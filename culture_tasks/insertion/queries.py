@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,38 @@ Message = Mapping[str, Any]
 """One message of a conversation: a ``role``, and ``content`` as a list of parts."""
 
 Part = dict[str, Any]
-"""``{"type": "text", "text": …}`` or ``{"type": "image", "image": …}``, as transformers' chat templates take them."""
+"""``{"type": "text", "text": …}`` or ``{"type": "image", "image": …}``, as transformers' chat templates take them; the
+image may be a :class:`Picture`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image of a query, which is loaded when it is asked for.
+
+    Attributes:
+        key: SHA-256 of its pixels.
+        size: Width and height in pixels.
+        load: Loads it.
+    """
+
+    key: str
+    size: tuple[int, int]
+    load: Callable[[], Image]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlined:
+    """A message without its pixels: its role, and its parts as texts and pictures."""
+
+    role: str
+    parts: tuple[str | Picture, ...]
 
 
 class Query:
     """A request to a model: a conversation that holds a question.
 
-    The conversation is made on demand and not kept, so that thousands of queries don't hold thousands of images.
+    The conversation is made on demand and not kept, so that thousands of queries don't hold thousands of images. What
+    is kept after the first time are its texts, and the key and size of each image.
 
     Args:
         question: The question, as it is worded in the conversation.
@@ -44,10 +70,10 @@ class Query:
         return cls(question, lambda: [*opening, {"role": "user", "content": content}])
 
     def messages(self) -> list[Message]:
-        """Returns the conversation.
+        """Returns the conversation, with its images loaded.
 
         Raises:
-            DataError: If its image can't be read, or a part is neither text nor image.
+            DataError: If an image can't be read, or a part is neither text nor image.
         """
         try:
             return [_normal(message) for message in self._load()]
@@ -60,25 +86,79 @@ class Query:
     def key(self) -> str:
         """SHA-256 of all that the model is shown, images by their pixels."""
         canonical = [
-            {"role": message["role"], "content": [_part_key(part) for part in message["content"]]}
-            for message in self.messages()
+            {
+                "role": message.role,
+                "content": [
+                    ["image", part.key] if isinstance(part, Picture) else ["text", part] for part in message.parts
+                ],
+            }
+            for message in self._outline
         ]
         return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
 
     def preceded_by(self, parts: Sequence[Part]) -> Query:
         """Returns the same query with parts inserted before the user's text, after the system message."""
+        return _Preceded(self, parts)
 
-        def load() -> list[Message]:
-            messages = self.messages()
-            place = next(index for index, message in enumerate(messages) if message["role"] == "user")
-            user = {"role": "user", "content": [*parts, *messages[place]["content"]]}
-            return [*messages[:place], user, *messages[place + 1 :]]
+    def pictures(self) -> list[Picture]:
+        """Returns the images of the conversation without loading them, in its order."""
+        return [part for message in self._outline for part in message.parts if isinstance(part, Picture)]
 
-        return Query(self.question, load)
+    def texts(self) -> list[str]:
+        """Returns the texts of the conversation, in its order."""
+        return [part for message in self._outline for part in message.parts if isinstance(part, str)]
 
     def images(self) -> list[Image]:
         """Returns the images of the conversation, in its order."""
         return images_of(self.messages())
+
+    @cached_property
+    def _outline(self) -> tuple[_Outlined, ...]:
+        return self._outlined()
+
+    def _outlined(self) -> tuple[_Outlined, ...]:
+        """Loads the conversation once; a picture is found again by its place among the images."""
+        places = itertools.count()
+        return tuple(
+            _Outlined(message["role"], tuple(self._outlined_part(part, places) for part in message["content"]))
+            for message in self.messages()
+        )
+
+    def _outlined_part(self, part: Part, places: Iterator[int]) -> str | Picture:
+        if part["type"] == "text":
+            return str(part["text"])
+        place, image = next(places), part["image"]
+        return Picture(image_key(image), image.size, lambda: self.images()[place])
+
+
+class _Preceded(Query):
+    """A query with parts before the user's text; its key needs no image to be loaded again."""
+
+    def __init__(self, query: Query, parts: Sequence[Part]) -> None:
+        super().__init__(query.question, self._joined)
+        self._query = query
+        self._parts = tuple(parts)
+
+    def _joined(self) -> list[Message]:
+        messages = self._query.messages()
+        place = _users_place([message["role"] for message in messages])
+        user = {"role": "user", "content": [*self._parts, *messages[place]["content"]]}
+        return [*messages[:place], user, *messages[place + 1 :]]
+
+    def _outlined(self) -> tuple[_Outlined, ...]:
+        messages = self._query._outline
+        place = _users_place([message.role for message in messages])
+        added = tuple(_picture(part["image"]) if part["type"] == "image" else str(part["text"]) for part in self._parts)
+        user = _Outlined("user", (*added, *messages[place].parts))
+        return (*messages[:place], user, *messages[place + 1 :])
+
+
+def _users_place(roles: Sequence[str]) -> int:
+    return roles.index("user")
+
+
+def _picture(image: Image | Picture) -> Picture:
+    return image if isinstance(image, Picture) else Picture(image_key(image), image.size, lambda: image)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +223,7 @@ def text_part(text: str) -> Part:
     return {"type": "text", "text": text}
 
 
-def image_part(image: Image) -> Part:
+def image_part(image: Image | Picture) -> Part:
     """Returns a part of a message that holds an image."""
     return {"type": "image", "image": image}
 
@@ -165,17 +245,12 @@ def _normal_part(part: Mapping[str, Any]) -> Part:
     if part["type"] == "text":
         return text_part(part["text"])
     if part["type"] == "image":
-        return image_part(part["image"] if "image" in part else part["url"])
+        image = part["image"] if "image" in part else part["url"]
+        return image_part(image.load() if isinstance(image, Picture) else image)
     raise DataError(
         f"knowledge_insertion: found a part of type {part['type']!r} in a message. Allowed are text and image: "
         "leave tasks with other media to another model."
     )
-
-
-def _part_key(part: Part) -> list[str]:
-    if part["type"] == "text":
-        return ["text", part["text"]]
-    return ["image", image_key(part["image"])]
 
 
 def image_key(image: Image) -> str:

@@ -1,10 +1,11 @@
+import json
 from pathlib import Path
 
 import pytest
 from support.crosscult_cases import rows, write_folder
 
 from culture_tasks.benchmarks.crosscult.benchmark import open_release
-from culture_tasks.benchmarks.crosscult.scoring import Pairs, score
+from culture_tasks.benchmarks.crosscult.scoring import Insertions, score
 from culture_tasks.benchmarks.interface import Task, responses_of
 from culture_tasks.benchmarks.registry import benchmarks, task_named
 from culture_tasks.harness.aggregation import mean_of_values, stderr_of_values
@@ -36,11 +37,12 @@ def locality(folder):
         (["a", "b"], [("a", "a"), ("b", "b")]),
         ([["a", "b"]], [("a", "b")]),
         ([["a", "b"], ["c", "d"]], [("a", "b"), ("c", "d")]),
+        ([["a", "b", '{"activated": 0}'], ["c", "d", "{}"]], [("a", "b"), ("c", "d")]),
         ([None], [("", "")]),
     ],
 )
 def test_every_response_becomes_an_answer_and_a_base_answer(locality, runs, answers):
-    filtered = Pairs().apply([runs], docs=None)[0]
+    filtered = Insertions().apply([runs], docs=None)[0]
     for passed_on in ([filtered], [text.strip() for text in filtered]):  # by lm-eval, by lmms-eval
         answered = score(locality, responses_of(passed_on))
         assert answered.responses == [text for text, _ in answers]
@@ -48,12 +50,12 @@ def test_every_response_becomes_an_answer_and_a_base_answer(locality, runs, answ
 
 
 def test_a_response_of_another_shape_is_refused():
-    with pytest.raises(ValueError, match="a list of 3; needed is"):
-        Pairs().apply([[["a", "b", "c"]]], docs=None)
+    with pytest.raises(ValueError, match="a list of 4; needed is"):
+        Insertions().apply([[["a", "b", "{}", "d"]]], docs=None)
 
 
 def results(doc, *runs, task="crosscult_single_reliability"):
-    return scorer_of(task)(doc, Pairs().apply([list(runs)], docs=None))
+    return scorer_of(task)(doc, Insertions().apply([list(runs)], docs=None))
 
 
 def test_an_answer_is_scored_against_the_reference(doc):
@@ -61,6 +63,18 @@ def test_an_answer_is_scored_against_the_reference(doc):
     assert records["rouge_l"] == 100.0
     assert records["judge_score_lexical"]["score"] == 10.0
     assert results(doc, "zzz")["rouge_l"] == 0.0
+
+
+def test_a_record_says_which_insertion_was_used(doc, locality):
+    said = {"activated": 0, "similarity": 0.8, "threshold": 0.5, "prompt_tokens": 7}
+    used = results(doc, ["a", "a", json.dumps(said)])["judge_score_lexical"]["facts"]
+    assert {name: used[name] for name in said} == said
+    assert used["entry"] == doc["partition"]
+    assert used["case_id"] == doc["case_id"]
+    left = ["a", "a", json.dumps({**said, "activated": None})]
+    unused = results(locality, left, task="crosscult_single_cross_scenario_locality")["judge_score_lexical"]["facts"]
+    assert (unused["activated"], unused["entry"], unused["similarity"]) == (None, None, 0.8)
+    assert "threshold" not in results(doc, "a")["judge_score_lexical"]["facts"]
 
 
 def test_reasoning_is_not_scored(doc):

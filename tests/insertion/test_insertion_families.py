@@ -40,6 +40,12 @@ def with_threshold(model, threshold):
     return method
 
 
+def masked(model, query):
+    encoded = model._encoded([query], with_spans=True)
+    masks = model._masks(encoded, [query])[0]
+    return encoded.inputs, masks.question, masks.visual
+
+
 def test_not_activated_answers_are_the_plain_models_token_by_token(model):
     method = with_threshold(model, 2.0)
     method.insert(Insertion(ask(), "never"))
@@ -93,8 +99,7 @@ def test_after_reset_nothing_activates(model):
 @pytest.mark.parametrize("language", ["en", "zh", "ar"])
 def test_question_and_image_tokens_are_found(model, language):
     query = ask(3, 1, language)
-    inputs, prompt = model._encoded(query.messages(), with_spans=True)
-    question, visual = model._masks(inputs, prompt, query.question)
+    inputs, question, visual = masked(model, query)
     tokenizer = model.processor.tokenizer
     assert tokenizer.decode(inputs["input_ids"][0][question]).strip() == query.question
     shown = set(tokenizer.convert_ids_to_tokens(inputs["input_ids"][0][visual].tolist()))
@@ -106,8 +111,7 @@ def test_question_and_image_tokens_are_found(model, language):
 def test_features_are_means_of_the_last_layer(model):
     query = ask(1, 2, "ar")
     features = model.features(query)
-    inputs, prompt = model._encoded(query.messages(), with_spans=True)
-    question, visual = model._masks(inputs, prompt, query.question)
+    inputs, question, visual = masked(model, query)
     with torch.no_grad():
         last = model.model(**inputs, output_hidden_states=True).hidden_states[-1][0].float()
     assert torch.allclose(features.question, last[question].mean(0), atol=1e-4)
@@ -135,8 +139,7 @@ def test_a_question_before_the_image_is_found():
     model = MultimodalModel(made.model, made.processor)
     image = {"type": "image", "image": Instance(0, 0).image()}
     query = Query("Is it fine ?", lambda: [{"role": "user", "content": [text_part("Is it fine ?"), image]}])
-    inputs, prompt = model._encoded(query.messages(), with_spans=True)
-    question, _ = model._masks(inputs, prompt, query.question)
+    inputs, question, _ = masked(model, query)
     assert model.processor.tokenizer.decode(inputs["input_ids"][0][question]).strip() == "Is it fine ?"
 
 

@@ -71,7 +71,7 @@ def _mean(runner, asked):
     jobs = [Job(query, DECODING, (case.insertion,), compare=answer is None) for case, query, answer in asked]
     outcomes = runner.run(jobs)
     pairs = zip(outcomes, (answer for *_, answer in asked), strict=True)
-    scored = [rouge_l(outcome.text, outcome.base if answer is None else answer) for outcome, answer in pairs]
+    scored = [rouge_l(outcome.reply.text, outcome.base if answer is None else answer) for outcome, answer in pairs]
     return sum(scored) / len(scored)
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+import torch
 from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.adapter import Answer
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.identity import ModelIdentity
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.insertion_method import Asked, InsertionMethod, MethodConfig
 from culture_tasks.insertion.method_registry import method_class, method_names
 from culture_tasks.insertion.methods.base import METHOD as BASE
-from culture_tasks.insertion.queries import Insertion, Query
+from culture_tasks.insertion.queries import Insertion, Query, image_part, text_part
 from culture_tasks.insertion.runner import Job, Runner
 from culture_tasks.insertion.value_store import ValueStore
 
@@ -20,20 +23,29 @@ DECODING = Decoding()
 
 
 class CountingModel:
-    """Answers with the question, and counts."""
+    """Answers with all texts that it is shown, after what its weights were changed to, and counts."""
 
-    identity = ModelIdentity("a", "weights", "run")
+    device = torch.device("cpu")
 
-    def __init__(self):
-        self.asked = []
+    def __init__(self, run="run"):
+        self.identity = ModelIdentity("a", "weights", run)
+        self.asked, self.batches, self.weights = [], [], ""
 
     def generate(self, query, decoding):
-        self.asked.append(query.question)
-        return Answer(f"plain {query.question}", (1,))
+        text = self.weights + " ".join(query.texts())
+        if "crash" in text:
+            raise KeyboardInterrupt
+        self.asked.append(text)
+        return Answer(text, (1, 2), prompt_tokens=7)
+
+    def answers(self, queries, decoding, batch_size):
+        self.batches.append([query.question for query in queries])
+        for place, query in enumerate(queries):
+            yield place, self.generate(query, decoding)
 
 
 class Recording(InsertionMethod):
-    """Answers with what is inserted."""
+    """Puts what is inserted before a request, but leaves alone what is asked about the weather."""
 
     name = "recording"
     config_class = MethodConfig
@@ -52,10 +64,42 @@ class Recording(InsertionMethod):
         self.calls.append("reset")
         self.there = []
 
+    def ask(self, query):
+        if "weather" in query.question:
+            return Asked(query, similarity=0.1, threshold=0.5)
+        return Asked(query.preceded_by([text_part("+".join(self.there))]), activated=0, similarity=0.9, threshold=0.5)
+
+
+class Editing(Recording):
+    """Writes what is inserted into the weights."""
+
+    edits_weights = True
+
+    def insert(self, insertion):
+        super().insert(insertion)
+        self.model.weights = f"[{'+'.join(self.there)}] "
+
+    def reset(self):
+        super().reset()
+        self.model.weights = ""
+
+    def ask(self, query):
+        raise AssertionError("the runner asks an edited model itself")
+
     def generate(self, query, decoding):
-        if query.question == "crash":
-            raise KeyboardInterrupt
-        return Answer(f"{query.question} after {'+'.join(self.there)}", (1,))
+        return self.model.generate(query, decoding)
+
+
+class Replacing(Recording):
+    """Has another model answer, but not about the weather."""
+
+    def __init__(self, model, config=None):
+        super().__init__(model, config)
+        self.other = CountingModel("another run")
+
+    def ask(self, query):
+        asked = super().ask(query)
+        return asked if asked.activated is None else replace(asked, by=self.other)
 
 
 def ask(question, number=0):
@@ -74,28 +118,84 @@ def method():
     return Recording(CountingModel())
 
 
-def test_outcomes_stand_in_the_order_of_the_jobs(method):
-    jobs = [
-        Job(ask("c"), DECODING, (ZH,)),
-        Job(ask("plain"), DECODING),
-        Job(ask("b"), DECODING, (EN,), compare=True),
-        Job(ask("a"), DECODING, (ZH,)),
-    ]
-    found = Runner(method, ValueStore(None)).run(jobs)
-    assert [outcome.text for outcome in found] == ["c after zh", "plain plain", "b after en", "a after zh"]
-    assert [outcome.base for outcome in found] == [None, None, "plain b", None]
+JOBS = [
+    Job(ask("c"), DECODING, (ZH,)),
+    Job(ask("plain"), DECODING),
+    Job(ask("b"), DECODING, (EN,), compare=True),
+    Job(ask("a"), DECODING, (ZH,)),
+    Job(ask("weather"), DECODING, (EN, ZH), compare=True),
+]
+MODES = [{}, {"one_at_a_time": True}]
 
 
-def test_each_insertion_is_done_once_and_chains_go_on(method):
+def texts(outcomes):
+    return [outcome.reply.text for outcome in outcomes]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_outcomes_stand_in_the_order_of_the_jobs(method, mode):
+    found = Runner(method, ValueStore(None), **mode).run(JOBS)
+    assert texts(found) == ["zh c", "plain", "en b", "zh a", "weather"]
+    assert [outcome.base for outcome in found] == [None, None, "b", None, "weather"]
+    assert [outcome.reply.activated for outcome in found] == [0, None, 0, 0, None]
+    assert [outcome.reply.similarity for outcome in found] == [0.9, None, 0.9, 0.9, 0.1]
+    assert {outcome.reply.threshold for outcome in found} == {None, 0.5}
+    assert {(outcome.reply.prompt_tokens, outcome.reply.new_tokens) for outcome in found} == {(7, 2)}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_edited_weights_answer_and_are_gone_afterwards(mode):
+    method = Editing(CountingModel())
+    found = Runner(method, ValueStore(None), **mode).run(JOBS)
+    assert texts(found) == ["[zh] c", "plain", "[en] b", "[zh] a", "[en+zh] weather"]
+    assert [outcome.base for outcome in found] == [None, None, "b", None, "weather"]
+    assert method.model.weights == ""
+
+
+def test_the_requests_of_one_edited_state_are_one_batch():
+    method = Editing(CountingModel())
+    Runner(method, ValueStore(None)).run(JOBS)
+    assert sorted(method.model.batches) == [["b"], ["c", "a"], ["plain", "b", "weather"], ["weather"]]
+    assert [call for call in method.calls if call != "reset"] == ["zh", "en", "zh"]
+
+
+def test_prompts_of_all_chains_are_one_pool(method):
+    Runner(method, ValueStore(None)).run(JOBS)
+    assert len(method.model.batches) == 1
+
+
+def test_what_is_left_alone_is_looked_up(method):
+    jobs = [Job(ask("weather"), DECODING, (EN,), compare=True), Job(ask("weather"), DECODING, (ZH,))]
+    assert texts(Runner(method, ValueStore(None)).run(jobs)) == ["weather", "weather"]
+    assert method.model.asked == ["weather"]
+
+
+def test_a_model_of_the_methods_own_answers_what_the_method_gives_it():
+    method = Replacing(CountingModel())
+    store = ValueStore(None)
+    found = Runner(method, store).run(JOBS)
+    assert texts(found) == ["zh c", "plain", "en b", "zh a", "weather"]
+    assert sorted(method.model.asked) == ["b", "plain", "weather"]
+    assert sorted(method.other.asked) == ["en b", "zh a", "zh c"]
+    again = Replacing(CountingModel())
+    assert Runner(again, store).run(JOBS) == found
+    assert again.model.asked == again.other.asked == []
+
+
+@pytest.mark.parametrize("kind", [Recording, Editing])
+@pytest.mark.parametrize("mode", MODES)
+def test_each_insertion_is_done_once_and_chains_go_on(kind, mode):
+    method = kind(CountingModel())
     chains = [(EN,), (EN, ZH), (EN, ZH, AR), (ZH,), (EN, ZH, AR), (EN,)]
-    Runner(method, ValueStore(None)).run([Job(ask(f"q{n}"), DECODING, chain) for n, chain in enumerate(chains)])
+    jobs = [Job(ask(f"q{n}"), DECODING, chain) for n, chain in enumerate(chains)]
+    Runner(method, ValueStore(None), **mode).run(jobs)
     assert [call for call in method.calls if call != "reset"] == ["en", "zh", "ar", "zh"]
 
 
-def test_the_plain_model_is_asked_before_anything_is_inserted_and_once(method):
+def test_the_plain_model_is_asked_once(method):
     jobs = [Job(ask("same"), DECODING, (EN,), compare=True), Job(ask("same"), DECODING, (ZH,), compare=True)]
     Runner(method, ValueStore(None)).run(jobs)
-    assert method.model.asked == ["same"]
+    assert method.model.asked.count("same") == 1
 
 
 def test_another_image_is_another_request(method):
@@ -111,18 +211,30 @@ def test_later_runs_and_other_methods_find_plain_answers(method, tmp_path):
     base = BASE(CountingModel())
     second = Runner(base, ValueStore(file)).run(jobs)
     assert base.model.asked == []
-    assert second[0].text == second[0].base == first[0].base
+    assert second[0].reply.text == second[0].base == first[0].base
 
 
-def test_an_interrupt_loses_nothing(tmp_path):
+@pytest.mark.parametrize("kind", [Recording, Editing])
+@pytest.mark.parametrize("mode", MODES)
+def test_an_interrupt_loses_nothing(kind, mode, tmp_path):
     file = tmp_path / "answers.sqlite3"
-    jobs = [Job(ask(name), DECODING, (EN,), compare=True) for name in ("a", "b", "crash")]
+    jobs = [Job(ask(name), DECODING, (EN,), compare=name != "crash") for name in ("a", "b", "crash")]
     with pytest.raises(KeyboardInterrupt):
-        Runner(Recording(CountingModel()), ValueStore(file)).run(jobs)
-    again = Recording(CountingModel())
-    assert [outcome.text for outcome in Runner(again, ValueStore(file)).run(jobs[:2])] == ["a after en", "b after en"]
+        Runner(kind(CountingModel()), ValueStore(file), **mode).run(jobs)
+    again = kind(CountingModel())
+    runner = Runner(again, ValueStore(file), **mode)
+    expected = ["[en] a", "[en] b"] if kind is Editing else ["en a", "en b"]
+    assert texts(runner.run(jobs[:2])) == expected
     assert again.model.asked == []
-    assert again.calls == ["reset", "reset"]
+    assert (runner.costs.answered, runner.costs.found) == (0, 4)
+
+
+def test_a_state_whose_answers_are_there_is_not_made(tmp_path):
+    file = tmp_path / "answers.sqlite3"
+    Runner(Editing(CountingModel()), ValueStore(file)).run(JOBS)
+    again = Editing(CountingModel())
+    Runner(again, ValueStore(file)).run(JOBS)
+    assert set(again.calls) == {"reset"}
 
 
 def test_other_decoding_is_another_answer(method, tmp_path):
@@ -132,20 +244,23 @@ def test_other_decoding_is_another_answer(method, tmp_path):
     assert len(method.model.asked) == 2
 
 
-def test_another_version_of_a_method_asks_again_for_its_own_answers_alone(method, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", [Editing, Replacing])
+def test_another_version_of_a_method_asks_again_for_its_own_answers_alone(kind, tmp_path, monkeypatch):
     store = ValueStore(tmp_path / "answers.sqlite3")
     jobs = [Job(ask("same"), DECODING, (EN,), compare=True)]
-    before = Runner(method, store)
-    before.run(jobs)
-    method.calls.clear()
-    Runner(method, store).run(jobs)
-    assert "en" not in method.calls
-    monkeypatch.setattr(Recording, "answers_version", 2)
-    after = Runner(method, store)
-    after.run(jobs)
-    assert "en" in method.calls
-    assert method.model.asked == ["same"]
-    assert after.identity != before.identity
+
+    def asked():
+        method = kind(CountingModel())
+        runner = Runner(method, store)
+        runner.run(jobs)
+        return runner.identity, len(method.model.asked) + len(getattr(method, "other", method.model).asked)
+
+    before, _ = asked()
+    assert asked() == (before, 0)
+    monkeypatch.setattr(kind, "answers_version", 2)
+    after, count = asked()
+    assert after != before
+    assert count == (2 if kind is Editing else 1)  # an edited model is the model itself, and so counted twice
 
 
 def test_every_method_states_the_version_of_its_answers():
@@ -153,28 +268,44 @@ def test_every_method_states_the_version_of_its_answers():
         assert method_class(name).answers_version >= 1
 
 
-def test_sampled_answers_are_not_kept(method):
+@pytest.mark.parametrize("mode", MODES)
+def test_sampled_answers_are_not_kept(method, mode):
     store = ValueStore(None)
     for _ in range(2):
-        Runner(method, store).run([Job(ask("same"), Decoding(8, temperature=1.0))])
-    assert len(method.model.asked) == 2
+        Runner(method, store, **mode).run([Job(ask("same"), Decoding(8, temperature=1.0))] * 2)
+    assert len(method.model.asked) == 4
     assert len(store) == 0
 
 
 def test_the_plain_method_is_asked_once_a_request():
     base = BASE(CountingModel())
     outcome = Runner(base, ValueStore(None)).run([Job(ask("same"), DECODING, (EN,), compare=True)])[0]
-    assert outcome.text == outcome.base == "plain same"
+    assert outcome.reply.text == outcome.base == "same"
     assert base.model.asked == ["same"]
 
 
 def test_identity_depends_on_method_and_model(method):
-    other_model = CountingModel()
-    other_model.identity = ModelIdentity("a", "weights", "another run")
-    identities = {
-        Runner(each, ValueStore(None)).identity for each in (method, BASE(CountingModel()), Recording(other_model))
-    }
-    assert len(identities) == 3
+    methods = (method, BASE(CountingModel()), Recording(CountingModel("another run")))
+    assert len({Runner(each, ValueStore(None)).identity for each in methods}) == 3
+
+
+def test_costs_tell_what_was_done(method):
+    runner = Runner(method, ValueStore(None))
+    runner.run(JOBS)
+    assert (runner.costs.answered, runner.costs.found, runner.costs.inserted) == (6, 0, 3)
+    assert runner.costs.new_tokens == 12
+    assert runner.costs.alone == []
+
+
+def test_answers_on_their_own_have_their_time_kept(method, tmp_path):
+    file = tmp_path / "answers.sqlite3"
+    first = Runner(method, ValueStore(file), one_at_a_time=True)
+    first.run(JOBS)
+    second = Runner(Recording(CountingModel()), ValueStore(file), one_at_a_time=True)
+    second.run(JOBS)
+    assert len(first.costs.alone) == len(JOBS)
+    assert second.costs.alone == first.costs.alone
+    assert second.costs.inserted == 0
 
 
 def test_an_unreadable_image_is_found_before_anything_is_asked(method):
@@ -247,6 +378,25 @@ class TestQuery:
         system, user = query.messages()
         assert system["content"] == [{"type": "text", "text": "system"}]
         assert [part.get("text") for part in user["content"]] == ["context", None, "q"]
+
+    def test_a_key_reads_each_image_once(self):
+        reads = []
+
+        def load():
+            reads.append(1)
+            return Query.about(Instance(0, 0).image(), "q", "system").messages()
+
+        query, other = Query("q", load), Query.about(Instance(1, 0).image(), "r")
+        wrapped = query.preceded_by([*map(image_part, other.pictures()), text_part("context")])
+        twice = wrapped.preceded_by([text_part("more")])
+        keys = [query.key, wrapped.key, twice.key]
+        assert len(reads) == 1
+        again = [Query(each.question, each.messages) for each in (query, wrapped, twice)]
+        assert [each.key for each in again] == keys
+        assert [picture.key for picture in wrapped.pictures()] == [other.pictures()[0].key, query.pictures()[0].key]
+        assert [image.tobytes() for image in wrapped.images()] == [
+            image.tobytes() for image in (Instance(1, 0).image(), Instance(0, 0).image())
+        ]
 
     def test_other_media_are_refused(self):
         query = Query("q", lambda: [{"role": "user", "content": [{"type": "video", "url": "x"}]}])

@@ -49,19 +49,20 @@ def ask(scenario=0, number=0, language="en"):
 
 
 class CountingFeatures:
-    """Counts how often features are computed, and stops after some."""
+    """Counts the requests whose features are computed, and stops after some."""
 
     def __init__(self, monkeypatch, model, stop_after=10**9):
         self.count = 0
-        compute = model.features
+        compute = model.features_of
 
-        def features(query):
-            if self.count == stop_after:
-                raise KeyboardInterrupt
-            self.count += 1
-            return compute(query)
+        def features_of(queries, batch_size):
+            for found in compute(queries, batch_size):
+                if self.count == stop_after:
+                    raise KeyboardInterrupt
+                self.count += 1
+                yield found
 
-        monkeypatch.setattr(model, "features", features)
+        monkeypatch.setattr(model, "features_of", features_of)
 
 
 class TestTrainingData:

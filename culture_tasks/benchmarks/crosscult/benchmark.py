@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release, 
 from culture_tasks.benchmarks.crosscult.prompts import render
 from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
-from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Pairs, metrics, score
+from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.training import training_cases
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     ORDERS,
@@ -175,7 +175,7 @@ def _task(
         decoding=Decoding(max_tokens=64),
         shows_images=True,
         target=_reference,
-        responses=Pairs,
+        responses=Insertions,
         harnesses=harnesses,
         note="Decoding: Appendix E.2.",
     )

@@ -1,8 +1,9 @@
 """How the answers to a request of CrossCult-KIBench are scored: by ROUGE-L and by the judge of Figure 10.
 
-In locality the reference is what the model says without any insertion. A model that inserts returns the list
-``[answer, answer without insertions]`` for such a document. Any other model returns one text, which is both: nothing
-was inserted, so nothing can have changed, and its ROUGE-L is 100.
+In locality the reference is what the model says without any insertion. A model that inserts returns a list of three
+texts: the answer; the answer without insertions, or the answer again where the document doesn't want it; and as JSON what its
+method says about the request. Any other model returns one text, which is both answers: nothing was inserted, so nothing
+can have changed, and its ROUGE-L is 100.
 
 Identical texts are judged like all others, and not taken for a 10: the paper's base model scores 9.99, 9.98 and 9.89 in
 locality (Tables 2 and 3), so its judge was asked too. The judge asks an identical question once, and its cache keeps
@@ -11,6 +12,7 @@ the reply for later runs and other methods.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -55,38 +57,39 @@ class Answer(NamedTuple):
     Attributes:
         text: What the model says after the insertions.
         base: What it says without them.
+        routing: What the insertion method says about the request, as JSON.
     """
 
     text: str
     base: str
+    routing: str
 
 
-class Pairs:
-    """Response filter that makes every response a pair: answer, answer without insertions.
+class Insertions:
+    """Response filter that makes every response three texts: the fields of :class:`Answer`.
 
-    A response that is one text is both. The pairs of all runs stand in one flat list of texts, since lmms-eval strips
-    each element of it before ``process_results``.
+    The texts of all runs stand in one flat list, since lmms-eval strips each element of it before ``process_results``.
     """
 
     def __init__(self, **_: object) -> None:
         """Takes no arguments; the harnesses pass none or a few of their own."""
 
     def apply(self, resps: Sequence[Sequence[Any]], docs: Any) -> list[list[str]]:  # noqa: ARG002
-        """Returns the pairs of each document's runs.
+        """Returns the texts of each document's runs.
 
         Raises:
-            ValueError: If a response is a list of another length than two.
+            ValueError: If a response is a list of another length than two or three.
         """
         return [[text for run in runs for text in _answer(run)] for runs in resps]
 
 
 def _answer(run: Any) -> Answer:
-    if isinstance(run, (list, tuple)):
-        if len(run) != 2:
-            raise ValueError(f"crosscult: a response is a list of {len(run)}; needed is [answer, base answer]")
-        return Answer(str(run[0]), str(run[1]))
-    text = "" if run is None else str(run)
-    return Answer(text, text)
+    if not isinstance(run, (list, tuple)):
+        text = "" if run is None else str(run)
+        return Answer(text, text, "{}")
+    if len(run) not in (2, 3):
+        raise ValueError(f"crosscult: a response is a list of {len(run)}; needed is [answer, base answer, routing]")
+    return Answer(str(run[0]), str(run[1]), str(run[2]) if len(run) > 2 else "{}")
 
 
 def metrics(setting: Setting) -> list[Metric]:
@@ -103,10 +106,11 @@ def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
 
     Args:
         doc: The request.
-        responses: What :class:`Pairs` made of the model's responses; without any, the request is not answered yet.
+        responses: What :class:`Insertions` made of the model's responses; without any, the request is not answered
+            yet.
     """
-    pairs = list(responses) if len(responses) > 1 else [*responses, *responses]
-    answers = [Answer(text, base) for text, base in zip(pairs[0::2], pairs[1::2], strict=True)]
+    texts = list(responses) if len(responses) > 1 else _answer("".join(responses))
+    answers = [Answer(*texts[place : place + 3]) for place in range(0, len(texts), 3)]
     reference = _cleaned(answers[0].base if doc["role"] in LOCALITY_ROLES else doc["reference"])
     overlaps = [rouge_l(_cleaned(answer.text), reference) for answer in answers]
     return Answered(
@@ -124,11 +128,19 @@ def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
         cluster=doc["scenario"],
         image=doc["image_id"],
         data={"data": doc["data"], "draw": doc["draw"]},
-        facts={name: doc[name] for name in _FACTS},  # type: ignore[literal-required]
+        facts={**{name: doc[name] for name in _FACTS}, **_routed(doc, answers[0])},  # type: ignore[literal-required]
         rubric=CROSSCULT,
         judge_language=next(name for code, name in LANGUAGE_NAMES.items() if code == doc["language"]),
         values={OVERLAP: sum(overlaps) / len(overlaps)},
     )
+
+
+def _routed(doc: CrossCultDoc, answer: Answer) -> dict[str, Any]:
+    """Returns what a record says about routing: which insertion was used, of which partition, scores and tokens."""
+    said = json.loads(answer.routing)
+    used = said.get("activated")
+    entry = doc["insertions"][used]["partition"] if isinstance(used, int) else None
+    return {**said, "entry": entry} if said else {}
 
 
 def _cleaned(text: str) -> str:

@@ -1,8 +1,9 @@
 """The lmms-eval model ``knowledge_insertion``: a multimodal model under one insertion method.
 
-A document with ``insertions`` is answered after these, and nothing else, were inserted; one that says
-``wants_plain_answer`` is answered with ``[answer, answer of the plain model]``. Documents of other tasks have no
-insertions and are answered by the plain model. The task phrases what the model is asked, an insertion's own question
+A document with ``insertions`` is answered after these, and nothing else, were inserted. Its response is a list of three
+texts: the answer; the plain model's answer where the document says ``wants_plain_answer``, else the answer again; and
+as JSON what is known about the request, such as which insertion was used. Documents of other tasks have no insertions
+and are answered by the plain model with one text. The task phrases what the model is asked, an insertion's own question
 too.
 """
 
@@ -11,23 +12,26 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 import torch
-from lmms_eval.api.instance import Instance
+from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.api.model import lmms
 
 from culture_tasks.errors import DataError, SettingsError, nearest
+from culture_tasks.harness.lmms_eval.backend import Backend
 from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.insertion_method import InsertionMethod, Item, progress_bar
-from culture_tasks.insertion.method_registry import method_class, method_names
+from culture_tasks.insertion.insertion_method import Counted, InsertionMethod, Item, progress_bar
+from culture_tasks.insertion.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.queries import Insertion, Message, Query
 from culture_tasks.insertion.runner import Job, Outcome, Runner
 from culture_tasks.insertion.value_store import ValueStore
@@ -39,6 +43,7 @@ _NO_ANSWERS_FILE = "off"
 _NEEDED = ("question", "insertions", "insertion_image", "wants_plain_answer")
 _CACHE_MARK = "_culture_tasks_identity"
 _FINGERPRINTS = ("data", "draw")
+_FIRST_BATCH = 32
 
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
 
@@ -51,16 +56,25 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         method: The insertion method.
         state: What ``culture-tasks insertion fit`` wrote, for methods that need it.
         answers: File that keeps answers for later runs; ``off`` keeps none. Default: in the user's cache folder.
+        backend: Chat model class of lmms-eval that generates, such as ``vllm``; without it, transformers does. What
+            a method looks up in the model itself (features) always comes from transformers.
+        paper_latency: Whether one request at a time is answered, as in the paper's Table 4, to measure latency.
         revision: Branch, tag or commit on the Hub.
         dtype: Data type; ``auto`` takes the checkpoint's.
         device: Where the model runs; on several ranks each takes its own GPU.
-        device_map: Spreads one model over several GPUs.
+        device_map: Spreads one model over several GPUs; on several ranks, over a share of them each.
         attn_implementation: Attention kernels.
         trust_remote_code: Whether code of the checkpoint is run.
         enable_thinking: Whether a reasoning model reasons; off unless asked for, since answers have 64 tokens.
-        batch_size: 1: an edited model answers one request at a time.
+        min_patches: Option of the image processor, as lmms-eval's own model classes have it; so are the next three.
+        max_patches: See ``min_patches``.
+        min_pixels: See ``min_patches``.
+        max_pixels: See ``min_patches``.
+        batch_size: Requests that are answered together; a batch that doesn't fit into a GPU is halved. ``auto``
+            begins with 32.
         max_batch_size: Not used.
-        unknown: Refused, with the nearest known name.
+        others: Options of a method that needs no state, by their names, and arguments of the backend; one that the
+            backend shares with this class has the prefix ``backend_``. What nobody knows is refused.
 
     Raises:
         CultureTasksError: If an argument can't be used, before any inference.
@@ -76,6 +90,8 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         method: str = "base",
         state: str | None = None,
         answers: str | None = None,
+        backend: str | None = None,
+        paper_latency: bool = False,
         revision: str | None = None,
         dtype: str = "auto",
         device: str | None = None,
@@ -83,29 +99,59 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         attn_implementation: str | None = None,
         trust_remote_code: bool = False,
         enable_thinking: bool = False,
+        min_patches: int | None = None,
+        max_patches: int | None = None,
+        min_pixels: int | None = None,
+        max_pixels: int | None = None,
         batch_size: int | str = 1,
         max_batch_size: int | str | None = None,  # noqa: ARG002 - lmms-eval passes it to every model
-        **unknown: Any,
+        **others: Any,
     ) -> None:
         super().__init__()
-        _check_arguments(
-            type(self), pretrained=pretrained, method=method, state=state, batch_size=batch_size, unknown=unknown
-        )
+        self._batch_size = _batch_size(batch_size)
+        one_at_a_time = _is_true(paper_latency)
+        options, rest = _split(type(self), method, others, backend)
+        _check_arguments(pretrained, method, state, backend)
+        _check_latency(one_at_a_time, self._batch_size, backend)
         self._join_ranks(device)
-        options = ModelOptions(
+        images = {
+            "min_patches": min_patches,
+            "max_patches": max_patches,
+            "min_pixels": min_pixels,
+            "max_pixels": max_pixels,
+        }
+        chosen = ModelOptions(
             revision=revision,
             dtype=dtype,
             device=str(self._device),
-            device_map=device_map if self._world_size == 1 else None,
+            device_map=device_map,
+            max_memory=_share_of_gpus(self.accelerator, device_map),
             attn_implementation=attn_implementation,
             trust_remote_code=_is_true(trust_remote_code),
             template={"enable_thinking": _is_true(enable_thinking)},
+            images={name: int(value) for name, value in images.items() if value is not None},
         )
         self._state = None if state is None else Path(str(state)).expanduser()
-        model = MultimodalModel.load(str(pretrained), options)
-        self._method: InsertionMethod | None = _ready(method, model, self._state)
-        self._runner: Runner | None = Runner(self._method, ValueStore(_answers_file(answers)))
+        model = MultimodalModel.load(str(pretrained), chosen)
+        self._method: InsertionMethod | None = method_class(method)(model, method_config(method, options))
+        self._method.batch_size = self._batch_size
+        if self._state is not None:
+            self._method.load(self._state)
+        self._backend = None
+        if backend is not None:
+            shared = {
+                "revision": revision,
+                "device": str(self._device),
+                "device_map": device_map,
+                "batch_size": self._batch_size,
+                "trust_remote_code": chosen.trust_remote_code,
+                **images,
+            }
+            self._backend = _backend(str(backend), rest, pretrained=str(pretrained), shared=shared, model=model)
+        self._kept = ValueStore(_answers_file(answers))
+        self._runner: Runner | None = Runner(self._method, self._kept, self._backend, one_at_a_time=one_at_a_time)
         self._made: dict[tuple[str, ...], Query] = {}
+        self._without_images: dict[tuple[str, str], Any] = {}
         _identify_in_cache(NAME, self._runner.identity)
 
     @property
@@ -116,11 +162,11 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
     @property
     def batch_size(self) -> int:
         """Requests answered together."""
-        return 1
+        return self._batch_size
 
     @one_message()
-    def generate_until(self, requests: list[Instance]) -> list[str | list[str]]:
-        """Answers requests, those of one case together.
+    def generate_until(self, requests: list[Instance]) -> list[GenerationResult | list[str]]:
+        """Answers requests.
 
         Raises:
             DataError: If a document or an image can't be used, before any inference.
@@ -130,7 +176,8 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         documents = [self._document(request) for request in requests]
         self._check_data(documents)
         jobs = [self._job(request, doc) for request, doc in zip(requests, documents, strict=True)]
-        return [_response(outcome) for outcome in self._runner.run(jobs, self._progress)]
+        outcomes = self._runner.run(jobs, self._progress)
+        return [_response(job, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Is not offered."""
@@ -142,8 +189,11 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
 
     def clean(self) -> None:
         """Gives the model's memory back, before judges run."""
-        self._method = self._runner = None
+        if self._backend is not None:
+            self._backend.clean()
+        self._method = self._runner = self._backend = None
         self._made.clear()
+        self._without_images.clear()
         super().clean()
 
     def _join_ranks(self, device: str | None) -> None:
@@ -156,8 +206,13 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         self._device = torch.device(device) if alone else self.accelerator.device
 
     def _document(self, request: Instance) -> Mapping[str, Any]:
+        """Returns a document without its image, which is loaded when the model is shown it, and not kept."""
         _, _, _, doc_id, task, split = request.args
-        document: Mapping[str, Any] = self.task_dict[task][split][doc_id]
+        documents = self._without_images.get((task, split))
+        if documents is None:
+            documents = _without_images(self.task_dict[task][split])
+            self._without_images[task, split] = documents
+        document: Mapping[str, Any] = documents[doc_id]
         return document
 
     def _check_data(self, documents: Iterable[Mapping[str, Any]]) -> None:
@@ -199,15 +254,20 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         query = Query(question, load)
         return query if identity is None else self._made.setdefault(identity, query)
 
-    def _progress(self, items: Sequence[Item], description: str) -> Iterable[Item]:
+    def _progress(self, items: Sequence[Item] | Counted[Item], description: str) -> Iterable[Item]:
         return progress_bar(items, description, hidden=self._rank != 0)
 
 
-def _ready(method: str, model: MultimodalModel, folder: Path | None) -> InsertionMethod:
-    made = method_class(method)(model)
-    if folder is not None:
-        made.load(folder)
-    return made
+def _without_images(documents: Any) -> Any:
+    """Returns a data set without the columns whose images are decoded when a row is read."""
+    from datasets import Dataset, Image
+
+    if not isinstance(documents, Dataset):
+        return documents
+    decoded = [
+        name for name, kind in documents.features.items() if isinstance(kind, Image) and getattr(kind, "decode", True)
+    ]
+    return documents.remove_columns(decoded) if decoded else documents
 
 
 def _identity(doc: Mapping[str, Any], *fields: str) -> tuple[str, ...] | None:
@@ -239,43 +299,117 @@ def _image(value: Any) -> Any:
         return image.convert("RGB")
 
 
-def _response(outcome: Outcome) -> str | list[str]:
-    return outcome.text if outcome.base is None else [outcome.text, outcome.base]
+def _response(job: Job, outcome: Outcome) -> GenerationResult | list[str]:
+    """Returns one text where nothing is inserted, else three: other lists are no response to lmms-eval."""
+    reply = outcome.reply
+    if not job.insertions:
+        return GenerationResult(reply.text, TokenCounts(reply.prompt_tokens, reply.new_tokens))
+    facts = asdict(reply)
+    text = facts.pop("text")
+    return [text, text if outcome.base is None else outcome.base, json.dumps(facts)]
 
 
-def _check_arguments(
-    model: type,
-    *,
-    pretrained: str,
-    method: str,
-    state: str | None,
-    batch_size: int | str,
-    unknown: Mapping[str, Any],
-) -> None:
+def _split(
+    model: type, method: str, others: Mapping[str, Any], backend: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the options of the method, and what is left for the backend.
+
+    Raises:
+        SettingsError: If the method is unknown, or an argument is nobody's.
+    """
+    kind = method_class(method)
+    fields = () if kind.needs_state else tuple(kind.config_class.model_fields)
+    options = {name: value for name, value in others.items() if name in fields}
+    rest = {name: value for name, value in others.items() if name not in fields}
+    if rest and backend is None:
+        known = [name for name in inspect.signature(model).parameters if name != "others"] + list(fields)
+        name = sorted(rest)[0]
+        advice = f" Options of {method} are chosen when it is fitted." if kind.needs_state else ""
+        raise SettingsError(
+            f"{NAME}: unknown model argument {name!r}.{nearest(name, known)} Known are {', '.join(known)}.{advice}"
+        )
+    return options, rest
+
+
+def _check_arguments(pretrained: str, method: str, state: str | None, backend: str | None) -> None:
     """Makes sure that the model arguments can be used, before anything is loaded.
 
     Raises:
         SettingsError: For the first one that can't.
     """
-    if unknown:
-        known = [name for name in inspect.signature(model).parameters if name != "unknown"]
-        name = sorted(unknown)[0]
-        raise SettingsError(
-            f"{NAME}: unknown model argument {name!r}.{nearest(name, known)} Known are {', '.join(known)}. "
-            "Options of a method are chosen when it is fitted."
-        )
     if not pretrained:
         raise SettingsError(f"{NAME}: no model. Add pretrained=… to --model_args: a Hub name or a folder.")
-    if str(batch_size) not in ("1", "auto"):
-        raise SettingsError(f"{NAME}: batch_size={batch_size}. An edited model answers one request at a time: use 1.")
-    needs_state = method_class(method).needs_state
-    if needs_state and state is None:
+    kind = method_class(method)
+    if kind.needs_state and state is None:
         raise SettingsError(
             f"{NAME}: method={method} needs state=DIR. Make one: culture-tasks insertion fit --method {method} …"
         )
-    if state is not None and not needs_state:
+    if state is not None and not kind.needs_state:
         fitted = ", ".join(name for name in method_names() if method_class(name).needs_state)
         raise SettingsError(f"{NAME}: method={method} takes no state. Leave it out, or choose one of {fitted}.")
+    if backend is not None and kind.edits_weights:
+        raise SettingsError(
+            f"{NAME}: method={method} changes the model's weights, which backend={backend} would not see. Leave the "
+            "backend out: transformers answers in batches of batch_size."
+        )
+
+
+def _check_latency(one_at_a_time: bool, batch_size: int, backend: str | None) -> None:
+    if one_at_a_time and (batch_size != 1 or backend is not None):
+        raise SettingsError(
+            f"{NAME}: paper_latency=true answers one request at a time on transformers, as the paper did. Use "
+            "batch_size=1 and no backend with it."
+        )
+
+
+def _batch_size(value: int | str) -> int:
+    if str(value) == "auto":
+        return _FIRST_BATCH
+    if not str(value).isdigit() or int(value) < 1:
+        raise SettingsError(f"{NAME}: batch_size={value}. Needed is a whole number of at least 1, or auto.")
+    return int(value)
+
+
+def _backend(
+    name: str, arguments: Mapping[str, Any], *, pretrained: str, shared: Mapping[str, Any], model: MultimodalModel
+) -> Backend:
+    def make_room() -> None:
+        if model.device.type == "cuda":
+            model.release()
+
+    return Backend(
+        name, arguments, pretrained=pretrained, shared=shared, model=model.identity.weights, make_room=make_room
+    )
+
+
+def _share_of_gpus(accelerator: Any, device_map: str | None) -> dict[int, int] | None:
+    """Returns the memory of the GPUs that this rank's model may use; None where it has all of them."""
+    if device_map is None or accelerator.num_processes == 1:
+        return None
+    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", accelerator.num_processes))
+    own = share(torch.cuda.device_count(), ranks, accelerator.local_process_index)
+    return {
+        number: torch.cuda.mem_get_info(number)[0] if number in own else 0
+        for number in range(torch.cuda.device_count())
+    }
+
+
+def share(gpus: int, ranks: int, rank: int) -> range:
+    """Returns the GPUs of a rank: its own and every ``ranks``-th after it.
+
+    Args:
+        gpus: Number of GPUs of the machine.
+        ranks: Number of ranks on the machine.
+        rank: Number of the rank on the machine, from 0.
+
+    Raises:
+        SettingsError: If there are more ranks than GPUs.
+    """
+    if gpus < ranks:
+        raise SettingsError(
+            f"{NAME}: {ranks} ranks with device_map on {gpus} GPUs. Start at most as many ranks as there are GPUs."
+        )
+    return range(rank, gpus, ranks)
 
 
 def _answers_file(answers: str | None) -> Path | None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from culture_tasks.insertion.adapter import Answer
-from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.methods.base.config import BaseModelConfig
-from culture_tasks.insertion.queries import Insertion, Query
+from culture_tasks.insertion.queries import Insertion
 
 
 class BaseModelMethod(InsertionMethod):
@@ -22,10 +20,6 @@ class BaseModelMethod(InsertionMethod):
 
     def insert(self, insertion: Insertion) -> None:
         """Does nothing."""
-
-    def generate(self, query: Query, decoding: Decoding) -> Answer:
-        """Asks the model."""
-        return self.model.generate(query, decoding)
 
     def reset(self) -> None:
         """Does nothing."""

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from culture_tasks.insertion.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig, Progress
+from culture_tasks.insertion.adapter import MultimodalModel
+from culture_tasks.insertion.insertion_method import Asked, InsertionMethod, MethodConfig, Progress
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.methods.ike.config import IkeConfig
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, text_part
@@ -56,12 +55,12 @@ class IkeMethod(InsertionMethod):
         """Forgets all samples."""
         self._insertions, self._nearness = [], None
 
-    def generate(self, query: Query, decoding: Decoding) -> Answer:
-        """Answers with demonstrations and all samples before the request."""
+    def ask(self, query: Query) -> Asked:
+        """Shows the request after demonstrations and all samples."""
         if not self._insertions:
-            return self.model.generate(query, decoding)
+            return Asked(query)
         context = demonstrations.prompt(self.retrieved(), self._insertions)
-        return self.model.generate(query.preceded_by([text_part(context)]), decoding)
+        return Asked(query.preceded_by([text_part(context)]))
 
     def retrieved(self) -> list[str]:
         """Returns the demonstrations for what was inserted, the nearest last; of equal ones the earlier is nearer."""

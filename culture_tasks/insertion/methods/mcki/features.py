@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.insertion_method import Progress, silent
+from culture_tasks.insertion.insertion_method import Counted, Progress, silent
 from culture_tasks.insertion.queries import Query
 from culture_tasks.insertion.value_store import ValueStore
 
@@ -34,38 +34,54 @@ class FeatureTable:
 
 
 def feature_table(
-    model: MultimodalModel, queries: Sequence[Query], kept: ValueStore, progress: Progress = silent
+    model: MultimodalModel, queries: Sequence[Query], kept: ValueStore, batch_size: int = 1, progress: Progress = silent
 ) -> FeatureTable:
     """Computes the features of requests, once for each distinct image and text.
-
-    Each is committed to the store as soon as it is computed, so a killed run can resume.
 
     Args:
         model: The model.
         queries: The requests, possibly repeated.
         kept: Where features are stored, by model and request.
+        batch_size: Requests that are computed together.
         progress: Shows the progress.
     """
-    # Equal requests are mostly one object; sorting these out first saves reading their images.
-    objects = list({id(query): query for query in queries}.values())
     row_of: dict[str, int] = {}
     found: list[torch.Tensor] = []
-    for query in progress(objects, "features"):
-        if query.key not in row_of:
-            row_of[query.key] = len(found)
-            found.append(_features_of(model, query, kept))
+    for key, features in features_by_key(model, queries, kept, batch_size, progress):
+        row_of[key] = len(found)
+        found.append(features)
     table = torch.stack(found)
     return FeatureTable(table[:, 0], table[:, 1], row_of)
 
 
-def _features_of(model: MultimodalModel, query: Query, kept: ValueStore) -> torch.Tensor:
-    """Returns the stored features of a request, or computes them; shape (2, hidden size), on the CPU."""
-    key = f"features:{model.identity.run}:{query.key}"
-    content = kept.get(key)
-    if content is not None:
-        values = np.frombuffer(content, dtype=np.float32).reshape(2, -1)
-        return torch.from_numpy(values.copy())
-    features = model.features(query)
-    both = torch.stack([features.question, features.visual]).cpu()
-    kept.put(key, both.numpy().tobytes())
-    return both
+def features_by_key(
+    model: MultimodalModel, queries: Sequence[Query], kept: ValueStore, batch_size: int, progress: Progress
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Computes the features of requests, or finds them in the store.
+
+    Each is committed to the store as soon as its batch is computed, so a killed run can resume.
+
+    Yields:
+        The key of each distinct request with its features, shape (2, hidden size), float32, on the CPU: over question
+        tokens, then over visual tokens.
+    """
+    # Equal requests are mostly one object; sorting these out first saves reading their images.
+    objects = list({id(query): query for query in queries}.values())
+    distinct = list({query.key: query for query in progress(objects, "requests")}.values())
+    missing: list[Query] = []
+    for query in distinct:
+        content = kept.get(_stored_under(model, query))
+        if content is None:
+            missing.append(query)
+        else:
+            values = np.frombuffer(content, dtype=np.float32).reshape(2, -1)
+            yield query.key, torch.from_numpy(values.copy())
+    computed = model.features_of(missing, batch_size)
+    for place, features in progress(Counted(computed, len(missing)), "features"):
+        both = torch.stack([features.question, features.visual]).cpu()
+        kept.put(_stored_under(model, missing[place]), both.numpy().tobytes())
+        yield missing[place].key, both
+
+
+def _stored_under(model: MultimodalModel, query: Query) -> str:
+    return f"features:{model.identity.run}:{query.key}"

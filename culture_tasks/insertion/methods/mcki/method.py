@@ -12,9 +12,9 @@ from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig, Progress, silent
+from culture_tasks.insertion.insertion_method import Asked, InsertionMethod, MethodConfig, Progress, silent
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.features import FeatureTable, feature_table
+from culture_tasks.insertion.methods.mcki.features import FeatureTable, feature_table, features_by_key
 from culture_tasks.insertion.methods.mcki.router import Match, Memory, make_router
 from culture_tasks.insertion.methods.mcki.router_training import Scores, calibrate, case_rows, scores, train
 from culture_tasks.insertion.prefill import Features
@@ -42,6 +42,7 @@ class MckiMethod(InsertionMethod):
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
         self._memory = Memory()
+        self._vectors: dict[str, torch.Tensor] = {}
         self._threshold = 1.0
         self._renew_router()
 
@@ -50,33 +51,50 @@ class MckiMethod(InsertionMethod):
         """Tau of equation 3."""
         return self._threshold
 
+    def prepare(
+        self,
+        requests: Sequence[Query],
+        insertions: Sequence[Insertion],
+        kept: ValueStore,
+        progress: Progress = silent,
+    ) -> None:
+        """Computes the router vectors of all requests and insertions, from features that the store keeps."""
+        queries = [*requests, *(insertion.query for insertion in insertions)]
+        for key, features in features_by_key(self.model, queries, kept, self.batch_size, progress):
+            self._vectors[key] = self._vector(Features(features[0], features[1]))
+
     def insert(self, insertion: Insertion) -> None:
         """Writes one entry: the router key of (i_j, q_j), and the sample (section 4.1)."""
-        self._memory.write(self._vector(self.model.features(insertion.query)), insertion)
+        self._memory.write(self._vector_of(insertion.query), insertion)
 
     def reset(self) -> None:
         """Empties the memory."""
         self._memory.clear()
 
-    def generate(self, query: Query, decoding: Decoding) -> Answer:
-        """Answers by equation 3: the plain answer below the threshold, otherwise with the entry before the request.
+    def ask(self, query: Query) -> Asked:
+        """Decides by equation 3: the request alone below the threshold, otherwise with the nearest entry before it."""
+        if not len(self._memory):
+            return Asked(query)
+        return self._decided(query, self._memory.nearest(self._vector_of(query)))
 
-        Below it, decoding continues from the prefill that gave the features; otherwise generation starts again.
+    def generate(self, query: Query, decoding: Decoding) -> Answer:
+        """Answers as :meth:`ask` decides, with one prefill where the entry isn't used.
+
+        Below the threshold decoding continues from the prefill that gave the features; otherwise it starts again.
         """
         if not len(self._memory):
             return self.model.generate(query, decoding)
-        matches: list[Match] = []
+        decisions: list[Asked] = []
 
         def activates(features: Features) -> bool:
-            matches.append(self._memory.nearest(self._vector(features)))
-            return matches[0].similarity >= self._threshold
+            decisions.append(self._decided(query, self._memory.nearest(self._vector(features))))
+            return decisions[0].activated is not None
 
         answer = self.model.generate_unless(query, decoding, activates)
-        match = matches[0]
-        if answer is not None:
-            return replace(answer, similarity=match.similarity)
-        wrapped = query.preceded_by(self._wrapped(match.entry))
-        return replace(self.model.generate(wrapped, decoding), activated=match.place, similarity=match.similarity)
+        asked = decisions[0]
+        if answer is None:
+            answer = self.model.generate(asked.query, decoding)
+        return replace(answer, activated=asked.activated, similarity=asked.similarity, threshold=asked.threshold)
 
     def routing_accuracy(self, cases: Sequence[TrainingCase], kept: ValueStore) -> float:
         """Returns the share of requests that the threshold puts on the right side of their case's entry, 0 to 1.
@@ -95,6 +113,7 @@ class MckiMethod(InsertionMethod):
     def _renew_router(self) -> None:
         self._router = make_router(self.model.hidden_size, self.config.route_dim, self.config.seed)
         self._router.to(self.model.device).eval()
+        self._vectors.clear()
 
     def _vector(self, features: Features) -> torch.Tensor:
         device = self.model.device
@@ -102,15 +121,30 @@ class MckiMethod(InsertionMethod):
             vector: torch.Tensor = self._router(features.question.to(device), features.visual.to(device))
         return vector
 
+    def _vector_of(self, query: Query) -> torch.Tensor:
+        """Returns the router vector of a request: the prepared one, or computed now."""
+        prepared = self._vectors.get(query.key)
+        return self._vector(self.model.features(query)) if prepared is None else prepared
+
+    def _decided(self, query: Query, match: Match) -> Asked:
+        activates = match.similarity >= self._threshold
+        return Asked(
+            query.preceded_by(self._wrapped(match.entry)) if activates else query,
+            activated=match.place if activates else None,
+            similarity=match.similarity,
+            threshold=self._threshold,
+        )
+
     def _wrapped(self, entry: Insertion) -> list[dict[str, Any]]:
         """Returns Wrap(e) of equation 2 as parts of a message."""
         prompt = prompt_files.load(__package__, WRAP)
         text = text_part(prompt.fill({"question": entry.query.question, "answer": entry.answer}) + "\n\n")
-        images = [image_part(image) for image in entry.query.images()] if self.config.wrap_image else []
+        images = [image_part(picture) for picture in entry.query.pictures()] if self.config.wrap_image else []
         return [*images, text]
 
     def _table(self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress) -> FeatureTable:
-        table = feature_table(self.model, [query for case in cases for query in case.queries()], kept, progress)
+        queries = [query for case in cases for query in case.queries()]
+        table = feature_table(self.model, queries, kept, self.batch_size, progress)
         device = self.model.device
         return FeatureTable(table.question.to(device), table.visual.to(device), table.row_of)
 

@@ -1,0 +1,223 @@
+"""How conversations become the inputs of a model: one way for every family.
+
+A conversation is rendered by the chat template, then tokenized together with its images. A template that writes the
+begin-of-text token itself must not get a second one from the tokenizer, and one that doesn't write it needs the
+tokenizer's. The processor knows which, and :meth:`Encoding.check` makes sure that we do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.insertion.queries import Message, image_part, images_of, text_part
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, ProcessorMixin
+
+IGNORED = -100
+"""The label that transformers' losses leave out."""
+
+Spans = list[tuple[int, int]]
+"""The range of characters that each token covers; (0, 0) for special tokens and padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A batch of conversations as a model's inputs, on the CPU.
+
+    Attributes:
+        inputs: Arguments of the model; ``input_ids`` has the shape (conversations, tokens), padded on the left.
+        prompts: The text of each conversation before image placeholders were replaced.
+        spans: The spans of each conversation's tokens, if they were asked for.
+    """
+
+    inputs: dict[str, Any]
+    prompts: list[str]
+    spans: list[Spans] | None = None
+
+
+class Encoding:
+    """The processor of a model with what the user chose about it.
+
+    Args:
+        processor: The processor.
+        template: Variables of the chat template.
+        images: Options of the image processor, such as ``max_patches`` or ``max_pixels``.
+
+    Raises:
+        SettingsError: If the image processor has no such option.
+    """
+
+    def __init__(
+        self, processor: ProcessorMixin, template: Mapping[str, Any], images: Mapping[str, int] | None = None
+    ) -> None:
+        self.processor = processor
+        self._template = dict(template)
+        self._images = dict(images or {})
+        _check_image_options(processor, self._images)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What the user chose, for fingerprints."""
+        return {"template": self._template, "images": self._images}
+
+    def encode(self, conversations: Sequence[Sequence[Message]], *, with_spans: bool = False) -> Encoded:
+        """Encodes conversations together; either all of them have images, or none."""
+        prompts = [self._rendered(messages) for messages in conversations]
+        images = [images_of(messages) for messages in conversations]
+        shown = {"images": images, "images_kwargs": self._images} if any(images) else {}
+        if not self._images:
+            shown.pop("images_kwargs", None)
+        inputs = self.processor(
+            text=prompts,
+            **shown,
+            return_tensors="pt",
+            padding=True,
+            padding_side="left",
+            add_special_tokens=not self._begins_by_itself(prompts[0]),
+            **({"return_offsets_mapping": True} if with_spans else {}),
+        )
+        inputs = dict(inputs)
+        spans = [[(int(a), int(b)) for a, b in row] for row in inputs.pop("offset_mapping")] if with_spans else None
+        return Encoded(inputs, prompts, spans)
+
+    def prompt_end(self, prompt: str) -> int:
+        """Returns the end of the last token of a prompt, in characters: some tokenizers drop trailing blanks."""
+        found = self.processor.tokenizer(
+            prompt, return_offsets_mapping=True, add_special_tokens=not self._begins_by_itself(prompt)
+        )
+        return max(int(end) for _, end in found["offset_mapping"])
+
+    def encode_answered(
+        self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], end: int | None
+    ) -> Encoded:
+        """Encodes conversations with answers after them, and ``labels`` that leave out all but the answers.
+
+        Args:
+            conversations: The conversations.
+            answers: An answer to each.
+            end: Token that ends an answer, or None.
+        """
+        encoded = self.encode(conversations)
+        tokenizer = self.processor.tokenizer
+        rows = [
+            [*tokenizer(answer, add_special_tokens=False)["input_ids"], *([] if end is None else [end])]
+            for answer in answers
+        ]
+        width = max(map(len, rows))
+        ids = torch.tensor([[*row, *[_padding(tokenizer)] * (width - len(row))] for row in rows])
+        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+        prompt = encoded.inputs["input_ids"]
+        added = {"input_ids": ids, "attention_mask": mask}
+        # What else has a value for each token (types of tokens) takes the answer for text, which is 0 everywhere.
+        inputs = {
+            name: torch.cat([value, added.get(name, torch.zeros_like(ids)).to(value.dtype)], dim=1)
+            if isinstance(value, torch.Tensor) and value.shape == prompt.shape
+            else value
+            for name, value in encoded.inputs.items()
+        }
+        unanswered = torch.full_like(prompt, IGNORED)
+        inputs["labels"] = torch.cat([unanswered, ids.masked_fill(mask == 0, IGNORED)], dim=1)
+        return Encoded(inputs, encoded.prompts)
+
+    def end_of_answer(self, ends: Sequence[int]) -> int | None:
+        """Returns the token that ends an answer in a conversation: the first after it that also ends a generation.
+
+        Args:
+            ends: Tokens that end a generation.
+        """
+        answer = "culture"
+        asked: list[Message] = [{"role": "user", "content": [text_part("?")]}]
+        answered = [*asked, {"role": "assistant", "content": [text_part(answer)]}]
+        try:
+            rendered = self._rendered(answered, asks=False)
+        except Exception:  # noqa: BLE001 - templates are programs; one that can't show an answer says nothing about it
+            rendered = ""
+        rest = rendered.rpartition(answer)[2]
+        after = self.processor.tokenizer(rest, add_special_tokens=False)["input_ids"] if rest else []
+        known = [token for token in after if token in ends]
+        return known[0] if known else next(iter(ends), None)
+
+    def check(self) -> None:
+        """Makes sure that a conversation is encoded as the processor itself does it.
+
+        Raises:
+            SettingsError: If it is not.
+        """
+        from PIL import Image
+
+        shown = Image.new("RGB", (64, 64), (200, 60, 60))
+        user = {"role": "user", "content": [image_part(shown), text_part("What is this?")]}
+        try:
+            own = self.processor.apply_chat_template(
+                [user],
+                tokenize=True,
+                return_dict=True,
+                return_tensors="pt",
+                add_generation_prompt=True,
+                **self._known(),
+            )["input_ids"][0].tolist()
+        except Exception as error:
+            raise SettingsError(
+                f"insertion: {type(self.processor).__name__} can't encode an image with a question "
+                f"({str(error).strip().splitlines()[0]:.200}). Name a checkpoint of a model of images and text."
+            ) from error
+        plain = Encoding(self.processor, self._template)
+        ours = plain.encode([[user]]).inputs["input_ids"][0].tolist()
+        if own != ours:
+            raise SettingsError(
+                f"insertion: {type(self.processor).__name__} encodes a conversation in another way than its own chat "
+                f"template says: {len(ours)} tokens that begin with {ours[:4]}, and not {len(own)} that begin with "
+                f"{own[:4]}. Update transformers or the checkpoint."
+            )
+
+    def _rendered(self, messages: Sequence[Message], *, asks: bool = True) -> str:
+        prompt: str = self.processor.apply_chat_template(
+            list(messages), tokenize=False, add_generation_prompt=asks, **self._known()
+        )
+        return prompt
+
+    def _known(self) -> dict[str, Any]:
+        """Returns the variables that the template has: the processor would take others for arguments of its own."""
+        return {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
+
+    def _begins_by_itself(self, prompt: str) -> bool:
+        begin = self.processor.tokenizer.bos_token
+        return begin is not None and prompt.startswith(begin)
+
+
+def image_token_ids(model: PreTrainedModel, processor: ProcessorMixin) -> list[int]:
+    """Returns the ids of tokens that stand for an image patch."""
+    holders = (processor, model.config)
+    found = (getattr(holder, name, None) for holder in holders for name in ("image_token_id", "image_token_index"))
+    return sorted({int(token) for token in found if token is not None})
+
+
+def ends_of_generation(model: PreTrainedModel) -> tuple[int, ...]:
+    """Returns the tokens that end a generation, the checkpoint's first; none if generation never ends early."""
+    configured = model.generation_config.eos_token_id if model.generation_config is not None else None
+    if configured is None:
+        return ()
+    listed = configured if isinstance(configured, list | tuple) else [configured]
+    return tuple(int(token) for token in listed)
+
+
+def _padding(tokenizer: Any) -> int:
+    return int(tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
+
+
+def _check_image_options(processor: ProcessorMixin, options: Mapping[str, int]) -> None:
+    image_processor = processor.image_processor
+    declared = getattr(getattr(image_processor, "valid_kwargs", None), "__annotations__", {})
+    for name in options:
+        if name not in declared and not hasattr(image_processor, name):
+            known = sorted(key for key in declared if key.startswith(("min_", "max_")))
+            raise SettingsError(
+                f"insertion: {type(image_processor).__name__} has no option {name!r}.{nearest(name, known)} "
+                f"Known are {', '.join(known) or 'none'}."
+            )
