@@ -1,9 +1,9 @@
 """How the answers to a request of CrossCult-KIBench are scored: by ROUGE-L and by the judge of Figure 10.
 
 In locality the reference is what the model says without any insertion. A model that inserts returns a list of three
-texts: the answer; the answer without insertions, or the answer again where the document doesn't want it; and as JSON what its
-method says about the request. Any other model returns one text, which is both answers: nothing was inserted, so nothing
-can have changed, and its ROUGE-L is 100.
+texts: the answer; the answer without insertions, or the answer again where the document doesn't want it; and as JSON
+what its method says about the request. Any other model returns one text, which is both answers: nothing was inserted,
+so nothing can have changed, and its ROUGE-L is 100.
 
 Identical texts are judged like all others, and not taken for a 10: the paper's base model scores 9.99, 9.98 and 9.89 in
 locality (Tables 2 and 3), so its judge was asked too. The judge asks an identical question once, and its cache keeps
