@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Reads result and sample files of lm-eval and lmms-eval, as files, folders (at any depth) or patterns, and writes tables
 over all models and benchmarks: with intervals, tests on common items, the spread over cultures, and the layouts of the
-papers. Runs that can't be compared (another judge, prompt, version, data, decoding or limit, or low coverage) are
-marked, and neither ranked nor tested against each other. For each model, task and settings, the newest run counts.
+papers. Runs that can't be compared (another judge, prompt, chat template, version, data, decoding or limit, or low
+coverage) are marked, and neither ranked nor tested against each other. For each model, task and settings, the newest
+run counts.
 """
 
 _EPILOG = """\

@@ -22,7 +22,7 @@ def differences(one: Settings, two: Settings) -> set[Flag]:
         found.add("other_judge_prompt")
     if one.task_version != two.task_version:
         found.add("other_task_version")
-    if one.prompt != two.prompt:
+    if one.prompt != two.prompt or _other_template(one, two) or other_questions(one, two):
         found.add("other_prompt")
     if one.data != two.data:
         found.add("other_data")
@@ -31,6 +31,23 @@ def differences(one: Settings, two: Settings) -> set[Flag]:
     if one.limit != two.limit:
         found.add("other_limit")
     return found
+
+
+def _other_template(one: Settings, two: Settings) -> bool:
+    """Whether one had a chat template and the other none; every model has its own, so which one doesn't matter."""
+    return "" not in (one.chat_template, two.chat_template) and (one.chat_template == "none") != (
+        two.chat_template == "none"
+    )
+
+
+def other_questions(one: Settings, two: Settings) -> bool:
+    """Whether the prompts of the same items were other texts.
+
+    Prompts say so only where they don't hold a template of the model's own, or the same one.
+    """
+    if one.asked is None or two.asked is None or one.asked.items != two.asked.items:
+        return False
+    return (one.chat_template, one.data) == (two.chat_template, two.data) and one.asked != two.asked
 
 
 def _graders(settings: Settings) -> set[tuple[str, str, bool, str]]:
@@ -85,36 +102,81 @@ def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, st
 
 def variation(run: Run, first: Run) -> str:
     """Returns in words what sets a run apart from another run of the same model and task."""
+    parts = what_differs(run.settings, first.settings)
+    if run.settings.chat_template != first.settings.chat_template and run.harness == first.harness:
+        template = run.settings.chat_template
+        parts.append("no chat template" if template == "none" else f"chat template: {template or 'unknown'}")
+    if run.harness != first.harness:
+        parts.append(f"harness: {run.harness.replace('_', '-')}")
+    if arguments := _other_parts(run.model_args, first.model_args):
+        parts.append(f"arguments: {arguments}")
+    return ", ".join(dict.fromkeys(parts))
+
+
+def what_differs(ours: Settings, theirs: Settings) -> list[str]:
+    """Returns in words what sets settings apart from others: what differs, and nothing that both have."""
     parts: list[str] = []
-    ours, theirs = run.settings, first.settings
     found = differences(ours, theirs)
     if "other_judge" in found:
-        parts.append(f"judge: {ours.judged_by or 'unknown'}")
+        parts.append(_judge(ours, theirs))
     if "other_limit" in found:
         parts.append(f"limit: {ours.limit:g}" if ours.limit is not None else "no limit")
     if "other_task_version" in found:
         parts.append(f"task version: {ours.task_version or 'unknown'}")
     if "other_data" in found:
-        parts.append(f"data: {', '.join(ours.data) or 'unknown'}")
+        parts.append(f"data: {_first_of([name[:8] for name in ours.data if name not in theirs.data])}")
     if "other_decoding" in found:
-        parts.append(f"decoding: {_decoding(ours.decoding)}")
-    if "other_prompt" in found:
-        parts.append(f"prompt: {ours.prompt or 'plain'}")
+        parts.append(f"decoding: {_decoding(ours.decoding, theirs.decoding)}")
+    if ours.prompt != theirs.prompt:
+        parts.append(f"prompt: {_other_parts(ours.prompt, theirs.prompt) or 'plain'}")
+    if _other_template(ours, theirs):
+        parts.append("no chat template" if ours.chat_template == "none" else "chat template")
+    if ours.asked is not None and other_questions(ours, theirs):
+        parts.append(f"prompts: {ours.asked.sha[:8]}")
     if "other_judge_prompt" in found:
-        parts.append(f"judge prompt: {', '.join(sorted({p for judge in ours.judges for _, p, _ in judge.prompts}))}")
-    if run.harness != first.harness:
-        parts.append(f"harness: {run.harness.replace('_', '-')}")
-    if run.model_args != first.model_args:
-        parts.append(f"arguments: {run.model_args or 'none'}")
-    return ", ".join(parts)
+        prompts = [name for judge in ours.judges for _, name, _ in judge.prompts]
+        theirs_too = {name for judge in theirs.judges for _, name, _ in judge.prompts}
+        parts.append(f"judge prompt: {_first_of([name for name in prompts if name not in theirs_too] or prompts)}")
+    return parts
 
 
-def _decoding(settings: str) -> str:
-    """Returns decoding settings without the quotes and braces of JSON."""
-    known: dict[str, object] = json.loads(settings) if settings else {}
-    shown = [name if value is True else f"{name} {value}" for name, value in known.items() if name != "repeats"]
-    repeats = [f"{known['repeats']} runs"] if known.get("repeats", 1) != 1 else []
-    return " ".join(shown + repeats) or "unknown"
+def _judge(ours: Settings, theirs: Settings) -> str:
+    """Returns the judge where it is another one, and else which of its settings are others."""
+    if ours.judged_by != theirs.judged_by or len(ours.judges) != 1 or len(theirs.judges) != 1:
+        return f"judge: {ours.judged_by or 'unknown'}"
+    [one], [two] = ours.judges, theirs.judges
+    if one.delimiters != two.delimiters:
+        return f"judge: {'with' if one.delimiters else 'without'} delimiters"
+    if one.sampling != two.sampling:
+        return f"judge: {_decoding(one.sampling, two.sampling)}"
+    return f"judge: {one.model} by {one.backend}"
+
+
+def _first_of(names: Sequence[str]) -> str:
+    different = list(dict.fromkeys(names))
+    return f"{different[0]}{' and more' if len(different) > 1 else ''}" if different else "unknown"
+
+
+def _other_parts(ours: str, theirs: str) -> str:
+    """Returns what a list with commas has that another one hasn't, and which names only the other one has."""
+    own, others = ([part for part in text.split(", ") if part] for text in (ours, theirs))
+    names = {part.partition("=")[0] for part in own}
+    absent = [part.partition("=")[0] for part in others if "=" in part and part.partition("=")[0] not in names]
+    return ", ".join([*(part for part in own if part not in others), *(f"no {name}" for name in absent)])
+
+
+def _decoding(ours: str, theirs: str) -> str:
+    """Returns the settings that differ, without the quotes and braces of JSON."""
+    own, others = (json.loads(text) if text else {} for text in (ours, theirs))
+    if not own:
+        return "unknown"
+    parts: list[str] = []
+    for name, value in own.items():
+        if name not in others or others[name] != value:
+            shown = " ".join(map(str, value)) if isinstance(value, list) else value
+            runs = f"{value} runs" if name == "repeats" else f"{name} {shown}"
+            parts.append(name if value is True else runs)
+    return " ".join([*parts, *(f"no {name}" for name in others if name not in own)]) or "unknown"
 
 
 def explain(flags: Sequence[Flag]) -> str:

@@ -28,7 +28,7 @@ ALPHA = 0.05
 MANY = 200
 """Clusters, or items that stand alone, from which on Student's t does for a mean: below, its signs are flipped."""
 
-OF_ITS_OWN: frozenset[Flag] = frozenset(("low_coverage", "mixed_settings", "incomplete", "unjudged"))
+OF_ITS_OWN: frozenset[Flag] = frozenset(("low_coverage", "mixed_settings", "incomplete", "unjudged", "other_harness"))
 """Flags that keep a number out of tests by itself, whatever it is compared with."""
 
 
@@ -92,8 +92,11 @@ def _family(measured: Measured, anyway: bool) -> list[Pair]:
 def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     """Returns why two entrants can't be compared on a unit; nothing where they can."""
     settings = [{each.run.task: each.run.settings for each in measured.runs[key]} for key in (first, second)]
-    flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags}
-    return comparability.between(*settings) | (flags & OF_ITS_OWN)
+    flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags} & OF_ITS_OWN
+    models = {each.run.model for key in (first, second) for each in measured.runs[key]}
+    if len(models) == 1:  # a model in two harnesses is compared with itself, and with no other
+        flags -= {"other_harness"}
+    return comparability.between(*settings) | flags
 
 
 def pair(measured: Measured, first: str, second: str, one: Observations, two: Observations, flags: set[Flag]) -> Pair:

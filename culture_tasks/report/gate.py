@@ -31,7 +31,7 @@ PASSED, REGRESSION, ERROR, NOT_COMPARED = range(4)
 _VERDICTS = ("passed", "regression", "error", "not compared")
 """What the exit statuses mean, in the JSON file."""
 
-_UNUSABLE: frozenset[Kind] = frozenset(("empty", "damaged", "partial", "unknown_record"))
+_UNUSABLE: frozenset[Kind] = frozenset(("empty", "damaged", "partial", "unknown_record", "unknown_layout"))
 """What is wrong with files that a run may have left behind which didn't end well."""
 
 Outcome = Literal["passed", "regression", "not compared"]

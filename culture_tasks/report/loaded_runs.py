@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.scoring import LEXICAL
-from culture_tasks.report.comparability import differences, variation
+from culture_tasks.report.comparability import differences, other_questions, variation
 from culture_tasks.report.model import Entrant
 from culture_tasks.report.runs import Run, Settings
 from culture_tasks.report.samples import Columns, LoadedSamples, RecordKind, SampleReader, first_record, scale_of
@@ -36,6 +36,7 @@ class LoadedRun:
         kind: What its records are; None for a task that isn't ours.
         lexical: Whether its score is text overlap.
         order: Sorts runs by age.
+        again: Whether it is its model's second run of the task, in the other harness.
     """
 
     run: Run
@@ -44,6 +45,7 @@ class LoadedRun:
     kind: RecordKind | None
     lexical: bool
     order: tuple[str, str]
+    again: bool = False
 
 
 class Loading(NamedTuple):
@@ -199,7 +201,6 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
         items=items,
         scored=0 if loaded is None else int(np.count_nonzero(~np.isnan(loaded.columns.scores))),
         outcomes=tuple(sorted(loaded.outcomes.items())) if loaded else (),
-        endpoints=loaded.endpoints if loaded else (),
         problems=tuple(problems),
     )
 
@@ -212,6 +213,8 @@ def _settings(result: TaskResult, loaded: LoadedSamples | None) -> Settings:
         prompt=", ".join(part for part in (*templates, result.prompt) if part),
         data=loaded.data if loaded else (),
         decoding=result.decoding,
+        chat_template=result.chat_template,
+        asked=loaded.asked if loaded else result.asked,
         limit=result.limit,
     )
 
@@ -224,13 +227,16 @@ def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, Problem | Non
     """
     by_age = sorted(runs, key=lambda run: run.order, reverse=True)
     regraded = {run.result.graded_from for run in runs if run.result.graded_from}
-    kept: dict[tuple[object, ...], LoadedRun] = {}
+    kept: dict[tuple[object, ...], list[LoadedRun]] = {}
     reasons: dict[str, Problem] = {}
     for each in sorted(by_age, key=lambda run: run.result.path in regraded):
-        first = kept.setdefault(_identity(each), each)
-        if first is not each:
-            reasons[each.run.key] = _superseded(each, f"{each.run.task}: {first.run.results_file} is newer")
-        elif each.result.path in regraded and _is_unjudged(each.run):
+        alike = kept.setdefault(_identity(each), [])
+        newer = next((other for other in alike if not other_questions(other.run.settings, each.run.settings)), None)
+        if newer is not None:
+            reasons[each.run.key] = _superseded(each, f"{each.run.task}: {newer.run.results_file} is newer")
+            continue
+        alike.append(each)
+        if each.result.path in regraded and _is_unjudged(each.run):
             reasons[each.run.key] = _superseded(each, f"{each.run.task}: it was graded later, in another file")
     for each in runs:
         yield each, reasons.get(each.run.key)
@@ -246,7 +252,7 @@ def _is_unjudged(run: Run) -> bool:
 
 def _identity(each: LoadedRun) -> tuple[object, ...]:
     run = each.run
-    return (run.model, each.result.model, run.model_args, run.task, run.harness, run.settings)
+    return (run.model, each.result.model, run.model_args, run.task, run.harness, replace(run.settings, asked=None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,21 +305,18 @@ def _place(rows: dict[str, dict[str, LoadedRun]], task: str, candidates: Sequenc
         while task in row:
             text += f", run of {other.run.date}" if "run of" not in text else f" ({other.run.key})"
             row = rows.setdefault(text, {})
-        row[task] = other
+        row[task] = replace(other, again=other.run.harness != first.run.harness)
 
 
 class _usual:  # noqa: N801 - used as a function: a key to sort by
-    """Sorts a task's runs: judged before not judged, with the most usual settings first, then newest."""
+    """Sorts a task's runs: judged before not judged, the most usual settings first, then harness, then the newest."""
 
     def __init__(self, runs: Sequence[LoadedRun]) -> None:
         self._kinds: dict[str, list[LoadedRun]] = {}
-        self._counts: Counter[str] = Counter()
-        models: set[tuple[str, str]] = set()
-        for each in runs:
-            kind = self._kind(each)
-            if (kind, each.run.model) not in models:
-                models.add((kind, each.run.model))
-                self._counts[kind] += 1
+        kinds = {(self._kind(each), each.run.model) for each in runs}
+        harnesses = {(each.run.task, each.run.harness, each.run.model) for each in runs}
+        self._counts = Counter(kind for kind, _ in kinds)
+        self._in_harness = Counter((task, harness) for task, harness, _ in harnesses)
 
     def _kind(self, each: LoadedRun) -> str:
         """Returns the key of the first run of the same task with the same settings."""
@@ -324,11 +327,12 @@ class _usual:  # noqa: N801 - used as a function: a key to sort by
         kinds.append(each)
         return each.run.key
 
-    def __call__(self, each: LoadedRun) -> tuple[bool, bool, int, bool, tuple[str, str]]:
+    def __call__(self, each: LoadedRun) -> tuple[bool, bool, int, bool, int, tuple[str, str]]:
         return (
             each.columns is not None,
             each.run.scored > 0,
             self._counts[self._kind(each)],
             not each.lexical,
+            self._in_harness[each.run.task, each.run.harness],
             each.order,
         )

@@ -40,6 +40,7 @@ Flag = Literal[
     "incomplete",
     "from_result_file",
     "published",
+    "other_harness",
 ]
 """What a reader must know of a cell.
 
@@ -63,6 +64,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "incomplete": "parts or items of it are missing",
     "from_result_file": "from the harness's result file; there are no usable samples",
     "published": "published by the paper, with the paper's own judge",
+    "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
 }
 """What each flag means, in words for a legend."""
 

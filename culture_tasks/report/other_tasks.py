@@ -21,7 +21,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report import comparability
 from culture_tasks.report.loaded_runs import Entered, LoadedRun
 from culture_tasks.report.model import Unit
-from culture_tasks.report.scores import harness_cell
+from culture_tasks.report.scores import flags_of, harness_cell
 
 _SHARES = re.compile(r"(^|_)(acc|accuracy|acc_norm|exact_match|em|f1|anls|match|recall|precision)($|_|,)")
 """Names of metrics that are shares, by one of their words."""
@@ -89,7 +89,7 @@ def _unit(task: str, runs: Mapping[str, LoadedRun], *, headline: bool) -> Unit |
     usual = settings[comparability.reference(settings, weight)]
     cells = {
         key: harness_cell(
-            each, metric, scale=scale, flags=comparability.between(settings[key], usual) | {"from_result_file"}
+            each, metric, scale=scale, flags=comparability.between(settings[key], usual) | set(flags_of(each))
         )
         for key, each in runs.items()
     }

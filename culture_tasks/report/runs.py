@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.results.finding import Harness
+from culture_tasks.results.task_results import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Settings:
         prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task says all.
         data: Fingerprints of the data, sorted.
         decoding: Generation settings as canonical JSON.
+        chat_template: ``none``, ``the endpoint's``, or the beginning of its hash; empty where the file doesn't say.
+        asked: The prompts of all samples, as a hash with their number; None where they aren't known.
         limit: Limit on the items as the harness was given it; None without one.
     """
 
@@ -54,6 +57,8 @@ class Settings:
     prompt: str = ""
     data: tuple[str, ...] = ()
     decoding: str = ""
+    chat_template: str = ""
+    asked: Asked | None = None
     limit: float | None = None
 
     @property
@@ -80,7 +85,6 @@ class Run:
         items: Number of samples.
         scored: How many of them have a score.
         outcomes: How many samples ended how, by outcome.
-        endpoints: Where the judge was asked, without secrets: no reason why runs couldn't be compared.
         problems: What is wrong with its files, one line each.
     """
 
@@ -97,7 +101,6 @@ class Run:
     items: int
     scored: int
     outcomes: tuple[tuple[str, int], ...] = ()
-    endpoints: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property

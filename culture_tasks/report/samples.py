@@ -22,8 +22,10 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherScore, Mask, Texts
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.report.runs import Judge
+from culture_tasks.report.sample_facts import SampleFacts, Spent
 from culture_tasks.results.finding import Kind, Problem
 from culture_tasks.results.run_files import parse_json, sample_lines
+from culture_tasks.results.task_results import Asked
 
 Record = Mapping[str, Any]
 
@@ -89,21 +91,23 @@ class LoadedSamples:
     Attributes:
         columns: Its columns.
         judges: Who graded.
-        endpoints: Where they were asked, sorted.
         prompts: Prompt templates and their hashes, where the record names them.
         data: Fingerprints of the data.
         outcomes: How many verdicts ended how.
         lexical: Whether the score is text overlap.
+        asked: The prompts, as one hash.
+        spent: Tokens, and lengths of responses.
         problems: What was left out.
     """
 
     columns: Columns
     judges: tuple[Judge, ...]
-    endpoints: tuple[str, ...]
     prompts: tuple[str, ...]
     data: tuple[str, ...]
     outcomes: Mapping[str, int]
     lexical: bool
+    asked: Asked | None
+    spent: Spent
     problems: tuple[Problem, ...]
 
 
@@ -171,7 +175,6 @@ class _Row(NamedTuple):
     further: Sequence[float]
     outcomes: Mapping[str, int]
     judge: Any
-    endpoints: Sequence[str]
     data: Sequence[str]
 
 
@@ -187,12 +190,12 @@ class _Pass:
         self._further: dict[str, array[float]] = {each.name: array("d") for each in kind.further}
         self._groups: dict[str, tuple[Codebook, array[int]]] = {}
         self._judges: dict[str, Mapping[str, Any]] = {}
-        self._endpoints: set[str] = set()
         self._prompts: dict[str, None] = {}
         self._data: dict[str, None] = {}
         self._outcomes: dict[str, int] = {}
         self._left_out: dict[str, list[int]] = {}
         self._lexical = False
+        self._facts = SampleFacts()
 
     def over(self, path: Path) -> LoadedSamples:
         for place, (_, offset, line) in enumerate(sample_lines(path), start=1):
@@ -221,6 +224,10 @@ class _Pass:
         item = _code(self._items, row.item)
         if item in self._seen:
             return "duplicate"
+        try:
+            self._facts.add(row.item, sample, record)
+        except (KeyError, TypeError, AttributeError, IndexError):
+            return "unknown_record"
         self._seen.add(item)
         self._append(row, item, offset)
         self._note(key, record, row)
@@ -234,7 +241,9 @@ class _Pass:
         if len(self._groups.keys() | record["groups"].keys()) > _MOST_FIELDS:
             return None
         values = record.get("values", {}) if self._further else {}
-        runs = record["runs"]
+        judge = record.get("judge")
+        if judge is not None and not (isinstance(judge, dict) and isinstance(judge.get("sampling", {}), dict)):
+            return None
         return _Row(
             item=str(record["item"]),
             cluster=str(record["cluster"]),
@@ -242,8 +251,7 @@ class _Pass:
             score=self._kind.scale.times * _float(record.get("score")),
             further=[each.scale.times * _float(values.get(each.name)) for each in self._kind.further],
             outcomes=outcomes,
-            judge=record.get("judge"),
-            endpoints=[str(run["endpoint"]) for run in runs if "endpoint" in run],
+            judge=judge,
             data=[str(value) for value in record["data"].values()],
         )
 
@@ -289,7 +297,6 @@ class _Pass:
             self._outcomes[outcome] = self._outcomes.get(outcome, 0) + count
         if isinstance(row.judge, dict):
             self._judges.setdefault(repr(row.judge), row.judge)
-            self._endpoints.update(row.endpoints)
         if "prompt_sha256" in record:
             self._prompts[f"{record.get('prompt')} {str(record['prompt_sha256'])[:12]}"] = None
         self._data.update(dict.fromkeys(row.data))
@@ -306,11 +313,12 @@ class _Pass:
         return LoadedSamples(
             columns=Columns(**numbers, groups=groups, further=further),
             judges=judges_of(self._judges.values()),
-            endpoints=tuple(sorted(self._endpoints)),
             prompts=tuple(sorted(self._prompts)),
             data=tuple(sorted(self._data)),
             outcomes=dict(self._outcomes),
             lexical=self._lexical,
+            asked=self._facts.asked,
+            spent=self._facts.spent,
             problems=tuple(_problem(path, reason, lines) for reason, lines in self._left_out.items()),
         )
 

@@ -187,11 +187,12 @@ def _flags(runs: Mapping[str, Sequence[LoadedRun]]) -> dict[str, frozenset[Flag]
     found: dict[str, frozenset[Flag]] = {}
     for key, own in runs.items():
         flags = comparability.between(settings[key], usual) | comparability.within(settings[key])
-        found[key] = frozenset(flags | {flag for each in own for flag in _flags_of(each)})
+        found[key] = frozenset(flags | {flag for each in own for flag in flags_of(each)})
     return found
 
 
-def _flags_of(each: LoadedRun) -> Iterator[Flag]:
+def flags_of(each: LoadedRun) -> Iterator[Flag]:
+    """Yields what a reader must know of the numbers of a run by itself."""
     if each.lexical:
         yield "lexical_judge"
     if each.columns is None:
@@ -200,6 +201,8 @@ def _flags_of(each: LoadedRun) -> Iterator[Flag]:
         yield "incomplete"
     if each.columns is not None and not each.run.scored:
         yield "unjudged"
+    if each.again:
+        yield "other_harness"
 
 
 def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:

@@ -12,7 +12,7 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options
-from culture_tasks.report.comparability import differences, explain
+from culture_tasks.report.comparability import differences, explain, what_differs
 from culture_tasks.report.comparisons import Pair, adjusted, pair, why_not
 from culture_tasks.report.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest
 from culture_tasks.report.model import Cell, Comparison, Entrant, Unit
@@ -208,7 +208,14 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
         return f"there are no scored samples of {' and '.join(unscored)}"
     if anyway:
         return ""
-    reasons = [explain(ordered(flags))] if (flags := why_not(measured, "a", "b")) else []
+    flags = why_not(measured, "a", "b")
+    settings = [{each.run.task: each.run.settings for each in measured.runs[key]} for key in "ab"]
+    apart = dict.fromkeys(
+        part
+        for task in settings[0].keys() & settings[1].keys()
+        for part in what_differs(settings[1][task], settings[0][task])
+    )
+    reasons = [explain(ordered(flags)) + (f" (B: {', '.join(apart)})" if apart else "")] if flags else []
     reasons += [f"{key.upper()}: {note}" for key in "ab" if "incomplete" in flags and (note := unit.cells[key].note)]
     asked, answered = measured.observe("a").items, measured.observe("b").items
     if lost := np.setdiff1d(asked, answered).size:

@@ -28,7 +28,9 @@ _SAMPLES_NAME: Mapping[Harness, re.Pattern[str]] = {
 }
 _SUFFIXES = frozenset((".json", ".jsonl"))
 
-Kind = Literal["missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record"]
+Kind = Literal[
+    "missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record", "unknown_layout"
+]
 """What is wrong with a file or a part of one."""
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import jsonlines
 from pydantic_core import from_json
@@ -71,6 +72,8 @@ def read_run(path: Path) -> RunFiles | Problem:
         content = parse_json(text)
     except (OSError, ValueError) as error:
         return Problem(str(path), "damaged", f"not readable JSON ({error})")
+    if isinstance(content, dict) and (later := _later_version(name.harness, content)):
+        return Problem(str(path), "unknown_layout", later)
     if not isinstance(content, dict) or not isinstance(content.get("results"), dict):
         return Problem(str(path), "foreign", "it has no 'results', so no harness wrote it")
     for key in _OBJECTS:
@@ -80,6 +83,37 @@ def read_run(path: Path) -> RunFiles | Problem:
             )
             return Problem(str(path), "damaged", said)
     return RunFiles(harness=name.harness, result_file=path, stamp=name.stamp, content=content)
+
+
+def _later_version(harness: Harness, content: Mapping[str, Any]) -> str:
+    """Names a harness whose layout isn't known yet; empty where the file is of a version that is."""
+    known = LAYOUTS[harness]
+    said = content.get(known.key)
+    found = _VERSION.match(said) if isinstance(said, str) else None
+    if found is None or (int(found[1]), int(found[2])) < known.below:
+        return ""
+    name, below = harness.replace("_", "-"), ".".join(map(str, known.below))
+    return f"written by {name} {said[:40]}; the layouts before {below} are known. Update culture-tasks"
+
+
+class Layout(NamedTuple):
+    """Which result files of a harness can be read.
+
+    Attributes:
+        key: Where they say the harness's version.
+        below: The first version, as major and minor, whose layout isn't known.
+    """
+
+    key: str
+    below: tuple[int, int]
+
+
+LAYOUTS: Mapping[Harness, Layout] = {
+    "lm_eval": Layout("lm_eval_version", (0, 5)),
+    "lmms_eval": Layout("lmms_eval_version", (0, 8)),
+}
+_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\D|$)")
+"""A version; lmms-eval writes the branch and commit of a checkout in its place, which tell nothing."""
 
 
 def sample_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from culture_tasks.results.finding import Harness, Problem
@@ -20,6 +20,9 @@ _EXECUTION = frozenset(
         *("num_concurrent", "max_retries", "timeout", "tokenized_requests", "trust_remote_code", "parallelize"),
         *("tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization", "max_cpu_memory", "offload_folder"),
         *("attn_implementation", "use_cache", "answers", "seed", "api_key"),
+        *("base_url", "api_base", "api_type", "azure_endpoint", "azure_openai", "endpoint", "host", "port"),
+        *("auth_token", "ca_cert_path", "header", "token", "verify_certificate"),
+        *("enforce_eager", "max_num_seqs", "swap_space"),
     )
 )
 """Arguments of a model that say where and how fast it runs, and not which model it is."""
@@ -27,6 +30,18 @@ _EXECUTION = frozenset(
 _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 _SAMPLING = ("temperature", "top_p", "top_k", "num_beams", "repetition_penalty")
 _NEUTRAL: Mapping[str, object] = {"temperature": 1.0, "top_p": 1.0, "top_k": None, "num_beams": 1}
+
+
+class Asked(NamedTuple):
+    """Everything that was asked, as a hash.
+
+    Attributes:
+        items: Number of items.
+        sha: A hash over all prompts, and what else its maker put into it.
+    """
+
+    items: int
+    sha: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +57,9 @@ class TaskResult:
         date: When, as ISO 8601.
         version: The task's version.
         prompt: Shots and system instruction, where there are any.
+        chat_template: ``none``, ``the endpoint's``, or the beginning of its hash; empty where the file doesn't say.
+        asked: The harness's hash of documents and prompts, with their number; None where the file has none that says
+            anything.
         decoding: Generation settings as canonical JSON; empty where nothing is generated.
         limit: Number of items where not all were asked for; None for all.
         expected: Number of items that were asked for; None where the file doesn't say.
@@ -61,6 +79,8 @@ class TaskResult:
     date: str
     version: str
     prompt: str
+    chat_template: str
+    asked: Asked | None
     decoding: str
     limit: int | None
     expected: int | None
@@ -78,7 +98,7 @@ def task_results(run: RunFiles) -> list[TaskResult] | Problem:
         return Problem(str(run.result_file), "empty", "its 'results' have no task")
     try:
         return list(_tasks(run))
-    except (TypeError, ValueError, AttributeError, KeyError) as error:
+    except (TypeError, ValueError, AttributeError, KeyError, OverflowError, OSError) as error:
         said = f"not laid out as a harness does ({type(error).__name__}: {error})"
         return Problem(str(run.result_file), "damaged", said)
 
@@ -92,21 +112,22 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "harness": run.harness,
         "path": run.result_file,
         "model": str(data.get("model_name") or args.get("pretrained") or config.get("model") or "unknown model"),
-        "model_args": tuple(sorted((key, value) for key, value in args.items() if key not in _EXECUTION)),
+        "model_args": tuple(sorted((key, value) for key, value in args.items() if not _says_where(key, value))),
         "date": _date(run, zone),
         "graded_from": run.graded_from,
     }
     for task, values in data["results"].items():
-        if isinstance(values, dict):
-            yield TaskResult(
-                **shared,
-                task=task,
-                **_settings(task, data, config),
-                **_numbers(values),
-                higher_is_better=_directions(data, task),
-                members=tuple((data.get("group_subtasks") or {}).get(task) or ()),
-                samples_file=run.samples_file(task),
-            )
+        if not isinstance(values, dict):
+            raise TypeError(f"found {type(values).__name__} as the results of {task}")
+        yield TaskResult(
+            **shared,
+            task=task,
+            **_settings(task, data, config),
+            **_numbers(values),
+            higher_is_better=_directions(data, task),
+            members=tuple((data.get("group_subtasks") or {}).get(task) or ()),
+            samples_file=run.samples_file(task),
+        )
 
 
 def _directions(data: Mapping[str, Any], task: str) -> dict[str, bool]:
@@ -127,6 +148,11 @@ def _without_secrets(value: str) -> str:
     return re.sub(r"(?i)^(https?://)(?:[^/@]*@)?([^?#]*).*$", r"\1\2", value)
 
 
+def _says_where(name: str, value: str) -> bool:
+    """Whether an argument says where and how fast a model runs; every address does, whatever its name."""
+    return name in _EXECUTION or value.startswith(("http://", "https://"))
+
+
 def _date(run: RunFiles, zone: Any) -> str:
     """When the run was, in UTC where the file says enough: lmms-eval names its files by the time of a chosen zone."""
     date = run.content.get("date")
@@ -145,14 +171,55 @@ def _date(run: RunFiles, zone: Any) -> str:
 def _settings(task: str, data: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     own = (data.get("configs") or {}).get(task) or {}
     counts = (data.get("n-samples") or {}).get(task) or {}
-    original, effective = counts.get("original"), counts.get("effective")
+    original, effective = (_count(counts.get(name)) for name in ("original", "effective"))
+    shots = (data.get("n-shot") or {}).get(task)
+    template = _chat_template(data)
+    parts = [
+        f"{shots} shots" if shots else "",
+        "examples as turns" if shots and template not in ("", "none") and data.get("fewshot_as_multiturn") else "",
+        f"system instruction {str(system)[:12]}" if (system := data.get("system_instruction_sha")) else "",
+    ]
     return {
         "version": _version((data.get("versions") or {}).get(task)),
-        "prompt": _prompt((data.get("n-shot") or {}).get(task), data.get("system_instruction_sha")),
+        "prompt": ", ".join(part for part in parts if part),
+        "chat_template": template,
+        "asked": _asked(task, data, own, effective),
         "decoding": _decoding(own, config.get("gen_kwargs")),
         "limit": effective if effective != original else None,
         "expected": effective,
     }
+
+
+def _count(value: Any) -> int | None:
+    """Returns a number of items.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= _MOST_ITEMS:
+        raise ValueError(f"found {str(value)[:40]!r} as a number of samples")
+    return value
+
+
+_MOST_ITEMS = 10**9
+
+
+def _chat_template(data: Mapping[str, Any]) -> str:
+    """Says whether a chat template was applied. lmms-eval's models have their own ways where none is asked for."""
+    template = data.get("chat_template", "")
+    if template is None:
+        return "" if "lmms_eval_version" in data else "none"
+    sha = data.get("chat_template_sha")
+    return str(sha)[:12] if sha else "the endpoint's" if "chat_template" in data else ""
+
+
+def _asked(task: str, data: Mapping[str, Any], config: Mapping[str, Any], items: int | None) -> Asked | None:
+    """Returns lm-eval's hash of a task; lmms-eval's has no prompt in it, and one with images differs in every run."""
+    sha = (data.get("task_hashes") or {}).get(task)
+    has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
+    return Asked(items, str(sha)) if sha and items and not has_media and "lmms_eval_version" not in data else None
 
 
 def _version(value: Any) -> str:
@@ -160,11 +227,6 @@ def _version(value: Any) -> str:
         return f"{float(value):g}"
     except (TypeError, ValueError):
         return "" if value in (None, "N/A") else str(value)
-
-
-def _prompt(shots: Any, system: Any) -> str:
-    parts = [f"{shots} shots" if shots else "", f"system instruction {str(system)[:12]}" if system else ""]
-    return ", ".join(part for part in parts if part)
 
 
 def _decoding(config: Mapping[str, Any], override: Any) -> str:
@@ -179,6 +241,8 @@ def _decoding(config: Mapping[str, Any], override: Any) -> str:
     for name in _LENGTHS:
         if given.get(name) is not None:
             found["max_tokens"] = _number(given[name])
+    if until := given.get("until"):
+        found["until"] = sorted(map(str, until if isinstance(until, list) else [until]))
     temperature = _number(given.get("temperature"))
     if str(given.get("do_sample")).lower() == "false" or temperature == 0:
         found["greedy"] = True

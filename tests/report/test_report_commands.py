@@ -121,7 +121,7 @@ def test_compare_refuses_what_can_not_be_compared(tmp_path, capsys):
     arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b")]
     assert main([*arguments, "--fail-on-regression"]) == 3
     said = capsys.readouterr().out
-    assert "not compared: culturalvqa: another revision of the data" in said
+    assert "not compared: culturalvqa: another revision of the data (B: data: d2)" in said
     assert "nothing could be compared" in said
     assert main([*arguments, "--fail-on-regression", "--compare-anyway"]) == 0
     assert "another revision of the data" in capsys.readouterr().out

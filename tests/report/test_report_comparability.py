@@ -4,7 +4,10 @@ import pytest
 from support.sample_files import JUDGE, care_sample, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.report.building import Options, build
+from culture_tasks.report.comparability import variation
+from culture_tasks.report.formats import write_report
 from culture_tasks.report.model import FLAG_TEXT, Rank
+from culture_tasks.report.runs import Judge, Run, Settings
 
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 BETTER = [1.0] * 8
@@ -90,20 +93,128 @@ def test_other_ways_of_grading_are_another_judge(two, change):
     assert cells(build([str(two)], Options()))["c"].flags == ("other_judge",)
 
 
-def test_the_same_judge_elsewhere_is_the_same_judge_and_its_address_is_shown(two):
+def test_the_same_judge_or_model_elsewhere_is_the_same_and_no_address_is_shown(two, tmp_path):
     run = vqa_record(0, 1.0)["runs"][0]
     for model, port in (("c", 8000), ("d", 8001)):
-        samples = vqa_samples(BETTER, runs=[run | {"endpoint": f"http://localhost:{port}/v1"}])
-        write_run(two / model, model, {"culturalvqa": samples})
+        samples = vqa_samples(BETTER, runs=[run | {"endpoint": f"http://10.0.0.7:{port}/v1"}])
+        arguments = f"model={model},base_url=http://10.0.0.7:{port}/v1,somewhere=https://inner.example/x,dtype=float16"
+        write_run(two / model, model, {"culturalvqa": samples}, config={"model": "x", "model_args": arguments})
+    write_run(two / "again", "c", {"culturalvqa": vqa_samples(SCORES)}, "20251231_000000", **two_arguments("8002"))
     report = build([str(two)], Options())
     assert {label: cell.flags for label, cell in cells(report).items()} == dict.fromkeys("abcd", ())
-    runs = next(table for table in report.tables if table.key == "runs")
-    assert {row.labels[0]: row.labels[3] for row in runs.rows} == {
-        "a": "judge-1",
-        "b": "judge-1",
-        "c": "judge-1 at http://localhost:8000/v1",
-        "d": "judge-1 at http://localhost:8001/v1",
+    assert [run.model_args for run in report.runs.values()] == ["", "", "dtype=float16", "dtype=float16"]
+    write_report(report, tmp_path / "out", ("markdown", "csv", "json"))
+    for path in (tmp_path / "out").rglob("*.*"):
+        text = path.read_text(encoding="utf-8")
+        assert "10.0.0.7" not in text
+        assert "inner.example" not in text
+
+
+def two_arguments(port):
+    return {"config": {"model": "x", "model_args": f"model=c,base_url=http://10.0.0.7:{port}/v1,dtype=float16"}}
+
+
+def asked(samples, prompt="prompt"):
+    """Samples with the prompts as lmms-eval logs them."""
+    return [sample | {"input": f"{prompt} {number}"} for number, sample in enumerate(samples)]
+
+
+TEMPLATE = {"chat_template": "{{ messages }}", "chat_template_sha": "a" * 64}
+NO_TEMPLATE = {"chat_template": None, "chat_template_sha": None}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "flags"),
+    [
+        (TEMPLATE, NO_TEMPLATE, ("other_prompt",)),
+        (TEMPLATE, TEMPLATE | {"chat_template_sha": "b" * 64}, ()),
+        ({"chat_template": ""}, NO_TEMPLATE, ("other_prompt",)),
+        ({"chat_template": ""}, TEMPLATE, ()),
+        (NO_TEMPLATE, {}, ()),
+        (TEMPLATE, {"lmms_eval_version": "0.7.3"} | NO_TEMPLATE, ()),
+        (decoding(max_new_tokens=64, until=["\n"]), decoding(max_new_tokens=64, until=[]), ("other_decoding",)),
+        (decoding(until=["b", "a"]), decoding(until=["a", "b"]), ()),
+        (decoding(until=["a"]), decoding(until="a"), ()),
+    ],
+)
+def test_chat_template_and_stop_strings_are_looked_at(tmp_path, one, two, flags):
+    """Every model has a template of its own; a model with one and a model with none were asked in different ways."""
+    write_vqa(tmp_path / "a", "a", SCORES, **one)
+    write_vqa(tmp_path / "b", "b", SCORES, **two)
+    found = {flag for cell in cells(build([str(tmp_path)], Options())).values() for flag in cell.flags}
+    assert tuple(found) == flags
+
+
+@pytest.mark.parametrize(("changes", "flags"), [(TEMPLATE, ("other_prompt",)), (NO_TEMPLATE, ())])
+def test_examples_as_turns_are_another_prompt_where_there_are_turns(tmp_path, changes, flags):
+    for model, turns in (("a", True), ("b", False)):
+        shots = {"n-shot": {"culturalvqa": 3}, "fewshot_as_multiturn": turns}
+        write_vqa(tmp_path / model, model, SCORES, **shots, **changes)
+    found = {flag for cell in cells(build([str(tmp_path)], Options())).values() for flag in cell.flags}
+    assert tuple(found) == flags
+
+
+def test_other_texts_of_the_prompts_are_another_prompt(two):
+    write_run(two / "a", "a", {"culturalvqa": asked(vqa_samples(SCORES))})
+    write_run(two / "b", "b", {"culturalvqa": asked(vqa_samples(SCORES))})
+    write_run(two / "c", "c", {"culturalvqa": asked(vqa_samples(SCORES), "Prompt:")})
+    assert {label: cell.flags for label, cell in cells(build([str(two)], Options())).items()} == {
+        "a": (),
+        "b": (),
+        "c": ("other_prompt",),
     }
+
+
+@pytest.mark.parametrize(
+    "changes", [TEMPLATE | {"chat_template_sha": "b" * 64}, {"n-samples": {"culturalvqa": {"effective": 9}}}]
+)
+def test_texts_that_can_not_be_the_same_are_no_other_prompt(tmp_path, changes):
+    """With a template of its own every model is sent other texts, and an incomplete run has fewer of them."""
+    write_run(tmp_path / "a", "a", {"culturalvqa": asked(vqa_samples(SCORES))}, **TEMPLATE)
+    samples = asked(vqa_samples(SCORES), "x" if "chat_template" in changes else "prompt")
+    write_run(tmp_path / "b", "b", {"culturalvqa": samples[: 7 if "n-samples" in changes else 8]}, **TEMPLATE | changes)
+    found = {flag for cell in cells(build([str(tmp_path)], Options())).values() for flag in cell.flags}
+    assert "other_prompt" not in found
+
+
+def test_lm_eval_s_hash_of_a_task_tells_where_there_are_no_samples(tmp_path):
+    for model, sha in (("a", "1"), ("b", "1"), ("c", "2")):
+        results = {"task": {"acc,none": 0.5}}
+        counts = {"n-samples": {"task": {"original": 4, "effective": 4}}, "task_hashes": {"task": sha * 64}}
+        write_run(tmp_path / model, model, {}, "2026-01-01T00-00-00.5", results=results, date=1.0, **counts)
+    found = {label: cell.flags for label, cell in cells(build([str(tmp_path)], Options()), "task").items()}
+    assert found == {
+        "a": ("from_result_file",),
+        "b": ("from_result_file",),
+        "c": ("from_result_file", "other_prompt"),
+    }
+
+
+def test_a_newer_run_with_other_prompts_does_not_take_the_place_of_the_older(tmp_path):
+    write_run(tmp_path / "a", "m", {"culturalvqa": asked(vqa_samples(SCORES))})
+    write_run(tmp_path / "a", "m", {"culturalvqa": asked(vqa_samples(SCORES), "x")}, "20260105_000000")
+    [first, second] = cells(build([str(tmp_path)], Options()))
+    assert (first, second.startswith("m [prompts: ")) == ("m", True)
+
+
+def test_one_model_in_two_harnesses_is_ranked_once_and_shown_beside_with_the_difference(tmp_path):
+    write_vqa(tmp_path / "a", "org/a", SCORES)
+    write_vqa(tmp_path / "b", "org/b", BETTER)
+    write_vqa(tmp_path / "again", "org/b", [0.0] * 8, "2026-01-01T00-00-00.5", date=1.0)
+    report = build([str(tmp_path)], Options())
+    found = cells(report)
+    assert list(found) == ["org/a", "org/b", "org/b [harness: lm-eval]"]
+    assert [cell.rank for cell in found.values()] == [Rank(1, 2), Rank(1, 2), None]
+    assert found["org/b [harness: lm-eval]"].flags == ("other_harness",)
+    tests = {(test.first, test.second): test.difference for test in report.comparisons}
+    assert tests == {("e1", "e2"): 3 / 8, ("e2", "e3"): -1.0}
+
+
+def test_the_harness_that_most_models_ran_in_is_the_first(tmp_path):
+    for model in "ab":
+        write_vqa(tmp_path / model, model, SCORES, "2026-01-01T00-00-00.5", date=1.0)
+    write_vqa(tmp_path / "b", "b", SCORES)
+    assert list(cells(build([str(tmp_path)], Options()))) == ["a", "b", "b [harness: lmms-eval]"]
 
 
 def test_text_overlap_is_another_judge(two):
@@ -157,3 +268,53 @@ def test_nothing_missing_is_hidden(two):
     assert rows["a"]["care_zh"].value == pytest.approx(100 * 8 / 9)
     assert (rows["b"]["care_zh"].value, rows["b"]["care_zh"].note) == (None, "not run")
     assert summary.notes[-1] == "There is no mean: no two models share two of these columns."
+
+
+def run_of(args="", harness="lm_eval", **settings):
+    return Run(
+        key="r1",
+        model="m",
+        model_args=args,
+        harness=harness,
+        task="t",
+        benchmark=None,
+        settings=Settings(**settings),
+        date="2026-01-01",
+        results_file="r.json",
+        samples_file=None,
+        items=0,
+        scored=0,
+    )
+
+
+def judge(**changes):
+    return Judge(**{"backend": "openai", "model": "gpt-4o", "sampling": '{"temperature": 0}'} | changes)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ({"args": "dtype=float16, peft=x"}, {"args": "dtype=float16"}, "arguments: peft=x"),
+        ({"args": "dtype=float16"}, {"args": "dtype=float16, peft=x"}, "arguments: no peft"),
+        ({"args": "dtype=float32, x=1"}, {"args": "dtype=float16, x=1"}, "arguments: dtype=float32"),
+        (
+            {"decoding": '{"max_tokens": 64, "greedy": true, "until": ["a"]}'},
+            {"decoding": '{"max_tokens": 64, "temperature": 0.7}'},
+            "decoding: greedy until a no temperature",
+        ),
+        ({"data": ("0123456789abcdef", "s")}, {"data": ("s",)}, "data: 01234567"),
+        ({"prompt": "v1 abc, 3 shots"}, {"prompt": "v1 abc"}, "prompt: 3 shots"),
+        ({"prompt": "v1 abc"}, {"prompt": "v1 abc, 3 shots"}, "prompt: plain"),
+        ({"judges": (judge(model="x"),)}, {"judges": (judge(),)}, "judge: x"),
+        ({"judges": (judge(sampling='{"temperature": 1}'),)}, {"judges": (judge(),)}, "judge: temperature 1"),
+        ({"judges": (judge(delimiters=False),)}, {"judges": (judge(),)}, "judge: without delimiters"),
+        ({"judges": (judge(backend="lm_eval"),)}, {"judges": (judge(),)}, "judge: gpt-4o by lm_eval"),
+        ({"chat_template": "none"}, {"chat_template": "abc"}, "no chat template"),
+        ({"chat_template": "abc"}, {"chat_template": "def"}, "chat template: abc"),
+        ({"harness": "lmms_eval", "chat_template": ""}, {"chat_template": "none"}, "harness: lmms-eval"),
+        ({"limit": 8}, {}, "limit: 8"),
+        ({}, {}, ""),
+    ],
+)
+def test_a_label_says_what_differs_and_nothing_else(ours, theirs, said):
+    assert variation(run_of(**ours), run_of(**theirs)) == said

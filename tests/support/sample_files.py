@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.results.finding import Harness, result_name, samples_name
 
 JUDGE = {
     "backend": "openai",
@@ -127,13 +128,14 @@ def write_run(
     stamp: str = "20260101_000000",
     **changes: Any,
 ) -> Path:
-    """Writes the files of one run as lmms-eval names them, and returns the result file."""
+    """Writes the files of one run as the harness names them whose stamp it is, and returns the result file."""
     folder.mkdir(parents=True, exist_ok=True)
+    harness: Harness = "lm_eval" if "T" in stamp else "lmms_eval"
     for task, lines in samples.items():
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        (folder / f"{stamp}_samples_{task}.jsonl").write_text(text, encoding="utf-8", errors="surrogatepass")
+        (folder / samples_name(harness, task, stamp)).write_text(text, encoding="utf-8", errors="surrogatepass")
     size = max((len(lines) for lines in samples.values()), default=0)
-    path = folder / f"{stamp}_results.json"
+    path = folder / result_name(harness, stamp)
     path.write_text(json.dumps(result_data(list(samples), model, size, **changes)), encoding="utf-8")
     return path
 

@@ -275,13 +275,19 @@ def runs_table(runs: Iterable[Run]) -> Table:
     )
     rows: list[Row] = []
     for run in runs:
-        judge = " at ".join((run.settings.judged_by, *([", ".join(run.endpoints)] if run.endpoints else [])))
         cells = (
             Cell(float(run.items), _COUNT),
             Cell(float(run.scored), _COUNT),
             None if run.coverage is None else Cell(run.coverage, _COVERAGE),
         )
-        texts = (run.model, run.task, run.harness.replace("_", "-"), judge, run.settings.task_version, run.date)
+        texts = (
+            run.model,
+            run.task,
+            run.harness.replace("_", "-"),
+            run.settings.judged_by,
+            run.settings.task_version,
+            run.date,
+        )
         rows.append(Row(texts, cells))
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
     return Table("runs", "Runs", row_headers=headers, columns=columns, rows=tuple(rows))
