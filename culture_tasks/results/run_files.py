@@ -89,7 +89,9 @@ def _later_version(harness: Harness, content: Mapping[str, Any]) -> str:
     """Names a harness whose layout isn't known yet; empty where the file is of a version that is."""
     known = LAYOUTS[harness]
     said = content.get(known.key)
-    found = _VERSION.match(said) if isinstance(said, str) else None
+    if not isinstance(said, str):
+        return ""
+    found = _VERSION.match(said)
     if found is None or (int(found[1]), int(found[2])) < known.below:
         return ""
     name, below = harness.replace("_", "-"), ".".join(map(str, known.below))
