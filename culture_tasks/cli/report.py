@@ -49,7 +49,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--formats",
         default="markdown,csv,json,html",
         metavar="LIST",
-        help="markdown, latex, csv, json, html, png, svg, or all (default: %(default)s)",
+        help="markdown, latex, csv, json, html, png, svg, pdf, or all (default: %(default)s)",
     )
     parser.add_argument(
         "--published", action="store_true", help="show the papers' own results beside yours, marked as such"

@@ -14,7 +14,7 @@ from culture_tasks.report.text.json import write_json
 from culture_tasks.report.text.latex import write_latex
 from culture_tasks.report.text.markdown import write_markdown
 
-Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg"]
+Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
@@ -82,7 +82,7 @@ def _html(
 
 
 def _figures(report: Report, folder: Path, formats: Sequence[Format]) -> list[Path]:
-    wanted: list[Literal["png", "svg"]] = [name for name in ("png", "svg") if name in formats]
+    wanted: list[Literal["png", "svg", "pdf"]] = [name for name in ("png", "svg", "pdf") if name in formats]
     if not wanted:
         return []
     from culture_tasks.report.figures.drawing import write_figures

@@ -12,13 +12,13 @@ from PIL import Image
 from support.example_report import MODELS, example_report
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.report.figures import fonts
-from culture_tasks.report.figures.charts import Chart, Panel, Series
-from culture_tasks.report.figures.drawing import svg_images, write_figures
-from culture_tasks.report.figures.fonts import choose, warn_of_gaps
+from culture_tasks.report.figures import drawing, fonts
+from culture_tasks.report.figures.charts import Chart, Panel, Series, by_mean, limited
+from culture_tasks.report.figures.drawing import draw_points, draw_radar, svg_images, write_figures
+from culture_tasks.report.figures.fonts import InWords, choose, warn_of_gaps
 from culture_tasks.report.figures.names import cleaned, shown
 from culture_tasks.report.figures.selecting import charts
-from culture_tasks.report.figures.style import look, shape, styled
+from culture_tasks.report.figures.style import look, lowest_ratio, shape, styled
 from culture_tasks.report.model import Cell
 
 FIGURES = {
@@ -27,7 +27,8 @@ FIGURES = {
     *("care_languages", "crosscult_insertion"),
 }
 KINDS = {
-    "bars": "culturalvqa_country",
+    "bars": "culturalvqa_facet",
+    "dots": "culturalvqa_country",
     "points": "cedar_gepp",
     "radar": "cedar_lsepp",
     "heat": "cedar_matrix",
@@ -41,7 +42,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
-    return folder, write_figures(example_report(), folder)
+    return folder, write_figures(example_report(), folder, ("png", "svg", "pdf"))
 
 
 def _figure(report, key):
@@ -61,11 +62,12 @@ def _chart(kind, *cells, groups=("a", "b"), label="m"):
 
 
 @pytest.mark.slow
-def test_every_figure_is_written_in_both_formats(written):
+def test_every_figure_is_written_in_every_format(written):
     folder, paths = written
     assert {path.stem for path in paths} == FIGURES
     assert sorted(paths) == sorted(folder.iterdir())
-    assert {path.suffix for path in paths} == {".png", ".svg"}
+    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf"}
+    assert all(path.read_bytes().startswith(b"%PDF-") for path in paths if path.suffix == ".pdf")
 
 
 @pytest.mark.slow
@@ -106,7 +108,7 @@ def test_svg_files_are_sound_and_load_nothing(written):
 
 @pytest.mark.slow
 def test_figures_are_the_same_every_time(written, tmp_path):
-    for again in write_figures(example_report(), tmp_path):
+    for again in write_figures(example_report(), tmp_path, ("png", "svg", "pdf")):
         assert again.read_bytes() == (written[0] / again.name).read_bytes(), again.name
 
 
@@ -217,8 +219,43 @@ def test_fonts_are_chosen_for_what_is_there(monkeypatch):
 
 
 class _Face:
+    style, weight = "normal", 400
+
     def __init__(self, name):
         self.name = self.fname = name
+
+
+def test_a_font_of_boxes_counts_as_none(monkeypatch):
+    from matplotlib.font_manager import fontManager
+
+    faces = [_Face("Last Resort"), _Face(".LastResort"), _Face("LastResort High-Efficiency"), _Face("Has A")]
+    monkeypatch.setattr(fontManager, "ttflist", faces)
+    assert [face.name for face in fonts._candidates()] == ["Has A"]
+
+
+def test_a_scripts_name_stands_where_no_font_has_its_letters():
+    written = InWords("中文模型日本語デル")
+    assert written("Qwen 中文 模型 8B") == "Qwen [CJK] 8B"
+    assert written("日本語モデル") == "[CJK]モ[Katakana]"
+    assert [written("中文"), written("日本"), written("中文"), written("plain")] == [
+        "[CJK]",
+        "[CJK] (2)",
+        "[CJK]",
+        "plain",
+    ]
+
+
+def test_pictures_that_are_set_here_have_words_for_letters_without_a_font(tmp_path, monkeypatch):
+    monkeypatch.setattr(fonts, "_candidates", lambda: iter(()))
+    report = example_report(("中文模型", "日本"), published=False)
+    chart = _figure(report, "culturalvqa_country")
+    drawn = []
+    monkeypatch.setitem(drawing._DRAW, "dots", lambda one: drawn.append(one) or drawing.draw_dots(one))
+    report = replace(report, groups=tuple(g for g in report.groups if g.dimension == "country"), contrasts=())
+    units = {key: unit for key, unit in report.units.items() if key == "culturalvqa"}
+    write_figures(replace(report, units=units), tmp_path, ("svg", "png", "pdf"))
+    assert [one.labels for one in drawn] == [chart.labels, ["[CJK]", "[CJK] (2)"]]
+    assert [one.look_of(one.labels[1]) for one in drawn] == [1, 1]
 
 
 def test_missing_characters_are_warned_of_once(tmp_path, caplog, monkeypatch):
@@ -289,7 +326,7 @@ def test_intervals_are_drawn():
     assert b"LineCollection" not in without
 
 
-@pytest.mark.parametrize("key", ["culturalvqa_country", "cedar_gepp"])
+@pytest.mark.parametrize("key", ["culturalvqa_facet", "culturalvqa_country", "cedar_gepp"])
 def test_a_papers_numbers_are_hollow_marks_without_intervals(key):
     own, both = (
         _figure(charts_of, key) for charts_of in (example_report(("m",), published=False), example_report(("m",)))
@@ -304,7 +341,7 @@ def test_a_papers_numbers_are_hollow_marks_without_intervals(key):
 
 def test_a_papers_rows_stand_in_each_row_of_bars_with_one_legend():
     report = example_report([f"model {number}" for number in range(13)])
-    [chart] = [one for one in charts(report, published=True) if one.key == "culturalvqa_country"]
+    [chart] = [one for one in charts(report, published=True) if one.key == "culturalvqa_facet"]
     [svg] = svg_images([chart])
     assert _texts(svg).count("CulturalVQA") == 3
     assert _texts(svg).count("GPT-4V [published]") == 1
@@ -322,6 +359,81 @@ def test_many_models_are_drawn_in_rows_of_six():
     )
     [svg] = svg_images(charts(report))
     assert _texts(svg).count("CulturalVQA") == 3
+
+
+def test_a_model_looks_the_same_in_every_figure():
+    report = example_report(("a", "b", "c"), published=False)
+    without_a = tuple(value for value in report.groups if (value.entrant, value.dimension) != ("m0", "facet"))
+    drawn = charts(replace(report, groups=without_a))
+    looks = {}
+    for chart in drawn:
+        if chart.series == "model" and chart.kind != "pairs":
+            for label in chart.labels:
+                looks.setdefault(label.removesuffix(" †"), set()).add(chart.look_of(label))
+    assert looks == {"a": {0}, "b": {1}, "c": {2}}
+    assert next(chart for chart in drawn if chart.key == "culturalvqa_facet").labels[0].startswith("b")
+
+
+def _many(own, papers=0):
+    scale = Scale("percent", 0, 100)
+    series = [Series(f"m{at}", {"a": Cell(float(at), scale)}) for at in range(own)]
+    series += [Series(f"p{at}", {"a": Cell(50.0 + at, scale, flags=("published",))}) for at in range(papers)]
+    return Panel("panel", ("a",), tuple(series))
+
+
+def test_a_panel_shows_a_dozen_series_at_most():
+    assert list(limited(_many(9, 3), spread=True)) == [_many(9, 3)]
+    first, second, third = limited(_many(25), spread=True)
+    assert [len(panel.series) for panel in (first, second, third)] == [9, 9, 7]
+    assert [panel.title for panel in (first, third)] == ["panel (1 of 3)", "panel (3 of 3)"]
+    for panel in limited(_many(12, 2), spread=True):
+        assert [series.label for series in panel.series if series.published] == ["p0", "p1"]
+        assert len(panel.series) <= 12
+    [alone] = limited(_many(5, 17), spread=True)
+    assert (len(alone.series), len(alone.band)) == (5, 17)
+    assert [len(panel.series) for panel in limited(_many(15), spread=False)] == [15]
+
+
+def test_many_published_models_are_a_grey_band_with_one_legend():
+    scale = Scale("percent", 0, 100)
+    panels = tuple(limited(replace(_many(3, 17), title="p"), spread=True))
+    for kind in ("bars", "points", "dots"):
+        [svg] = svg_images([Chart("k", "Title", "", kind, "group", "model", "score", panels)])
+        assert _texts(svg).count("range of published models") == 1
+        assert "p3" not in _texts(svg)
+    assert max(cell.value for cell in panels[0].cells) == 66.0
+    assert scale == panels[0].scale
+
+
+def test_cultures_stand_in_the_order_of_their_means():
+    scale = Scale("percent", 0, 100)
+    low = Series("m", {"a": Cell(1.0, scale), "b": Cell(9.0, scale), "c": Cell(None, scale)})
+    high = Series("n", {"a": Cell(3.0, scale), "b": Cell(2.0, scale)})
+    paper = Series("p", {"a": Cell(99.0, scale, flags=("published",))})
+    assert by_mean(Panel("p", ("c", "a", "b"), (low, high, paper))).groups == ("b", "a", "c")
+    chart = _figure(example_report(published=False), "culturalvqa_country")
+    assert chart.kind == "dots"
+    [svg] = svg_images([chart])
+    order = [text for text in _texts(svg) if text in chart.panels[0].groups]
+    assert order == list(chart.panels[0].groups)
+    means = [sum(series.cells[group].value for series in chart.panels[0].series) for group in chart.panels[0].groups]
+    assert means == sorted(means, reverse=True)
+
+
+def test_ratios_stand_on_a_logarithmic_axis_with_0_at_its_edge():
+    ratio = Scale("ratio", 0.0, None, better=None, neutral=1.0)
+    chart = _chart("points", Cell(0.0, ratio, 0.0, 0.2), Cell(4.0, ratio, 2.0, 8.0))
+    with styled([chart]):
+        [axes, *_] = draw_points(chart).axes
+        assert axes.get_yscale() == "log"
+        drawn = [tuple(line.get_ydata()) for line in axes.lines if len(line.get_ydata()) == 2]
+        assert (lowest_ratio(chart), 4.0) in drawn
+    bias = _chart("points", Cell(4.0, Scale("percent", -100.0, 100.0, better=None, neutral=0.0)))
+    with styled([bias]):
+        assert draw_points(bias).axes[0].get_yscale() == "linear"
+    lsepp = _figure(example_report(("m",)), "cedar_lsepp")
+    with styled([lsepp]):
+        assert draw_radar(lsepp).axes[0].get_yscale() == "log"
 
 
 def test_numbers_of_a_heat_map_stand_in_it():

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from culture_tasks.report.text.wording import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.report.model import Cell, GroupValue
 
-Kind = Literal["bars", "points", "radar", "heat", "lines", "pairs"]
+Kind = Literal["bars", "points", "dots", "radar", "heat", "lines", "pairs"]
+
+MOST_SERIES = 12
+"""Most series of a panel: with more, colours and marks can't be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +46,18 @@ class Panel:
         title: What it shows.
         groups: Names along the axis, in order.
         series: What is drawn over them.
+        band: Published series of which only the range is drawn, from the lowest to the highest of each group.
     """
 
     title: str
     groups: tuple[str, ...]
     series: tuple[Series, ...]
+    band: tuple[Series, ...] = ()
 
     @property
     def cells(self) -> Iterator[Cell]:
         """Every number of the panel."""
-        return (cell for series in self.series for cell in series.cells.values())
+        return (cell for series in (*self.series, *self.band) for cell in series.cells.values())
 
     @property
     def scale(self) -> Scale:
@@ -73,6 +79,7 @@ class Chart:
         value: What the numbers are, such as ``accuracy``.
         panels: Its panels, at least one.
         notes: What stands below it, one line each.
+        looks: What decides the look of each series, by its label: the same model has the same one in every figure.
     """
 
     key: str
@@ -84,6 +91,16 @@ class Chart:
     value: str
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
+    looks: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of all series, each once: a series looks the same in every panel."""
+        return list(dict.fromkeys(series.label for panel in self.panels for series in panel.series))
+
+    def look_of(self, label: str) -> int:
+        """Returns the number that decides the look of a series."""
+        return self.looks[label] if label in self.looks else self.labels.index(label)
 
     @property
     def description(self) -> str:
@@ -99,6 +116,34 @@ class Chart:
         yield from (self.title, self.groups, self.series, self.value, *self.notes)
         for panel in self.panels:
             yield from (panel.title, *panel.groups, *(series.label for series in panel.series))
+
+    def renamed(self, name: Callable[[str], str]) -> Chart:
+        """Returns the chart with other texts."""
+        return replace(
+            self,
+            title=name(self.title),
+            groups=name(self.groups),
+            series=name(self.series),
+            value=name(self.value),
+            notes=tuple(map(name, self.notes)),
+            looks={name(label): self.look_of(label) for label in self.labels},
+            panels=tuple(
+                replace(
+                    panel,
+                    title=name(panel.title),
+                    groups=tuple(map(name, panel.groups)),
+                    series=tuple(
+                        Series(name(one.label), {name(group): cell for group, cell in one.cells.items()})
+                        for one in panel.series
+                    ),
+                    band=tuple(
+                        replace(one, cells={name(group): cell for group, cell in one.cells.items()})
+                        for one in panel.band
+                    ),
+                )
+                for panel in self.panels
+            ),
+        )
 
 
 def panels(
@@ -126,6 +171,44 @@ def panels(
         Panel(title, _ordered(lines.values(), order), tuple(Series(*line) for line in lines.items()))
         for title, lines in drawn.items()
     )
+
+
+def limited(panel: Panel, *, spread: bool) -> Iterator[Panel]:
+    """Yields the panels that show a panel's series, at most a dozen in each.
+
+    Where papers' series are too many beside the user's, their range alone is drawn.
+
+    Args:
+        panel: The panel.
+        spread: Whether the user's own are spread over several panels where they are too many.
+    """
+    if len(panel.series) <= MOST_SERIES:
+        yield panel
+        return
+    own = tuple(series for series in panel.series if not series.published)
+    papers = tuple(series for series in panel.series if series.published)
+    band = papers if len(papers) > _FEW_PAPERS else ()
+    beside = () if band else papers
+    parts = -(-len(own) // (MOST_SERIES - len(beside))) if spread and own else 1
+    size = -(-len(own) // parts)
+    for part in range(parts):
+        title = panel.title if parts == 1 else f"{panel.title} ({part + 1} of {parts})"
+        yield Panel(title, panel.groups, (*own[part * size : (part + 1) * size], *beside), band)
+
+
+_FEW_PAPERS = 2
+"""Papers' series that need no band: they stand in each panel."""
+
+
+def by_mean(panel: Panel) -> Panel:
+    """Returns a panel with its groups in the order of their means over the user's series, the highest first."""
+    own = [series for series in panel.series if not series.published] or panel.series
+
+    def mean(group: str) -> float:
+        values = [cell.value for series in own if (cell := series.cells.get(group)) and cell.value is not None]
+        return sum(values) / len(values) if values else float("-inf")
+
+    return replace(panel, groups=tuple(sorted(panel.groups, key=mean, reverse=True)))
 
 
 def _ordered(lines: Iterable[Mapping[str, Cell]], order: tuple[str, ...]) -> tuple[str, ...]:

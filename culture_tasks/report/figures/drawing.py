@@ -1,22 +1,26 @@
-"""Drawing figures, as files or for a page: bars, points, paired bars, lines, heat maps and radar charts."""
+"""Drawing figures, as files or for a page: bars, points, ordered dots, paired bars, lines, heat maps and radars."""
 
 from __future__ import annotations
 
 import io
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from culture_tasks.report.figures.fonts import InWords
 from culture_tasks.report.figures.names import shown
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import (
-    all_labels,
+    draw_band,
     draw_marks,
     in_grid,
+    is_ratio,
     legend_alone,
     legend_beside,
+    logarithmic,
     look,
+    lowest_ratio,
     name_groups,
     new_figure,
     shape,
@@ -45,7 +49,7 @@ if TYPE_CHECKING:
     from culture_tasks.report.figures.style import Handles, Look
     from culture_tasks.report.model import Cell, Report
 
-    Format = Literal["png", "svg"]
+    Format = Literal["png", "svg", "pdf"]
 
 # Grouped bars: one row of bars for every six series, on one scale; a paper's numbers are hollow marks beside them
 
@@ -70,7 +74,7 @@ def draw_bars(chart: Chart) -> Figure:
     marks: Handles = {}
     for axes, (panel, part) in zip(all_axes, rows, strict=False):
         _draw_bar_row(axes, panel, part=part, chart=chart, beside=_room_for_papers(panel, papers))
-        marks |= _draw_papers_marks(axes, panel, papers)
+        marks |= _draw_papers_marks(axes, chart, panel=panel, papers=papers)
     if papers:
         legend_alone(all_axes[-1], {label: marks[label] for label in papers}, title="published", across=_BARS_ACROSS)
     return figure
@@ -99,7 +103,9 @@ def _draw_bar_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Cha
     handles: Handles = {}
     for at, series in enumerate(part):
         own = places - _BARS_ROOM / 2 + (at + 0.5) * width
-        handles[series.label] = _draw_bars_of(axes, own, width=width, panel=panel, series=series, style=look(at))
+        style = look(chart.look_of(series.label))
+        handles[series.label] = _draw_bars_of(axes, own, width=width, panel=panel, series=series, style=style)
+    handles |= draw_band(axes, panel)
     name_groups(axes, panel.groups)
     axes.set_xlim(-0.6, len(places) - 0.4)
     axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
@@ -109,7 +115,7 @@ def _draw_bar_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Cha
         legend_beside(axes, handles, chart.series)
 
 
-def _draw_papers_marks(axes: Axes, panel: Panel, papers: Sequence[str]) -> Handles:
+def _draw_papers_marks(axes: Axes, chart: Chart, panel: Panel, papers: Sequence[str]) -> Handles:
     """Draws a paper's rows beside the bars, each at the same place and with the same look in every group and panel."""
     last = _BARS_ROOM / 2
     first = last - _room_for_papers(panel, papers) + _BARS_GAP
@@ -119,7 +125,7 @@ def _draw_papers_marks(axes: Axes, panel: Panel, papers: Sequence[str]) -> Handl
         if series.published:
             place = papers.index(series.label)
             places = np.arange(len(panel.groups)) + first + place * step
-            handles |= draw_marks(axes, places, series=series, groups=panel.groups, place=place, linestyle="none")
+            handles |= draw_marks(axes, places, chart, series=series, groups=panel.groups, linestyle="none")
     return handles
 
 
@@ -170,15 +176,18 @@ _POINTS_IN_ONE_COLUMN = 3
 _POINTS_WIDTH = 11.0
 _POINTS_PANEL_HEIGHT = 2.7
 _POINTS_SPREAD = 0.62
-_POINTS_MARKS = {"linestyle": "none", "elinewidth": 0.8, "markeredgewidth": 0.4, "markeredgecolor": "0.15"}
+_POINTS_MARKS: dict[str, Any] = {
+    "linestyle": "none",
+    "elinewidth": 0.8,
+    "markeredgewidth": 0.4,
+    "markeredgecolor": "0.15",
+}
 
 
 def draw_points(chart: Chart) -> Figure:
     """Draws panels with the same axes; series stand side by side within a group, in the same order everywhere."""
     rows, columns = shape(chart, 1 if len(chart.panels) <= _POINTS_IN_ONE_COLUMN else 2)
-    figure = new_figure(
-        chart, _POINTS_WIDTH, max(1.0 + _POINTS_PANEL_HEIGHT * rows, 1.0 + 0.2 * len(all_labels(chart)))
-    )
+    figure = new_figure(chart, _POINTS_WIDTH, max(1.0 + _POINTS_PANEL_HEIGHT * rows, 1.0 + 0.2 * len(chart.labels)))
     grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
     return in_grid(grid.ravel(order="F"), chart, figure=figure, draw=partial(_draw_point_panel, chart))
 
@@ -190,7 +199,8 @@ def _draw_point_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[s
     for series in panel.series:
         place = labels.index(series.label)
         offset = place * step - _POINTS_SPREAD / 2 if len(labels) > 1 else 0.0
-        handles |= draw_marks(axes, places + offset, series=series, groups=panel.groups, place=place, **_POINTS_MARKS)
+        handles |= draw_marks(axes, places + offset, chart, series=series, groups=panel.groups, **_POINTS_MARKS)
+    handles |= draw_band(axes, panel)
     _finish_points(axes, panel, chart)
     return handles
 
@@ -202,6 +212,40 @@ def _finish_points(axes: Axes, panel: Panel, chart: Chart) -> None:
         axes.axvline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
     axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
     value_axis(axes, panel.scale, chart.value)
+
+
+# Ordered dots: many groups, one below the other, the highest mean first
+
+_DOTS_WIDTH = 8.5
+_DOTS_LINE = 0.13
+_DOTS_SPREAD = 0.7
+
+
+def draw_dots(chart: Chart) -> Figure:
+    """Draws the panels one below the other, a row for each group; series stand in the same order in every row."""
+    rows = [max(2.5, len(panel.groups) * max(0.26, _DOTS_LINE * len(panel.series))) for panel in chart.panels]
+    figure = new_figure(chart, _DOTS_WIDTH, 1.0 + sum(rows) + 0.6 * len(rows))
+    grid = figure.subplots(len(rows), 1, squeeze=False, height_ratios=rows)
+    return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_dot_panel, chart))
+
+
+def _draw_dot_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -> Handles:
+    places = np.arange(len(panel.groups), dtype=np.float64)
+    labels = [series.label for series in panel.series]
+    step = _DOTS_SPREAD / max(1, len(labels) - 1)
+    handles: Handles = {}
+    for at, series in enumerate(panel.series):
+        offset = at * step - _DOTS_SPREAD / 2 if len(labels) > 1 else 0.0
+        own = places + offset
+        handles |= draw_marks(axes, own, chart, series=series, groups=panel.groups, across=True, **_POINTS_MARKS)
+    handles |= draw_band(axes, panel, across=True)
+    for border in range(1, len(panel.groups)):
+        axes.axhline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
+    axes.set_yticks(range(len(panel.groups)), [shown(group, 28) for group in panel.groups])
+    axes.set_ylim(len(panel.groups) - 0.5, -0.5)
+    axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
+    value_axis(axes, panel.scale, chart.value, across=True)
+    return handles
 
 
 # Paired bars: a dark and a light one in each group, their difference below
@@ -277,9 +321,9 @@ def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[st
     handles: Handles = {}
     for series in panel.series:
         place = labels.index(series.label)
-        line = {"linestyle": look(place).dashes, "linewidth": 1.5, "capsize": 3}
+        line: dict[str, Any] = {"linestyle": look(chart.look_of(series.label)).dashes, "linewidth": 1.5, "capsize": 3}
         places = np.arange(len(steps)) + _LINES_APART * (place - (len(labels) - 1) / 2)
-        handles |= draw_marks(axes, places, series=series, groups=steps, place=place, **line)
+        handles |= draw_marks(axes, places, chart, series=series, groups=steps, **line)
     axes.set_xticks(range(len(steps)), [shown(step, 16) for step in steps])
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(chart.groups))
@@ -345,21 +389,21 @@ _RADAR_SIZE = 3.6
 
 
 def draw_radar(chart: Chart) -> Figure:
-    """Draws the panels in a grid, on one scale, with one legend for all."""
+    """Draws the panels in a grid, on one scale, logarithmic for ratios, with one legend for all."""
     rows, columns = shape(chart, _RADAR_ACROSS)
     figure = new_figure(chart, 1.0 + max(4.5, _RADAR_SIZE * columns), 1.2 + _RADAR_SIZE * rows)
     grid = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": "polar"})
-    top = max(float(cell.value) for panel in chart.panels for cell in panel.cells if cell.value is not None)
-    return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_radar_panel, top))
+    return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_radar_panel, chart))
 
 
-def _draw_radar_panel(top: float, axes: PolarAxes, panel: Panel, labels: Sequence[str]) -> Handles:
+def _draw_radar_panel(chart: Chart, axes: PolarAxes, panel: Panel, _: Sequence[str]) -> Handles:
     angles = np.linspace(0, 2 * np.pi, len(panel.groups), endpoint=False)
     handles: Handles = {}
     for series in panel.series:
-        place = labels.index(series.label)
         values = values_of([series.cells.get(group) for group in panel.groups])
-        style = look(place)
+        if is_ratio(panel.scale):
+            values = np.maximum(values, lowest_ratio(chart))
+        style = look(chart.look_of(series.label))
         (handles[series.label],) = axes.plot(
             np.append(angles, angles[:1]),
             np.append(values, values[:1]),
@@ -369,16 +413,21 @@ def _draw_radar_panel(top: float, axes: PolarAxes, panel: Panel, labels: Sequenc
             marker=style.marker,
             markersize=3,
         )
-    _finish_radar(axes, panel, angles=angles, top=top)
+    _finish_radar(axes, panel, angles=angles, chart=chart)
     return handles
 
 
-def _finish_radar(axes: PolarAxes, panel: Panel, angles: np.ndarray, top: float) -> None:
+def _finish_radar(axes: PolarAxes, panel: Panel, angles: np.ndarray, chart: Chart) -> None:
+    top = max(float(cell.value) for one in chart.panels for cell in one.cells if cell.value is not None)
     axes.set_theta_direction(-1)
     axes.set_theta_zero_location("N")
     axes.set_xticks(angles, [shown(group, 16) for group in panel.groups], fontsize=6.5)
+    if is_ratio(panel.scale):
+        logarithmic(axes)
+        axes.set_ylim(lowest_ratio(chart), max(top, 1.0) * 1.1)
+    else:
+        axes.set_ylim(0, top * 1.05 or 1.0)
     axes.tick_params(axis="y", labelsize=6)
-    axes.set_ylim(0, top * 1.05 or 1.0)
     axes.grid(color="0.85", linewidth=0.5)
     neutral = panel.scale.neutral
     if neutral is not None:
@@ -392,6 +441,7 @@ def _finish_radar(axes: PolarAxes, panel: Panel, angles: np.ndarray, top: float)
 _DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
     "bars": draw_bars,
     "points": draw_points,
+    "dots": draw_dots,
     "radar": draw_radar,
     "heat": draw_heat,
     "lines": draw_lines,
@@ -407,7 +457,8 @@ def write_figures(
 ) -> list[Path]:
     """Writes every figure that the report has numbers for, and returns the paths.
 
-    Texts in SVG files are text, which the reader's program sets in the reader's fonts; PNG files are set here.
+    Texts in SVG files are text, which the reader's program sets in the reader's fonts. PNG and PDF files are set here:
+    where no installed font has a script, its name stands in place of the letters.
 
     Args:
         report: The report.
@@ -418,12 +469,16 @@ def write_figures(
     drawn = charts(report, published=published)
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
-    with styled(drawn):
+    with styled(drawn) as missing:
         for chart in drawn:
-            figure = _DRAW[chart.kind](chart)
+            set_here = chart.renamed(InWords(missing)) if missing else chart
+            figures: dict[int, Figure] = {}
             for suffix in formats:
+                one = chart if suffix == "svg" else set_here
+                if id(one) not in figures:
+                    figures[id(one)] = _DRAW[one.kind](one)
                 paths.append(folder / f"{chart.key}.{suffix}")
-                paths[-1].write_bytes(_bytes(figure, suffix))
+                paths[-1].write_bytes(_bytes(figures[id(one)], suffix))
     return paths
 
 
@@ -438,5 +493,9 @@ def _bytes(figure: Figure, suffix: Format) -> bytes:
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # laid out once is enough for all formats
-    figure.savefig(buffer, format=suffix, dpi=_DPI, metadata={"Date": None} if suffix == "svg" else None)
+    figure.savefig(buffer, format=suffix, dpi=_DPI, metadata=_WITHOUT_DATE.get(suffix))
     return buffer.getvalue()
+
+
+_WITHOUT_DATE: Mapping[str, Mapping[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""What files don't say of themselves, so that they are the same every time."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -65,8 +66,9 @@ def warn_of_gaps(texts: Iterable[str], fonts: Fonts) -> None:
     if fonts.missing:
         scripts = ", ".join(sorted({_script(character) for character in fonts.missing}))
         _logger.warning(
-            "figures: no installed font has %d of the characters in names (%s): they are drawn as boxes. Install fonts "
-            "for them (Debian: fonts-noto-core and fonts-noto-cjk). SVG files are right wherever the reader has fonts.",
+            "figures: no installed font has %d of the characters in names (%s): PNG and PDF files have the script's "
+            "name in their place. Install fonts for them (Debian: fonts-noto-core and fonts-noto-cjk). SVG files are "
+            "right wherever the reader has fonts.",
             len(fonts.missing),
             scripts,
         )
@@ -105,9 +107,49 @@ def _candidates() -> Iterator[FontEntry]:
     _know_new_files()
     from matplotlib.font_manager import fontManager
 
-    upright = [entry for entry in fontManager.ttflist if entry.style == "normal" and entry.weight in (400, "normal")]
+    upright = [
+        entry
+        for entry in fontManager.ttflist
+        if entry.style == "normal" and entry.weight in (400, "normal") and not _is_last_resort(entry.name)
+    ]
     order = {name: place for place, name in enumerate(_PREFERRED)}
     yield from sorted(upright, key=lambda entry: (order.get(entry.name, len(order)), entry.name, entry.fname))
+
+
+def _is_last_resort(family: str) -> bool:
+    """Whether a family has a box for every character, and so a letter for none."""
+    return "lastresort" in family.replace(" ", "").replace(".", "").casefold()
+
+
+class InWords:
+    """Puts the name of a script in place of letters that no font has, such as ``[Devanagari]``.
+
+    Texts that would look alike then are numbered.
+    """
+
+    def __init__(self, missing: str) -> None:
+        """Takes the characters that no font has."""
+        letter = f"[{re.escape(missing)}]"
+        self._lost = re.compile(rf"{letter}(?:\s*{letter})*")  # words of such letters, with the spaces between them
+        self._alike: dict[str, list[str]] = {}
+
+    def __call__(self, text: str) -> str:
+        """Returns a text that can be drawn."""
+        drawn = self._lost.sub(_in_words, text)
+        alike = self._alike.setdefault(drawn, [])
+        if text not in alike:
+            alike.append(text)
+        place = alike.index(text) + 1
+        return drawn if place == 1 else f"{drawn} ({place})"
+
+
+def _in_words(found: re.Match[str]) -> str:
+    scripts = dict.fromkeys(_script(letter) for letter in found.group() if not letter.isspace())
+    return f"[{', '.join(script if len(script) <= _ABBREVIATED else script.title() for script in scripts)}]"
+
+
+_ABBREVIATED = 3
+"""Longest name of a script that is an abbreviation, as CJK is."""
 
 
 @functools.cache

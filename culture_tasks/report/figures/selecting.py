@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Drawn
-from culture_tasks.report.figures.charts import Chart, Panel, Series, panels
+from culture_tasks.report.figures.charts import Chart, Panel, Series, by_mean, limited, panels
 from culture_tasks.report.figures.names import cleaned
+from culture_tasks.report.figures.style import is_ratio
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
 from culture_tasks.report.observations import SCORE
 
@@ -24,7 +25,9 @@ DIFFERENCE = "Difference"
 """Label of the third series of a contrast's panel, which is written and not drawn."""
 
 _MARK = " †"
-_WITH_INTERVALS: frozenset[Kind] = frozenset(("bars", "points", "lines", "pairs"))
+_WITH_INTERVALS: frozenset[Kind] = frozenset(("bars", "points", "dots", "lines", "pairs"))
+_MOST_BARS = 8
+"""Cultures beyond which ordered dots, one row each, are read more easily than bars."""
 
 
 def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
@@ -96,22 +99,29 @@ def _chart(
 ) -> Chart:
     names = _Names(report, reported, values)
     fields = [reported.field_named(name) for name in spec.along or spec.dimensions]
+    found = panels(
+        values,
+        panel=lambda value: spec.panel(names.drawn(value)),
+        series=lambda value: spec.line(names.drawn(value)),
+        group=lambda value: spec.group(names.drawn(value)),
+        order=tuple(group_name(reported, field.name, group) for field in fields for group in field.order),
+    )
+    kind: Kind = spec.kind
+    if kind == "bars" and reported.culture in spec.dimensions and max(len(one.groups) for one in found) > _MOST_BARS:
+        kind, found = "dots", tuple(map(by_mean, found))
+    if kind != "heat":
+        found = tuple(part for one in found for part in limited(one, spread=kind != "bars"))
     return Chart(
         key=spec.key,
         title=spec.title,
         source=spec.source,
-        kind=spec.kind,
+        kind=kind,
         groups=spec.groups,
         series=spec.series,
         value=names.metric(values[0]),
-        panels=panels(
-            values,
-            panel=lambda value: spec.panel(names.drawn(value)),
-            series=lambda value: spec.line(names.drawn(value)),
-            group=lambda value: spec.group(names.drawn(value)),
-            order=tuple(group_name(reported, field.name, group) for field in fields for group in field.order),
-        ),
-        notes=_notes(report, spec.kind, values=values, published=published),
+        panels=found,
+        notes=_notes(report, kind, values=values, published=published, band=any(one.band for one in found)),
+        looks=names.places if spec.series == "model" else {},
     )
 
 
@@ -181,13 +191,22 @@ class _Names:
         rows = {key: row for key, row in report.entrants.items() if key in drawn or not row.published}
         self._names = _told_apart({key: cleaned(row.label) for key, row in rows.items()})
 
+    @property
+    def places(self) -> dict[str, int]:
+        """The place of each row in the report, by its name: what its look depends on, in every figure."""
+        order = list(self._report.entrants)
+        return {self._marked_name(key): order.index(key) for key in self._names}
+
+    def _marked_name(self, entrant: str) -> str:
+        return self._names[entrant] + (_MARK if entrant in self._marked else "")
+
     def drawn(self, value: GroupValue) -> Drawn:
         """Returns what a number belongs to."""
         held: Where = tuple(pair for pair in value.cell.where if pair[0] != value.dimension)
         return Drawn(
             unit=value.unit,
             title=cleaned(self._report.units[value.unit].title),
-            model=self._names[value.entrant] + (_MARK if value.entrant in self._marked else ""),
+            model=self._marked_name(value.entrant),
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
             held={field: group_name(self._reported, field, group) for field, group in held},
@@ -219,7 +238,9 @@ def _told_apart(names: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _notes(report: Report, kind: Kind, values: Sequence[GroupValue], published: bool) -> tuple[str, ...]:
+def _notes(
+    report: Report, kind: Kind, values: Sequence[GroupValue], *, published: bool, band: bool = False
+) -> tuple[str, ...]:
     """Returns what a reader must know of a figure's numbers, one line each."""
     flags = {flag for value in values for flag in value.cell.flags}
     reasons = "; ".join(text for flag, text in FLAG_TEXT.items() if flag in flags & NOT_COMPARABLE)
@@ -227,11 +248,16 @@ def _notes(report: Report, kind: Kind, values: Sequence[GroupValue], published: 
     marked = (f"† in part not comparable: {reasons}",) if reasons else ()
     known = kind in _WITH_INTERVALS and any(value.cell.low is not None for value in values)
     intervals = ("Error bars: 95 % intervals",) if known else ()
-    return (*intervals, *marked, *lexical, *_of_papers(report, kind, flags=flags, published=published))
+    at_edge = any(is_ratio(value.cell.scale) and value.cell.value == 0 for value in values)
+    edge = ("The axis is logarithmic: 0 stands at its edge",) if at_edge else ()
+    papers = _of_papers(report, kind, flags=flags, published=published, band=band)
+    return (*intervals, *edge, *marked, *lexical, *papers)
 
 
-def _of_papers(report: Report, kind: Kind, flags: Collection[Flag], published: bool) -> Iterator[str]:
-    if "published" in flags and kind in _WITH_INTERVALS:
+def _of_papers(report: Report, kind: Kind, flags: Collection[Flag], *, published: bool, band: bool) -> Iterator[str]:
+    if band:
+        yield "Grey: from the lowest to the highest of the published models, which were not measured here"
+    elif "published" in flags and kind in _WITH_INTERVALS:
         yield "Hollow: published by the paper, not measured here, and without an interval"
     elif not published and any(row.published for row in report.entrants.values()):
         yield "Rows from papers are not drawn"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     """Draws a panel on its axes, given the labels of all series, and returns what stands in the legend."""
 
 Dashes = tuple[float, tuple[float, ...]]
+
+BAND = "range of published models"
+"""What a legend calls the grey band."""
 
 
 class Look(NamedTuple):
@@ -63,10 +67,10 @@ def look(place: int) -> Look:
 
 
 @contextmanager
-def styled(charts: Iterable[Chart]) -> Iterator[None]:
+def styled(charts: Iterable[Chart]) -> Iterator[str]:
     """Sets matplotlib up for these figures while they are drawn and saved: fonts for their names, no formulas.
 
-    Warns once of characters that no installed font has.
+    Gives the characters that no installed font has, and warns of them once.
     """
     import matplotlib as mpl
 
@@ -81,10 +85,11 @@ def styled(charts: Iterable[Chart]) -> Iterator[None]:
         "hatch.linewidth": 0.6,
         "svg.fonttype": "none",
         "svg.hashsalt": "culture-tasks",
+        "pdf.fonttype": 42,  # letters stay text, as journals ask
     }
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        yield
+        yield fonts.missing
 
 
 def new_figure(chart: Chart, width: float, height: float) -> Figure:
@@ -117,14 +122,62 @@ def whiskers(cells: Sequence[Cell | None]) -> NDArray[np.float64] | None:
     return None if np.isnan(reach).all() else reach
 
 
-def value_axis(axes: Axes, scale: Scale, label: str) -> None:
-    """Labels the axis of values, and draws the value that means "no bias"."""
-    axes.set_ylabel(shown(label))
-    axes.grid(axis="y", color="0.88", linewidth=0.6)
+def is_ratio(scale: Scale) -> bool:
+    """Whether numbers are ratios: from 0 without an end, and neutral in between, so that 1/2 is as far off as 2."""
+    return scale.low == 0.0 and scale.high is None and scale.neutral is not None and scale.neutral > 0.0
+
+
+_LEAST_RATIO = 0.1
+_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+def lowest_ratio(chart: Chart) -> float:
+    """Returns the lower edge of a logarithmic axis: what lies below it, such as 0, is drawn there."""
+    positive = [cell.value for panel in chart.panels for cell in panel.cells if cell.value]
+    return min(_LEAST_RATIO, min(positive, default=1.0) / 1.25)
+
+
+def value_axis(axes: Axes, scale: Scale, label: str, *, across: bool = False) -> None:
+    """Labels the axis of values, logarithmic for ratios, and draws the value that means "no bias".
+
+    Args:
+        axes: The axes.
+        scale: The scale of the values.
+        label: What they are.
+        across: Whether the values run from left to right.
+    """
+    line = axes.axvline if across else axes.axhline
+    (axes.set_xlabel if across else axes.set_ylabel)(shown(label))
+    if is_ratio(scale):
+        logarithmic(axes, across=across)
+    axes.grid(axis="x" if across else "y", color="0.88", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     if scale.neutral is not None:
-        axes.axhline(scale.neutral, color="0.25", linewidth=0.9, zorder=1.5)
+        line(scale.neutral, color="0.25", linewidth=0.9, zorder=1.5)
+
+
+def logarithmic(axes: Axes, *, across: bool = False) -> None:
+    """Makes the axis of values logarithmic, with plain numbers on it."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    (axes.set_xscale if across else axes.set_yscale)("log")
+    ticks = axes.xaxis if across else axes.yaxis
+    ticks.set_major_locator(FixedLocator(_TICKS))
+    ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ticks.set_minor_locator(NullLocator())
+
+
+def draw_band(axes: Axes, panel: Panel, *, across: bool = False) -> Handles:
+    """Draws the range of the published series of each group in grey, and returns its legend entry."""
+    drawn: Handles = {}
+    fill = axes.fill_betweenx if across else axes.fill_between
+    for place, group in enumerate(panel.groups):
+        values = [cell.value for one in panel.band if (cell := one.cells.get(group)) and cell.value is not None]
+        if values:
+            ends = [place - 0.46, place + 0.46]
+            drawn[BAND] = fill(ends, min(values), max(values), color="0.82", linewidth=0, zorder=0.5)
+    return drawn
 
 
 def legend_beside(axes: Axes, handles: Handles, title: str) -> None:
@@ -156,11 +209,6 @@ def legend_alone(axes: Axes, handles: Handles, title: str, across: int) -> None:
     axes.legend(artists, names, title=shown(title), **place)
 
 
-def all_labels(chart: Chart) -> list[str]:
-    """Returns the labels of all series, each once: a series looks the same in every panel."""
-    return list(dict.fromkeys(series.label for panel in chart.panels for series in panel.series))
-
-
 def name_groups(axes: Axes, groups: Sequence[str]) -> None:
     """Writes the groups' names along the axis, one a unit from 0 on; long ones are turned."""
     names = [shown(group, 28) for group in groups]
@@ -189,34 +237,57 @@ def in_grid(axes: Iterable[Axes], chart: Chart, figure: Figure, draw: Draw) -> F
 
     A series has the same place among the labels, and so the same look, in every panel.
     """
-    labels = all_labels(chart)
+    labels = chart.labels
     handles: Handles = {}
     grid = list(axes)
     for one, panel in zip(grid, chart.panels, strict=False):
         handles |= draw(one, panel, labels)
     for one in grid[len(chart.panels) :]:
         one.set_visible(False)
-    legend_for_all(figure, {label: handles[label] for label in labels if label in handles}, chart.series)
+    legend_for_all(figure, {label: handles[label] for label in (*labels, BAND) if label in handles}, chart.series)
     return figure
 
 
 def draw_marks(
-    axes: Axes, places: ArrayLike, series: Series, groups: Sequence[str], place: int, **line: Any
+    axes: Axes,
+    places: ArrayLike,
+    chart: Chart,
+    series: Series,
+    groups: Sequence[str],
+    *,
+    across: bool = False,
+    **line: Any,
 ) -> Handles:
     """Draws a series as marks with their intervals, hollow ones where it is published, and returns its legend entry.
 
     Args:
         axes: Where.
         places: Where each group is.
+        chart: The chart, which knows the look of each series.
         series: The series.
         groups: The groups.
-        place: The series' place among all, which decides its look.
+        across: Whether the values run from left to right.
         line: How the marks are joined, and their whiskers drawn.
     """
     cells = [series.cells.get(group) for group in groups]
-    style = look(place)
+    if any(cell is not None and is_ratio(cell.scale) for cell in cells):
+        cells = [cell and _not_below(cell, lowest_ratio(chart)) for cell in cells]
+    style = look(chart.look_of(series.label))
     marks: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5} | line
     if series.published:
         marks |= {"markerfacecolor": "white", "markeredgecolor": style.colour, "markeredgewidth": 1.1}
-    drawn = axes.errorbar(places, values_of(cells), yerr=whiskers(cells), **marks)
+    if across:
+        drawn = axes.errorbar(values_of(cells), places, xerr=whiskers(cells), **marks)
+    else:
+        drawn = axes.errorbar(places, values_of(cells), yerr=whiskers(cells), **marks)
     return {series.label: drawn}
+
+
+def _not_below(cell: Cell, least: float) -> Cell:
+    """Returns a cell as a logarithmic axis can show it."""
+    return replace(
+        cell,
+        value=None if cell.value is None else max(cell.value, least),
+        low=None if cell.low is None else max(cell.low, least),
+        high=None if cell.high is None else max(cell.high, least),
+    )

@@ -226,7 +226,8 @@ def _figure(chart: Chart, svg: bytes) -> Section:
 def _rows_of_panel(panel: Panel) -> list[tuple[str, ...]]:
     """Returns the rows of a panel's numbers, the series' names first."""
     return [
-        (series.label, *(_with_interval(series.cells.get(group)) for group in panel.groups)) for series in panel.series
+        (series.label, *(_with_interval(series.cells.get(group)) for group in panel.groups))
+        for series in (*panel.series, *panel.band)
     ]
 
 
