@@ -68,6 +68,13 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--other-tasks-in-mean", action="store_true", help="put the harnesses' own tasks into the mean, too"
     )
+    parser.add_argument(
+        "--prices",
+        type=Path,
+        metavar="FILE",
+        help='what models and judges cost, as JSON: {"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": '
+        '10}, "Qwen/*": {"hour": 2}}}, per million tokens or per hour; names may be patterns',
+    )
     add_choices(parser)
     parser.set_defaults(handler=run)
 
@@ -115,15 +122,17 @@ def run(options: argparse.Namespace) -> int:
 def choices(options: argparse.Namespace) -> Options:
     """Returns what the user asked for."""
     from culture_tasks.report.building import Options
+    from culture_tasks.report.prices import read_prices
     from culture_tasks.settings import Settings
 
-    coverage = options.min_coverage
+    coverage, prices = options.min_coverage, getattr(options, "prices", None)
     return Options(
         names=tuple(options.name),
         all_runs=getattr(options, "all_runs", False),
         compare_anyway=options.compare_anyway,
         published=getattr(options, "published", False),
         other_tasks_in_mean=getattr(options, "other_tasks_in_mean", False),
+        prices=None if prices is None else read_prices(prices),
         min_coverage=Settings.from_environment().judge_min_coverage if coverage is None else coverage,
     )
 

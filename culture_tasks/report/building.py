@@ -13,11 +13,13 @@ from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, l
 from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.other_tasks import other_units
 from culture_tasks.report.overall import means
+from culture_tasks.report.prices import Prices
 from culture_tasks.report.sample_store import FileSamples
 from culture_tasks.report.scores import all_scores, measure
 from culture_tasks.report.standings import stand
 from culture_tasks.report.tables import overview
 from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contrast_tables
+from culture_tasks.report.tables.costs import costs_table
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.report.tables.published_rows import PublishedScores, other_tables, published_scores
 from culture_tasks.results.finding import Problem
@@ -34,6 +36,7 @@ class Options:
         published: Put the papers' own rows below the user's.
         min_coverage: Share of scored verdicts under which a number is flagged.
         other_tasks_in_mean: Put the harnesses' own tasks into the mean, too.
+        prices: What models and judges cost; None leaves money out.
     """
 
     names: tuple[str, ...] = ()
@@ -42,6 +45,7 @@ class Options:
     published: bool = False
     min_coverage: float = 0.95
     other_tasks_in_mean: bool = False
+    prices: Prices | None = None
 
 
 def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
@@ -89,6 +93,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         *own.tables,
         *contrast_tables(context, scores, sides),
         *(other_tables(scores, own.laid_out) if options.published else ()),
+        costs_table(entered, options.prices),
         overview.runs_table(context.runs.values()),
     ]
     rows = published_scores(scores) if options.published else PublishedScores({}, ())

@@ -202,6 +202,7 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
         scored=0 if loaded is None else int(np.count_nonzero(~np.isnan(loaded.columns.scores))),
         outcomes=tuple(sorted(loaded.outcomes.items())) if loaded else (),
         problems=tuple(problems),
+        spent=loaded.spent if loaded else result.spent,
     )
 
 

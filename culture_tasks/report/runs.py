@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.results.finding import Harness
-from culture_tasks.results.task_results import Asked
+from culture_tasks.results.task_results import Asked, Spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,7 @@ class Run:
         scored: How many of them have a score.
         outcomes: How many samples ended how, by outcome.
         problems: What is wrong with its files, one line each.
+        spent: Tokens of model and judge, and the length of the responses; None where nothing says.
     """
 
     key: str
@@ -102,6 +103,7 @@ class Run:
     scored: int
     outcomes: tuple[tuple[str, int], ...] = ()
     problems: tuple[str, ...] = ()
+    spent: Spent | None = None
 
     @property
     def coverage(self) -> float | None:

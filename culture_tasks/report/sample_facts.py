@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from culture_tasks.results.task_results import Asked
+from culture_tasks.results.task_results import Asked, Spent
 
 _MOST_TOKENS = 10**12
 """Most tokens that a sample may have taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What the samples of a run took. Sums over all of them, or None where not every sample says it.
-
-    Attributes:
-        responses: Number of responses.
-        characters: Their length, in characters.
-        tokens_in: Tokens of the prompts, as the model's backend counts them.
-        tokens_out: Tokens of the responses.
-        judge_tokens_in: Tokens that the judge read; None where no judge says so.
-        judge_tokens_out: Tokens that the judge wrote.
-    """
-
-    responses: int
-    characters: int
-    tokens_in: int | None
-    tokens_out: int | None
-    judge_tokens_in: int | None
-    judge_tokens_out: int | None
 
 
 class SampleFacts:

@@ -22,10 +22,10 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherScore, Mask, Texts
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.report.runs import Judge
-from culture_tasks.report.sample_facts import SampleFacts, Spent
+from culture_tasks.report.sample_facts import SampleFacts
 from culture_tasks.results.finding import Kind, Problem
 from culture_tasks.results.run_files import parse_json, sample_lines
-from culture_tasks.results.task_results import Asked
+from culture_tasks.results.task_results import Asked, Spent
 
 Record = Mapping[str, Any]
 

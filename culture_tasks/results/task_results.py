@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -45,6 +46,27 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What the samples of a run took. Sums over all of them, or None where that isn't known of every sample.
+
+    Attributes:
+        responses: Number of responses.
+        characters: Their length, in characters.
+        tokens_in: Tokens of the prompts, as the model's backend counts them.
+        tokens_out: Tokens of the responses.
+        judge_tokens_in: Tokens that the judge read; None where no judge says so.
+        judge_tokens_out: Tokens that the judge wrote.
+    """
+
+    responses: int | None = None
+    characters: int | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    judge_tokens_in: int | None = None
+    judge_tokens_out: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TaskResult:
     """One task of one result file, as the harness left it.
 
@@ -69,6 +91,9 @@ class TaskResult:
         members: Tasks of a group.
         samples_file: Where the samples would be.
         graded_from: Result file that this one is a new grading of.
+        together: The tasks that were run together with it, itself included.
+        seconds: How long all of these took, with the loading of the model and the grading.
+        spent: Tokens of the model, where the result file says them.
     """
 
     harness: Harness
@@ -90,6 +115,9 @@ class TaskResult:
     members: tuple[str, ...]
     samples_file: Path
     graded_from: Path | None
+    together: frozenset[str]
+    seconds: float | None
+    spent: Spent | None
 
 
 def task_results(run: RunFiles) -> list[TaskResult] | Problem:
@@ -115,6 +143,8 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "model_args": tuple(sorted((key, value) for key, value in args.items() if not _says_where(key, value))),
         "date": _date(run, zone),
         "graded_from": run.graded_from,
+        "together": frozenset(data.get("configs") or ()),
+        "seconds": _seconds(data.get("total_evaluation_time_seconds")),
     }
     for task, values in data["results"].items():
         if not isinstance(values, dict):
@@ -127,7 +157,27 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
             higher_is_better=_directions(data, task),
             members=tuple((data.get("group_subtasks") or {}).get(task) or ()),
             samples_file=run.samples_file(task),
+            spent=_spent((data.get("efficiency") or {}).get("by_task"), task),
         )
+
+
+def _seconds(value: Any) -> float | None:
+    """Returns a time; both harnesses write it as text."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        return None
+    return seconds if 0.0 <= seconds < math.inf else None
+
+
+def _spent(by_task: Any, task: str) -> Spent | None:
+    """Returns the tokens that lmms-eval has counted, where it has those of every document; it writes 0 for none."""
+    own = by_task.get(task) if isinstance(by_task, dict) else None
+    if not isinstance(own, dict) or not own.get("docs") or own["docs"] != own.get("docs_with_token_counts"):
+        return None
+    read, written = (_number(own.get(f"total_{name}_tokens")) or None for name in ("input", "output"))
+    known = [value if type(value) is int and value > 0 else None for value in (read, written)]
+    return Spent(tokens_in=known[0], tokens_out=known[1])
 
 
 def _directions(data: Mapping[str, Any], task: str) -> dict[str, bool]:

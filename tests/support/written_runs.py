@@ -1,4 +1,4 @@
-"""Result and sample files as the harnesses' own trackers write them, of runs in this process."""
+"""Result and sample files as the harnesses' own trackers write them, of runs in this process that took 1.5 seconds."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def _save(tracker: Any, results: dict[str, Any], model: str, **options: Any) -> 
         tracker.save_results_aggregated(results=results, samples=samples, **options)
     for task in results["configs"]:
         tracker.save_results_samples(task_name=task, samples=samples[task])
-    return max(Path(tracker.output_path).rglob("*results*.json"), key=lambda path: path.stat().st_mtime_ns)
+    path = max(Path(tracker.output_path).rglob("*results*.json"), key=lambda path: path.stat().st_mtime_ns)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(data | {"total_evaluation_time_seconds": "1.5"}), encoding="utf-8")
+    return path
 
 
 def at(results: Path, stamp: str, date: float) -> Path:
