@@ -323,15 +323,15 @@ class MultimodalModel:
     def _masks(self, encoded: Encoded, queries: Sequence[Query]) -> list[Masks]:
         """Returns which tokens are a question's and which an image's, for each request."""
         assert encoded.spans is not None
+        assert encoded.prompt_ends is not None
         patches = image_token_ids(self.model, self.processor)
         masks = []
         for row, query in enumerate(queries):
             visual = visual_mask(encoded.inputs["input_ids"][row], patches)
             if not visual.any():
                 raise DataError(f"insertion: the request {query.question!r:.80} has no image. Needed is one.")
-            prompt = encoded.prompts[row]
-            end = self._encoding.prompt_end(prompt)
-            masks.append(Masks(question_mask(encoded.spans[row], visual, prompt, end, query.question), visual))
+            spans, prompt, end = encoded.spans[row], encoded.prompts[row], encoded.prompt_ends[row]
+            masks.append(Masks(question_mask(spans, visual, prompt, end, query.question), visual))
         return masks
 
     def _batched(
@@ -349,7 +349,7 @@ class MultimodalModel:
 
         with ThreadPoolExecutor(1) as pool:
             waiting: deque[tuple[list[int], Future[Encoded]]] = deque()
-            left = deque(_batches(self.processor.tokenizer, queries, batch_size))
+            left = deque(_batches(self._encoding, queries, batch_size))
             while left or waiting:
                 while left and len(waiting) < _AHEAD:
                     places = left.popleft()
@@ -413,19 +413,19 @@ def _until(row: Sequence[int], ends: Sequence[int]) -> list[int]:
     return list(row[: place + 1])
 
 
-def _batches(tokenizer: Any, queries: Sequence[Query], size: int) -> list[list[int]]:
+def _batches(encoding: Encoding, queries: Sequence[Query], size: int) -> list[list[int]]:
     """Returns the places of requests in batches, the longest first; only those with images go together with such."""
-    lengths = [_length(tokenizer, query) if len(queries) > 1 else 0 for query in queries]
-    order = sorted(range(len(queries)), key=lambda place: -lengths[place])
+    if len(queries) == 1:
+        return [[0]]
+    lengths = [
+        encoding.length(query.texts())
+        + sum(picture.size[0] * picture.size[1] for picture in query.pictures()) // _PIXELS_A_TOKEN
+        for query in queries
+    ]
     kinds: dict[bool, list[int]] = {}
-    for place in order:
-        kinds.setdefault(len(queries) == 1 or bool(queries[place].pictures()), []).append(place)
+    for place in sorted(range(len(queries)), key=lambda place: -lengths[place]):
+        kinds.setdefault(bool(queries[place].pictures()), []).append(place)
     return [kind[start : start + size] for kind in kinds.values() for start in range(0, len(kind), size)]
-
-
-def _length(tokenizer: Any, query: Query) -> int:
-    pixels = sum(picture.size[0] * picture.size[1] for picture in query.pictures())
-    return len(tokenizer("\n".join(query.texts()))["input_ids"]) + pixels // _PIXELS_A_TOKEN
 
 
 def _check(model: PreTrainedModel, processor: ProcessorMixin) -> None:

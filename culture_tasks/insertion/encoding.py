@@ -7,6 +7,7 @@ tokenizer's. The processor knows which, and :meth:`Encoding.check` makes sure th
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,11 +35,14 @@ class Encoded:
         inputs: Arguments of the model; ``input_ids`` has the shape (conversations, tokens), padded on the left.
         prompts: The text of each conversation before image placeholders were replaced.
         spans: The spans of each conversation's tokens, if they were asked for.
+        prompt_ends: With them, the end of the last token of each text in ``prompts``: some tokenizers drop trailing
+            blanks.
     """
 
     inputs: dict[str, Any]
     prompts: list[str]
     spans: list[Spans] | None = None
+    prompt_ends: list[int] | None = None
 
 
 class Encoding:
@@ -59,6 +63,8 @@ class Encoding:
         self.processor = processor
         self._template = dict(template)
         self._images = dict(images or {})
+        # A fast tokenizer keeps how it pads as state, so two threads must not use one at once.
+        self._tokenizing = threading.Lock()
         _check_image_options(processor, self._images)
 
     @property
@@ -70,28 +76,22 @@ class Encoding:
         """Encodes conversations together; either all of them have images, or none."""
         prompts = [self._rendered(messages) for messages in conversations]
         images = [images_of(messages) for messages in conversations]
-        shown = {"images": images, "images_kwargs": self._images} if any(images) else {}
-        if not self._images:
-            shown.pop("images_kwargs", None)
-        inputs = self.processor(
-            text=prompts,
-            **shown,
-            return_tensors="pt",
-            padding=True,
-            padding_side="left",
-            add_special_tokens=not self._begins_by_itself(prompts[0]),
-            **({"return_offsets_mapping": True} if with_spans else {}),
-        )
-        inputs = dict(inputs)
-        spans = [[(int(a), int(b)) for a, b in row] for row in inputs.pop("offset_mapping")] if with_spans else None
-        return Encoded(inputs, prompts, spans)
-
-    def prompt_end(self, prompt: str) -> int:
-        """Returns the end of the last token of a prompt, in characters: some tokenizers drop trailing blanks."""
-        found = self.processor.tokenizer(
-            prompt, return_offsets_mapping=True, add_special_tokens=not self._begins_by_itself(prompt)
-        )
-        return max(int(end) for _, end in found["offset_mapping"])
+        shown: dict[str, Any] = {"images": images} if any(images) else {}
+        if shown and self._images:
+            shown["images_kwargs"] = self._images
+        whole = {"add_special_tokens": not self._begins_by_itself(prompts[0])}
+        asked = {"return_offsets_mapping": True} if with_spans else {}
+        with self._tokenizing:
+            inputs = dict(
+                self.processor(
+                    text=prompts, **shown, return_tensors="pt", padding=True, padding_side="left", **whole, **asked
+                )
+            )
+            if not with_spans:
+                return Encoded(inputs, prompts)
+            plain = self.processor.tokenizer(prompts, return_offsets_mapping=True, **whole)["offset_mapping"]
+        spans = [[(int(first), int(last)) for first, last in row] for row in inputs.pop("offset_mapping")]
+        return Encoded(inputs, prompts, spans, [max(int(last) for _, last in row) for row in plain])
 
     def encode_answered(
         self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], end: int | None
@@ -105,10 +105,7 @@ class Encoding:
         """
         encoded = self.encode(conversations)
         tokenizer = self.processor.tokenizer
-        rows = [
-            [*tokenizer(answer, add_special_tokens=False)["input_ids"], *([] if end is None else [end])]
-            for answer in answers
-        ]
+        rows = [[*self._tokens(answer), *([] if end is None else [end])] for answer in answers]
         width = max(map(len, rows))
         ids = torch.tensor([[*row, *[_padding(tokenizer)] * (width - len(row))] for row in rows])
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
@@ -139,8 +136,7 @@ class Encoding:
         except Exception:  # noqa: BLE001 - templates are programs; one that can't show an answer says nothing about it
             rendered = ""
         rest = rendered.rpartition(answer)[2]
-        after = self.processor.tokenizer(rest, add_special_tokens=False)["input_ids"] if rest else []
-        known = [token for token in after if token in ends]
+        known = [token for token in self._tokens(rest) if token in ends]
         return known[0] if known else next(iter(ends), None)
 
     def check(self) -> None:
@@ -154,14 +150,10 @@ class Encoding:
         shown = Image.new("RGB", (64, 64), (200, 60, 60))
         user = {"role": "user", "content": [image_part(shown), text_part("What is this?")]}
         try:
-            own = self.processor.apply_chat_template(
-                [user],
-                tokenize=True,
-                return_dict=True,
-                return_tensors="pt",
-                add_generation_prompt=True,
-                **self._known(),
-            )["input_ids"][0].tolist()
+            encoded = self.processor.apply_chat_template(
+                [user], tokenize=True, return_dict=True, add_generation_prompt=True, **self._known()
+            )
+            own = [int(token) for token in encoded["input_ids"][0]]
         except Exception as error:
             raise SettingsError(
                 f"insertion: {type(self.processor).__name__} can't encode an image with a question "
@@ -175,6 +167,15 @@ class Encoding:
                 f"template says: {len(ours)} tokens that begin with {ours[:4]}, and not {len(own)} that begin with "
                 f"{own[:4]}. Update transformers or the checkpoint."
             )
+
+    def length(self, texts: Sequence[str]) -> int:
+        """Returns the number of tokens of texts one after another."""
+        return len(self._tokens("\n".join(texts)))
+
+    def _tokens(self, text: str) -> list[int]:
+        with self._tokenizing:
+            tokens: list[int] = self.processor.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return tokens
 
     def _rendered(self, messages: Sequence[Message], *, asks: bool = True) -> str:
         prompt: str = self.processor.apply_chat_template(
@@ -192,10 +193,13 @@ class Encoding:
 
 
 def image_token_ids(model: PreTrainedModel, processor: ProcessorMixin) -> list[int]:
-    """Returns the ids of tokens that stand for an image patch."""
-    holders = (processor, model.config)
-    found = (getattr(holder, name, None) for holder in holders for name in ("image_token_id", "image_token_index"))
-    return sorted({int(token) for token in found if token is not None})
+    """Returns the ids of tokens that stand for an image patch: the model's, or the processor's if it names none."""
+    for holder in (model.config, processor):
+        found = (getattr(holder, name, None) for name in ("image_token_id", "image_token_index"))
+        named = sorted({int(token) for token in found if token is not None})
+        if named:
+            return named
+    return []
 
 
 def ends_of_generation(model: PreTrainedModel) -> tuple[int, ...]:

@@ -16,15 +16,24 @@ import tiny_models
 import torch
 import transformers
 from packaging.version import Version
+from tokenizers.processors import TemplateProcessing
 
 if Version(transformers.__version__) < Version("5.2"):
     pytest.skip("the toy models of all families are configured for transformers 5.2", allow_module_level=True)
 
 from transformers import (
     CLIPImageProcessorPil,
+    Gemma3Config,
+    Gemma3ForConditionalGeneration,
+    Gemma3ImageProcessorPil,
+    Gemma3Processor,
     LlavaConfig,
     LlavaForConditionalGeneration,
     LlavaProcessor,
+    Mistral3Config,
+    Mistral3ForConditionalGeneration,
+    PixtralImageProcessorPil,
+    PixtralProcessor,
     PreTrainedModel,
     PreTrainedTokenizerFast,
     ProcessorMixin,
@@ -56,6 +65,8 @@ _LLAVA_TEMPLATE = """\
 {%- endfor -%}
 {%- if add_generation_prompt -%}ASSISTANT:{% endif -%}
 """
+
+_BEGIN = "<bos>"
 
 _ROPE = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10_000.0}
 _QWEN_VISION = {
@@ -211,12 +222,86 @@ def _llava() -> Family:
     return _finished(LlavaForConditionalGeneration(config), processor)
 
 
+def _with_begin(*extra: str, **named: str) -> PreTrainedTokenizerFast:
+    """Returns a tokenizer that puts a begin-of-text token before what it encodes, unless it is told not to."""
+    tokenizer = _tokenizer(*extra, _BEGIN)
+    tokenizer.bos_token = _BEGIN
+    place = tokenizer.convert_tokens_to_ids(_BEGIN)
+    begin = TemplateProcessing(single=f"{_BEGIN} $A", special_tokens=[(_BEGIN, place)])
+    tokenizer.backend_tokenizer.post_processor = begin
+    again = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer.backend_tokenizer,
+        bos_token=_BEGIN,
+        eos_token=tokenizer.eos_token,
+        pad_token=tokenizer.pad_token,
+        padding_side="left",
+        additional_special_tokens=list(extra),
+        extra_special_tokens=named,
+    )
+    return again
+
+
+def _gemma3() -> Family:
+    """The chat template writes the begin-of-text token, and so does the tokenizer."""
+    begin, end, patch = "<start_of_image>", "<end_of_image>", "<image_soft_token>"
+    tokenizer = _with_begin(begin, end, patch, boi_token=begin, eoi_token=end, image_token=patch)
+    text = {**_text(tokenizer), "bos_token_id": tokenizer.bos_token_id, "query_pre_attn_scalar": 16}
+    config = Gemma3Config(
+        text_config={**text, "sliding_window": 4096, "layer_types": ["full_attention"] * 2},
+        vision_config={
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "image_size": SIDE,
+            "patch_size": PATCH,
+        },
+        mm_tokens_per_image=4,
+        image_token_index=tokenizer.convert_tokens_to_ids(patch),
+        boi_token_index=tokenizer.convert_tokens_to_ids(begin),
+        eoi_token_index=tokenizer.convert_tokens_to_ids(end),
+        tie_word_embeddings=False,
+    )
+    images = Gemma3ImageProcessorPil(size={"height": SIDE, "width": SIDE})
+    template = "{{ bos_token }}" + tiny_models.CHAT_TEMPLATE.replace("<IMG_CONTEXT>\n", begin)
+    processor = Gemma3Processor(images, tokenizer, template, image_seq_length=4)
+    return _finished(Gemma3ForConditionalGeneration(config), processor)
+
+
+def _mistral3() -> Family:
+    """As Gemma 3, and an image has rows of tokens with other tokens between them."""
+    marks = ("[IMG]", "[IMG_BREAK]", "[IMG_END]")
+    tokenizer = _with_begin(*marks)
+    config = Mistral3Config(
+        text_config={**_text(tokenizer), "model_type": "mistral", "bos_token_id": tokenizer.bos_token_id},
+        vision_config={
+            "model_type": "pixtral",
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "head_dim": 16,
+            "image_size": SIDE,
+            "patch_size": PATCH,
+        },
+        image_token_index=tokenizer.convert_tokens_to_ids(marks[0]),
+        spatial_merge_size=2,
+        vision_feature_layer=-1,
+    )
+    images = PixtralImageProcessorPil(size={"longest_edge": SIDE}, patch_size={"height": PATCH, "width": PATCH})
+    template = "{{ bos_token }}" + tiny_models.CHAT_TEMPLATE.replace("<IMG_CONTEXT>\n", marks[0])
+    processor = PixtralProcessor(images, tokenizer, patch_size=PATCH, spatial_merge_size=2, chat_template=template)
+    return _finished(Mistral3ForConditionalGeneration(config), processor)
+
+
 FAMILIES: Mapping[str, Callable[[], Family]] = {
     "internvl": _internvl,
     "qwen2_5_vl": _qwen2_5_vl,
     "qwen3_vl": _qwen3_vl,
     "qwen3_5": _qwen3_5,
     "llava": _llava,
+    "gemma3": _gemma3,
+    "mistral3": _mistral3,
 }
 
 
