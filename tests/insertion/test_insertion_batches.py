@@ -120,7 +120,7 @@ def test_options_of_the_image_processor_are_used_and_told_apart():
     lengths = [model._encoded([wide]).inputs["input_ids"].shape[1] for model in (few, many)]
     assert lengths[0] < lengths[1]
     assert few.identity.weights != many.identity.weights
-    with pytest.raises(SettingsError, match="no option 'max_patchs'. Did you mean 'max_patches'"):
+    with pytest.raises(SettingsError, match=r"no option 'max_patchs'\. Did you mean 'max_patches'"):
         MultimodalModel(made.model, made.processor, images={"max_patchs": 1})
 
 
@@ -170,7 +170,7 @@ class TestMemory:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
         monkeypatch.setattr(internvl, "_answers", never)
-        with pytest.raises(CultureTasksError, match="a single request doesn't fit .*max_patches"):
+        with pytest.raises(CultureTasksError, match=r"a single request doesn't fit .*max_patches"):
             dict(internvl.answers(queries(2), DECODING, 2))
 
     def test_the_size_of_weights_is_known_without_loading_them(self):

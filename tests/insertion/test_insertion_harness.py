@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from support.in_process import run_lmms_eval
+from support.lmms_models import ChatEcho
 from support.tiny_families import family
 from support.tiny_world import write_release
 
@@ -115,6 +117,135 @@ def test_a_method_that_acts_changes_answers_and_locality_sees_it(arguments, make
     assert any(after != base for after, base in pairs)
     assert overlap(results, SINGLE[3]) < 100.0
     assert [base for _, base in pairs] == [base for _, base in responses(run(SINGLE[3:], arguments), SINGLE[3])]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("mcki", {"batch_size": "auto"}),
+        ("mcki", {"paper_latency": "true"}),
+        ("ike", {"batch_size": "3"}),
+        ("ike", {"paper_latency": "true"}),
+    ],
+)
+def test_batches_and_one_at_a_time_say_the_same(arguments, make_state, name, change):
+    chosen = {**arguments, "answers": "off", "dtype": "float32", "method": name, "state": str(make_state(name=name))}
+    tasks = [SINGLE[0], SINGLE[3], CHAINS[1]]
+    expected, found = run(tasks, chosen), run(tasks, {**chosen, **change})
+    for task in tasks:
+        assert responses(found, task) == responses(expected, task)
+        assert [used(text) for text in logged(found, task)] == [used(text) for text in logged(expected, task)]
+
+
+def used(response):
+    return json.loads(response[2])["activated"]
+
+
+def test_every_record_says_what_was_used(arguments, make_state):
+    state = make_state(threshold=-1.0)
+    results = run(SINGLE[:1], {**arguments, "method": "mcki", "state": str(state)})
+    for sample in results["samples"][SINGLE[0]]:
+        facts = sample["judge_score_lexical"]["facts"]
+        assert facts["activated"] == 0
+        assert facts["entry"] == sample["judge_score_lexical"]["groups"]["partition"]
+        assert facts["similarity"] == pytest.approx(1.0, abs=1e-4)
+        assert facts["threshold"] == -1.0
+        assert facts["prompt_tokens"] > facts["new_tokens"] > 0
+
+
+class Echoing(ChatEcho):
+    """A chat model that says of which requests it was asked, and remembers how it was made."""
+
+    made: ClassVar[list[dict]] = []
+
+    def __init__(self, pretrained, batch_size=1, temperature_offset=0, **rest):
+        super().__init__()
+        self.made.append({"pretrained": pretrained, "batch_size": batch_size, **rest})
+
+
+@pytest.fixture
+def backends(monkeypatch):
+    from lmms_eval.models import MODEL_REGISTRY_V2, ModelManifest
+
+    monkeypatch.setattr(Echoing, "made", [])
+    for name, kind in (("echoing", "Echoing"), ("own_system", "OwnSystem")):
+        manifest = ModelManifest(model_id=name, chat_class_path=f"{__name__}.{kind}")
+        MODEL_REGISTRY_V2.register_manifest(manifest, overwrite=True)
+
+
+class OwnSystem(Echoing):
+    """A chat model that puts a system message of its own first."""
+
+    def generate_until(self, requests):
+        for request in requests:
+            _, to_messages, _, doc_id, task, split = request.args
+            to_messages(self.task_dict[task][split][doc_id]).insert(0, {"role": "system", "content": []})
+        return super().generate_until(requests)
+
+
+@pytest.mark.parametrize(("name", "threshold"), [("base", None), ("ike", None), ("mcki", -1.0), ("mcki", 2.0)])
+def test_a_backend_is_shown_what_transformers_would_be(arguments, make_state, backends, name, threshold):
+    chosen = {**arguments, "answers": "off", "method": name, "backend": "echoing", "temperature_offset": "1"}
+    if name != "base":
+        chosen["state"] = str(make_state(name=name, threshold=threshold))
+    results = run([*SINGLE, *CHAINS], {**chosen, "batch_size": "8", "backend_seed": "3"})
+    assert Echoing.made == [{"pretrained": arguments["pretrained"], "batch_size": 8, "seed": 3}]
+    pairs = responses(results, SINGLE[3])
+    acts = name == "ike" or threshold == -1.0
+    assert all((after != base) == acts for after, base in pairs)
+    direct = run_lmms_eval(ChatEcho(), SINGLE[:1], bootstrap_iters=0)
+    plain = [sample["resps"][0][0] for sample in direct["samples"][SINGLE[0]]]
+    assert ([after for after, _ in responses(results, SINGLE[0])] == plain) == (not acts)
+
+
+def test_answers_of_a_backend_are_found_again_and_by_no_other(arguments, backends):
+    chosen = {**arguments, "backend": "echoing"}
+    first = run(SINGLE[:1], chosen)
+    assert responses(run(SINGLE[:1], chosen), SINGLE[0]) == responses(first, SINGLE[0])
+    assert len(Echoing.made) == 1  # nothing was left to ask
+    assert responses(run(SINGLE[:1], arguments), SINGLE[0]) != responses(first, SINGLE[0])
+    run(SINGLE[:1], {**chosen, "temperature_offset": "2"})
+    assert len(Echoing.made) == 2
+
+
+@pytest.mark.slow
+def test_the_stock_backend_answers_as_when_it_runs_alone(arguments):
+    stock = {"pretrained": arguments["pretrained"], "device": "cpu", "device_map": "cpu"}
+    text = ",".join(f"{name}={value}" for name, value in stock.items())
+    alone = run_lmms_eval("internvl_hf", SINGLE[:1], model_args=text, bootstrap_iters=0)
+    through = run(SINGLE[:1], {**arguments, "backend": "internvl_hf", "device_map": "cpu"})
+    said = [text.strip() for text in responses(alone, SINGLE[0])]
+    assert [after for after, _ in responses(through, SINGLE[0])] == said
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"backend": "vlm"}, r"unknown backend 'vlm'\. Did you mean 'vllm'"),
+        ({"backend": "llava_sglang"}, "takes no conversations"),
+        ({"backend": "internvl_hf_chat_"}, "unknown backend"),
+    ],
+)
+def test_a_backend_that_cannot_be_used_is_refused_before_inference(arguments, change, message, monkeypatch):
+    monkeypatch.setattr(MultimodalModel, "_answers", None)
+    with pytest.raises(SettingsError, match=message):
+        run(SINGLE[:1], {**arguments, **change})
+
+
+def test_a_backend_with_a_system_message_of_its_own_is_refused(arguments, backends):
+    with pytest.raises(SettingsError, match="puts a system message of its own"):
+        run(SINGLE[:1], {**arguments, "backend": "own_system"})
+
+
+@pytest.mark.parametrize(
+    ("gpus", "ranks", "shares"), [(8, 2, [[0, 2, 4, 6], [1, 3, 5, 7]]), (3, 2, [[0, 2], [1]]), (2, 2, [[0], [1]])]
+)
+def test_ranks_share_the_gpus(gpus, ranks, shares):
+    from culture_tasks.harness.lmms_eval.knowledge_insertion import share
+
+    assert [list(share(gpus, ranks, rank)) for rank in range(ranks)] == shares
+    with pytest.raises(SettingsError, match="3 ranks with device_map on 2 GPUs"):
+        share(2, 3, 0)
 
 
 def test_each_insertion_is_done_once_a_case(arguments, make_state, monkeypatch):

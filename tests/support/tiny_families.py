@@ -229,7 +229,7 @@ def _with_begin(*extra: str, **named: str) -> PreTrainedTokenizerFast:
     place = tokenizer.convert_tokens_to_ids(_BEGIN)
     begin = TemplateProcessing(single=f"{_BEGIN} $A", special_tokens=[(_BEGIN, place)])
     tokenizer.backend_tokenizer.post_processor = begin
-    again = PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer.backend_tokenizer,
         bos_token=_BEGIN,
         eos_token=tokenizer.eos_token,
@@ -238,7 +238,6 @@ def _with_begin(*extra: str, **named: str) -> PreTrainedTokenizerFast:
         additional_special_tokens=list(extra),
         extra_special_tokens=named,
     )
-    return again
 
 
 def _gemma3() -> Family:
