@@ -7,13 +7,12 @@ python tools/readme.py --check    # exit 1 if README.md is stale
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Mapping
-from inspect import getdoc
 from pathlib import Path
 
 from culture_tasks.cli.main import build_parser
+from culture_tasks.docstrings import attribute_texts
 from culture_tasks.settings import Settings, variables
 from culture_tasks.task_table import HEADER, rows
 from culture_tasks.text_tables import as_markdown
@@ -26,12 +25,8 @@ def _tasks() -> str:
 
 
 def _settings() -> str:
-    # "    name: what it means", up to the next name, an empty line or the end; getdoc indents alike in every Python
-    described = dict(re.findall(r"^    (\w+): (.*?)(?=\n    \w+: |\n\n|\Z)", getdoc(Settings) or "", re.S | re.M))
-    body = [
-        (f"`{variable}`", " ".join(described[field].replace("``", "`").split()), _default(field))
-        for variable, field in variables().items()
-    ]
+    described = attribute_texts(Settings)
+    body = [(f"`{variable}`", described[field], _default(field)) for variable, field in variables().items()]
     return as_markdown(("variable", "meaning", "default"), body)
 
 

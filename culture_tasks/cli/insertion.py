@@ -1,18 +1,23 @@
-"""``culture-tasks insertion``: fit a knowledge-insertion method, or describe a fitted one."""
+"""``culture-tasks insertion``: list the knowledge-insertion methods, fit one, or describe a fitted one."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.errors import SettingsError
+from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.text_tables import plain
 
 if TYPE_CHECKING:
     from culture_tasks.insertion.adapter import MultimodalModel
     from culture_tasks.insertion.insertion_method import InsertionMethod, TrainingData
+    from culture_tasks.insertion.method_descriptions import MethodDescription
 
 _FEATURES = "features.sqlite3"
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
@@ -20,8 +25,11 @@ _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser("insertion", help="fit a knowledge-insertion method")
+    parser = subparsers.add_parser("insertion", help="list knowledge-insertion methods, or fit one")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    listed = actions.add_parser("methods", help="list the methods with their options and what each needs")
+    listed.add_argument("--json", action="store_true", help="print them as JSON")
+    listed.set_defaults(handler=_list)
     _add_fit(actions)
     show = actions.add_parser("show", help="describe a fitted state")
     show.add_argument("state", type=Path, help="folder that fit wrote")
@@ -35,12 +43,14 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
         description="Fits a method on a benchmark's training cases and writes its state. After a "
         "crash, the same command continues where it stopped.",
     )
-    fit.add_argument("--method", required=True, help="the insertion method, such as mcki or ike")
+    fit.add_argument("--method", required=True, help="a method that needs a state, such as mcki (see methods)")
     fit.add_argument("--pretrained", required=True, help="multimodal model, on the Hub or in a folder")
     fit.add_argument("--benchmark", help="benchmark whose training cases are used (default: the only one with some)")
     fit.add_argument("--data", type=Path, help="folder of local data (default: CULTURE_TASKS_DATA, else the Hub)")
     fit.add_argument("--out", type=Path, required=True, help="folder for the state")
-    fit.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="set an option of the method")
+    fit.add_argument(
+        "--set", action="append", default=[], metavar="OPTION=VALUE", help="set an option of the method (see methods)"
+    )
     fit.add_argument("--limit", type=int, help="use this many training cases, evenly spaced over all")
     fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --out)")
     fit.add_argument("--overwrite", action="store_true", help="replace another state in --out")
@@ -56,6 +66,53 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
     fit.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
     fit.add_argument("--enable-thinking", action="store_true", help="let a reasoning model reason")
     fit.set_defaults(handler=_fit)
+
+
+def _list(options: argparse.Namespace) -> int:
+    from culture_tasks.insertion.method_descriptions import described
+    from culture_tasks.insertion.method_registry import method_names
+
+    found: list[dict[str, Any]] = []
+    width = shutil.get_terminal_size((100, 24)).columns
+    for name in method_names():
+        try:
+            method = described(name)
+        except CultureTasksError as error:  # one package's method mustn't hide the others
+            found.append({"name": name, "problem": str(error)})
+            lines = [name, *_wrapped(f"Can't be used: {error}", 2, width)]
+        else:
+            found.append(asdict(method))
+            lines = list(_description(method, width))
+        if not options.json:
+            print("\n".join(map(str.rstrip, lines)), end="\n\n")
+    if options.json:
+        print(json.dumps(found, indent=1, ensure_ascii=False, default=str))
+    return 0
+
+
+def _description(method: MethodDescription, width: int) -> Iterator[str]:
+    yield method.name if method.package == __package__.partition(".")[0] else f"{method.name} ({method.package})"
+    yield from _wrapped(method.about, 2, width)
+    for need in _needs(method):
+        yield from _wrapped(need, 2, width)
+    for option in method.options:
+        yield f"    {option.name}={option.default}  ({option.kind})"
+        yield from _wrapped(option.meaning, 8, width)
+
+
+def _needs(method: MethodDescription) -> Iterator[str]:
+    if method.needs_state:
+        yield f"Needs a state: culture-tasks insertion fit --method {method.name} … --set OPTION=VALUE"
+    else:
+        yield "Needs no state." + (" Options are model arguments: OPTION=VALUE." if method.options else "")
+    if method.edits_weights:
+        yield "Changes the model's weights, so that no backend can generate for it."
+    if method.other_models:
+        yield f"Loads further models, which these options name: {', '.join(method.other_models)}."
+
+
+def _wrapped(text: str, indent: int, width: int) -> list[str]:
+    return textwrap.wrap(plain(text), max(width, 40), initial_indent=" " * indent, subsequent_indent=" " * indent)
 
 
 def _fit(options: argparse.Namespace) -> int:

@@ -122,6 +122,7 @@ class InsertionMethod(ABC):
         needs_state: Whether it must be fitted or loaded before use.
         inserts: Whether insertions can change its answers at all.
         edits_weights: Whether insertions change the weights of the model.
+        other_models: Options that name models which it loads beside the model, such as an encoder.
         answers_version: Raise it whenever a change of the code changes an answer: stored answers of older versions
             are not used then.
         batch_size: Requests that are computed together, wherever the method computes with a model.
@@ -132,6 +133,7 @@ class InsertionMethod(ABC):
     needs_state: ClassVar[bool]
     inserts: ClassVar[bool] = True
     edits_weights: ClassVar[bool] = False
+    other_models: ClassVar[tuple[str, ...]] = ()
     answers_version: ClassVar[int]
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:

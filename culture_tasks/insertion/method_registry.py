@@ -85,7 +85,11 @@ def _problem(name: str, found: object) -> str | None:
         return f"has the name {found.name!r}, not {name!r}"
     if getattr(found, "__abstractmethods__", frozenset()):
         return f"lacks {', '.join(sorted(found.__abstractmethods__))}"
-    return None if issubclass(found.config_class, MethodConfig) else "has a config_class that is not a MethodConfig"
+    config: type = found.config_class
+    if not issubclass(config, MethodConfig):
+        return "has a config_class that is not a MethodConfig"
+    unknown = [option for option in found.other_models if option not in config.model_fields]
+    return f"names {unknown[0]!r} in other_models, which is none of its options" if unknown else None
 
 
 def method_config(name: str, options: Mapping[str, object]) -> MethodConfig:

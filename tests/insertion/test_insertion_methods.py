@@ -1,0 +1,90 @@
+"""Which insertion methods there are, what a user is told of them, and methods of other packages."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from support.in_process import run_lmms_eval
+from support.tiny_families import family
+from support.tiny_world import write_release
+
+from culture_tasks.cli.main import main
+from culture_tasks.errors import CultureTasksError
+from culture_tasks.insertion.method_descriptions import described
+from culture_tasks.insertion.method_registry import method_names
+
+PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
+TASK = "crosscult_single_reliability"
+
+
+@pytest.fixture
+def another_package(monkeypatch, tmp_path):
+    """A package with a method, where Python finds it."""
+    folder = shutil.copytree(PACKAGE, tmp_path / "site")
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_option_has_a_sentence_and_every_method_says_what_it_does(name):
+    method = described(name)
+    assert method.about.endswith(".")
+    assert [option.name for option in method.options if not option.meaning.endswith(".")] == []
+    assert {option.name for option in method.options} >= set(method.other_models)
+
+
+def test_methods_are_listed_with_options_and_needs(capsys):
+    assert main(["insertion", "methods"]) == 0
+    said = capsys.readouterr().out
+    assert "demonstrations=16  (integer, at least 0)" in said
+    assert "Loads further models, which these options name: encoder." in said
+    assert "Needs a state: culture-tasks insertion fit --method mcki" in said
+    assert main(["insertion", "methods", "--json"]) == 0
+    methods = {method["name"]: method for method in json.loads(capsys.readouterr().out)}
+    assert set(methods) == set(method_names())
+    assert (methods["base"]["needs_state"], methods["base"]["options"]) == (False, [])
+    [route_dim] = (option for option in methods["mcki"]["options"] if option["name"] == "route_dim")
+    meaning = "Width of router vectors."
+    assert route_dim == {"name": "route_dim", "kind": "integer, at least 1", "default": 1024, "meaning": meaning}
+
+
+def test_a_method_of_another_package_is_listed_with_its_package(another_package, capsys):
+    assert main(["insertion", "methods"]) == 0
+    said = capsys.readouterr().out
+    assert "reminder (proverbs)" in said
+    assert "opening=Remember:  (string)\n        How the reminder begins." in said
+    assert described("reminder").about == "Reminder: the latest insertion is told before each request."
+
+
+def test_a_broken_method_of_another_package_hides_no_other(another_package, capsys):
+    points = another_package / "proverbs-1.0.dist-info" / "entry_points.txt"
+    points.write_text("[culture_tasks.insertion_methods]\nreminder = proverbs.gone:ReminderMethod\n", encoding="utf-8")
+    assert main(["insertion", "methods"]) == 0
+    said = capsys.readouterr().out
+    assert "Can't be used: insertion: proverbs.gone:ReminderMethod" in said
+    assert "route_dim=1024" in said
+    with pytest.raises(CultureTasksError, match="Correct that package, or uninstall it"):
+        described("reminder")
+
+
+@pytest.mark.usefixtures("another_package")
+def test_a_method_of_another_package_runs_with_its_options(tmp_path, monkeypatch):
+    made = family("internvl")
+    made.model.generation_config.max_length = None
+    made.model.save_pretrained(tmp_path / "model")
+    made.processor.save_pretrained(tmp_path / "model")
+    world = write_release(tmp_path / "world", range(6), range(2), tests=(2, 3, 4, 5))
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+
+    def answers(**arguments):
+        given = {"pretrained": tmp_path / "model", "device": "cpu", "answers": tmp_path / "answers", **arguments}
+        text = ",".join(f"{name}={value}" for name, value in given.items())
+        results = run_lmms_eval("knowledge_insertion", [TASK], model_args=text, bootstrap_iters=0, limit=4)
+        return [sample["resps"][0][0][0] for sample in results["samples"][TASK]]
+
+    plain, told, otherwise = answers(), answers(method="reminder"), answers(method="reminder", opening="Now")
+    assert len({tuple(plain), tuple(told), tuple(otherwise)}) == 3
