@@ -154,17 +154,17 @@ _HEADER = ("A", "B", "B - A", "interval", "p (Holm)", "items", "verdict")
 def _row(tested: Tested) -> tuple[str, ...]:
     from culture_tasks.report.comparability import explain
     from culture_tasks.report.model import Cell
-    from culture_tasks.report.text.wording import interval, number
+    from culture_tasks.report.text.wording import P_VALUE, interval, number
 
     test, scale = tested.test, tested.scale
     difference = Cell(test.difference, scale, test.low, test.high)
-    needed = f" ({test.items_needed} items needed)" if test.items_needed and "not" in test.verdict else ""
+    needed = f" ({test.items_needed} items needed)" if test.items_needed else ""
     return (
         tested.name,
         *(number(cell.value, scale) for cell in tested.cells),
         number(test.difference, scale, signed=True),
         interval(difference, signed=True),
-        "" if test.p_holm is None else f"{test.p_holm:.4f}",
+        "" if test.p_holm is None else number(test.p_holm, P_VALUE),
         str(test.n),
         f"{test.verdict}{needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
     )

@@ -1,8 +1,9 @@
 """Is one model better than another? Paired tests on the items that both answered.
 
 Every test takes the two models' scores item by item, NaN where there is no score; items that lack either are left out.
-The difference is always the first's mean minus the second's. Nothing here raises for data that are too few or too
-much alike: numbers are NaN, and :attr:`Difference.reason` says why. A seed gives the same draws every time.
+The difference is always the first's mean minus the second's. Its interval is the test's own, turned around: it leaves 0
+out exactly where p is at most 1 - confidence. Nothing here raises for data that are too few or too much alike: numbers
+are NaN, and :attr:`Difference.reason` says why. A seed gives the same draws every time.
 """
 
 from __future__ import annotations
@@ -11,18 +12,23 @@ import math
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, special
 
-from culture_tasks.metrics.intervals import mean_interval
+from culture_tasks.metrics.intervals import mean_interval, proportion_interval, t_quantile
 from culture_tasks.metrics.means import check_confidence, cluster_numbers, cluster_sums, mean_and_error
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
 
     from culture_tasks.metrics.means import Clusters, Floats
 
 _BATCH_CELLS = 4_000_000
 """Most numbers in one array of a batch: bounds memory at some dozens of megabytes."""
+
+_MANY_EQUAL = 32
+"""Equal rows beyond which one binomial number is drawn faster than a byte for every eight of them."""
 
 EXACT_BELOW = 25
 """McNemar's test is exact with fewer discordant pairs than this, and mid-p from there on."""
@@ -42,6 +48,7 @@ class Difference(NamedTuple):
         n: Number of items that both have a score for.
         method: How ``p`` was computed.
         clusters: Number of clusters that the items belong to.
+        differing: Number of clusters in which the two models' scores differ: the others tell nothing.
         sd: Standard deviation of a difference, as :func:`~culture_tasks.metrics.significance.items_needed` wants it:
             the standard error times the square root of ``n``, so that clusters count.
         reason: Why a number is NaN or not what the method gives; None where all is well.
@@ -54,6 +61,7 @@ class Difference(NamedTuple):
     n: int = 0
     method: Method = "paired t"
     clusters: int = 0
+    differing: int = 0
     sd: float = math.nan
     reason: str | None = None
 
@@ -107,7 +115,9 @@ def paired_difference(
     if mean.clusters < 2 or mean.reason:
         p = _p_without_spread(mean.value, mean.clusters)
     else:
-        p = 2.0 * float(stats.t.sf(abs(mean.value) / mean.error, mean.clusters - 1))
+        p = 2.0 * float(special.stdtr(mean.clusters - 1, -abs(mean.value) / mean.error))
+    kept = ~np.isnan(differences)
+    sums = cluster_sums(differences[kept][:, None], cluster_numbers(clusters, kept))
     reason = mean.reason.replace("score", "difference") if mean.reason else None
     return Difference(
         difference=mean.value,
@@ -117,21 +127,34 @@ def paired_difference(
         n=mean.n,
         method=method,
         clusters=mean.clusters,
+        differing=int(np.count_nonzero(_without_noise(sums))),
         sd=sd,
         reason=reason,
     )
 
 
 def paired_permutation(
-    a: ArrayLike, b: ArrayLike, clusters: Clusters | None = None, resamples: int = 10_000, seed: int = 0
+    a: ArrayLike,
+    b: ArrayLike,
+    clusters: Clusters | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    *,
+    confidence: float = 0.95,
+    weights: Floats | None = None,
 ) -> Difference:
     """Tests the mean difference by swapping the two models' scores within whole clusters, at random.
 
     Formula: p = share of swaps whose absolute total difference is at least the one observed. All 2 ** G swaps of G
     clusters that differ are gone through where they are no more than ``resamples`` ("all sign flips"); else that many
     are drawn, and p = (1 + as extreme) / (1 + drawn), which is never 0 and never too small on average. Assumes only
-    that without a difference the two models' scores could be swapped. Interval and sd are those of
-    :func:`paired_difference`.
+    that without a difference the two models' scores could be swapped.
+
+    The interval holds the shifts that the same swaps don't reject: each swap parts the clusters in two, and the
+    shift lies between the means of the parts unless it is more extreme than the swap; so the ends are quantiles of the
+    lower and of the higher of the two means. Where so few clusters differ that all swaps are gone through, and most
+    don't differ, a shift of all would be no fair picture. There the interval is that of the share of swaps in favour
+    of the first, at the sizes that were seen, times an interval of the mean size.
 
     Args:
         a: The first model's scores; NaN where there is none.
@@ -139,31 +162,61 @@ def paired_permutation(
         clusters: What each item belongs to; None means that each stands alone.
         resamples: How many swaps to draw at most.
         seed: Seed of the draws.
+        confidence: Share of intervals meant to hold the true difference, between 0 and 1.
+        weights: What each item counts in the means, above 0; None means all the same.
 
     Returns:
-        The difference. No common item: all NaN. Equal scores: p is 1.
+        The difference. No common item: all NaN. Equal scores: p is 1. Where every cluster differs by the same, the
+        ends are NaN. They are infinite where the swaps are too few for the confidence.
 
     Raises:
-        ValueError: If lengths differ, a score is infinite, clusters don't fit, or ``resamples`` is below 1.
+        ValueError: If lengths differ, a score is infinite, clusters don't fit, the confidence is out of range, or
+            ``resamples`` is below 1.
 
-    Source: Fisher (1935); Phipson and Smyth (2010) for the correction of drawn swaps.
+    Source: Fisher (1935); Phipson and Smyth (2010) for the correction of drawn swaps; Hartigan (1969) for the ends.
     """
     if resamples < 1:
         raise ValueError(f"comparison: resamples={resamples}; at least 1 is needed.")
-    by_t = paired_difference(a, b, clusters)
+    check_confidence(confidence)
     differences = _differences(a, b)
     kept = ~np.isnan(differences)
-    sums = cluster_sums(differences[kept][:, None], cluster_numbers(clusters, kept))[:, 0]
-    sums = sums[np.abs(sums) > 1e-9 * np.abs(sums).max(initial=0.0)]
-    if by_t.n == 0:
-        return by_t._replace(method="sign flips")
-    least = abs(sums.sum()) * (1.0 - 1e-9)
-    if sums.size <= math.log2(resamples):
-        p = float(np.mean(np.abs(_all_sign_flips(sums)) >= least))
-        return by_t._replace(p=p, method="all sign flips")
-    totals = _random_sign_flips(sums, resamples, np.random.default_rng(seed))
-    p = (1.0 + int(np.count_nonzero(np.abs(totals) >= least))) / (1.0 + resamples)
-    return by_t._replace(p=p, method="sign flips")
+    counted = np.ones(differences.size) if weights is None else weights * (kept.sum() / weights[kept].sum())
+    middle = float((counted * differences)[kept].mean()) if kept.any() else math.nan
+    by_t = paired_difference(middle + counted * (differences - middle), np.zeros(differences.size), clusters)
+    columns = np.stack([(counted * differences)[kept], counted[kept]], axis=1)
+    by_cluster = cluster_sums(columns, cluster_numbers(clusters, kept))
+    sums = by_cluster[:, 0] = _without_noise(by_cluster[:, 0])
+    differing = int(np.count_nonzero(sums))
+    found = by_t._replace(low=math.nan, high=math.nan, method="sign flips", differing=differing)
+    if not differing:
+        return found._replace(p=1.0 if by_t.n else math.nan, method="all sign flips" if by_t.n else "sign flips")
+    if sums.sum() < 0.0:  # the same draws for both orders of the models
+        back = paired_permutation(
+            b, a, clusters, resamples=resamples, seed=seed, confidence=confidence, weights=weights
+        )
+        return back._replace(difference=found.difference, low=-back.high, high=-back.low)
+    exact = differing <= math.log2(resamples)
+    lower, higher = _parted(by_cluster, resamples, np.random.default_rng(seed))
+    extreme, drawn = int(np.count_nonzero((lower <= 0.0) & (higher >= 0.0))), lower.size
+    if exact:
+        p = extreme / drawn
+        passed = math.floor((1.0 - confidence) * drawn) + 1
+    else:
+        p = (1.0 + extreme) / (1.0 + drawn)
+        passed = math.floor((1.0 - confidence) * (1.0 + drawn))
+    if by_t.reason:
+        low, high = math.nan, math.nan
+    elif exact and 2 * differing < sums.size:
+        low, high = _tilted(by_cluster, confidence)
+    else:
+        low = float(np.partition(lower, passed - 1)[passed - 1]) if passed else -math.inf
+        high = float(np.partition(higher, drawn - passed)[drawn - passed]) if passed else math.inf
+    return found._replace(p=p, low=low, high=high, method="all sign flips" if exact else "sign flips")
+
+
+def _without_noise(sums: Floats) -> Floats:
+    """Returns sums with 0 in place of what rounding leaves of it."""
+    return np.where(np.abs(sums) > 1e-9 * np.abs(sums).max(initial=0.0), sums, 0.0)
 
 
 def _p_without_spread(difference: float, clusters: int) -> float:
@@ -172,48 +225,115 @@ def _p_without_spread(difference: float, clusters: int) -> float:
     return 1.0 if difference == 0.0 else 2.0 ** (1 - clusters)
 
 
-def _all_sign_flips(values: Floats) -> Floats:
-    """The sum of the values under each of the 2 ** n choices of their signs; for few values."""
-    totals = np.zeros(1)
-    for value in values:
-        totals = np.concatenate([totals + value, totals - value])
+def _parted(by_cluster: Floats, resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Returns the lower and the higher mean of the two parts that each swap of clusters leaves and takes.
+
+    A part without clusters has no mean: its swap leaves every shift possible.
+
+    Args:
+        by_cluster: The sum of differences and of weights of each cluster.
+        resamples: How many swaps there are at most.
+        rng: Source of randomness.
+    """
+    differs = by_cluster[:, 0] != 0.0
+    if len(by_cluster) <= math.log2(resamples):
+        signed = _all_signed(by_cluster)
+    elif np.count_nonzero(differs) <= math.log2(resamples):
+        swapped = _all_signed(by_cluster[differs])
+        times = max(1, resamples // len(swapped))
+        signed = np.tile(swapped, (times, 1)) + _randomly_signed(by_cluster[~differs], times * len(swapped), rng)
+    else:
+        signed = _randomly_signed(by_cluster, resamples, rng)
+    whole, size = by_cluster.sum(axis=0), np.abs(by_cluster).sum(axis=0)
+    means: list[Floats] = []
+    for sign in (1.0, -1.0):
+        part = whole + sign * signed
+        part[np.abs(part) <= 1e-9 * size] = 0.0
+        means.append(np.divide(part[:, 0], part[:, 1], out=np.full(len(part), np.nan), where=part[:, 1] > 0.0))
+    lower, higher = np.minimum(*means), np.maximum(*means)
+    return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(higher), np.inf, higher)
+
+
+def _all_signed(rows: Floats) -> Floats:
+    """The sum of the rows under each of the 2 ** n choices of their signs; for few rows."""
+    totals = np.zeros((1, rows.shape[1]))
+    for row in rows:
+        totals = np.concatenate([totals + row, totals - row])
     return totals
 
 
-def _random_sign_flips(values: Floats, resamples: int, rng: np.random.Generator) -> Floats:
-    """The sum of the values under random signs.
+def _randomly_signed(rows: Floats, resamples: int, rng: np.random.Generator) -> Floats:
+    """The sum of the rows under random signs.
 
-    Values of one magnitude are drawn together: their sum is that magnitude times a binomial number of pluses less
-    minuses. Scores on a scale of few values therefore cost next to nothing.
+    Many equal rows are drawn together: their sum is one of them times a binomial number of pluses less minuses. Of the
+    others a random byte picks one of the 256 signed sums of eight.
 
     Args:
-        values: The values whose signs are flipped.
+        rows: The rows whose signs are flipped.
         resamples: How many sums to draw.
         rng: Source of randomness.
 
     Returns:
         The sums, one a resample.
     """
-    magnitudes, counts = np.unique(np.abs(values), return_counts=True)
-    repeated = counts > 1
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    repeated = counts > _MANY_EQUAL
     pluses = rng.binomial(counts[repeated], 0.5, size=(resamples, np.count_nonzero(repeated)))
-    totals: Floats = (2.0 * pluses - counts[repeated]) @ magnitudes[repeated]
-    return totals + _random_signs(magnitudes[~repeated], resamples, rng)
-
-
-def _random_signs(values: Floats, resamples: int, rng: np.random.Generator) -> Floats:
-    """The sum of the values under random signs, eight at a time: a random byte picks one of their 256 signed sums."""
-    totals, bytes_each = np.zeros(resamples), (values.size + 7) // 8
+    totals: Floats = (2.0 * pluses - counts[repeated]) @ distinct[repeated]
+    alone = np.repeat(distinct[~repeated], counts[~repeated], axis=0)
+    bytes_each = (len(alone) + 7) // 8
     if not bytes_each:
         return totals
-    eights = np.pad(values, (0, 8 * bytes_each - values.size)).reshape(-1, 8)
+    eights = np.pad(alone, ((0, 8 * bytes_each - len(alone)), (0, 0))).reshape(bytes_each, 8, -1)
     signs = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) - 1.0
-    signed_sums, batch = (eights @ signs.T).ravel(), max(1, _BATCH_CELLS // bytes_each)
+    signed_sums, batch = np.einsum("sk,bkc->bsc", signs, eights), max(1, _BATCH_CELLS // (2 * bytes_each))
     for start in range(0, resamples, batch):
         picks = rng.integers(256, size=(min(batch, resamples - start), bytes_each), dtype=np.uint8)
-        places = picks + 256 * np.arange(bytes_each)
-        totals[start : start + batch] = signed_sums[places].sum(axis=1)
+        totals[start : start + batch] += signed_sums[np.arange(bytes_each), picks].sum(axis=1)
     return totals
+
+
+def _tilted(by_cluster: Floats, confidence: float) -> tuple[float, float]:
+    """Ends of a difference in which few clusters differ: their share in favour of the first, times their mean size."""
+    sums, sizes = by_cluster[by_cluster[:, 0] != 0.0, 0], np.abs(by_cluster[:, 0])
+    signed = _all_signed(np.stack([np.abs(sums), np.ones(sums.size)], axis=1))
+    pluses = np.rint((signed[:, 1] + sums.size) / 2.0).astype(np.intp)
+    noise = 1e-9 * sizes.sum()
+    as_high = np.bincount(pluses[signed[:, 0] >= sums.sum() - noise], minlength=sums.size + 1)
+    as_low = np.bincount(pluses[signed[:, 0] <= sums.sum() + noise], minlength=sums.size + 1)
+    numbers = np.arange(sums.size + 1)
+
+    def chance(share: float, counts: NDArray[np.intp]) -> float:
+        return float(counts @ (share**numbers * (1.0 - share) ** (sums.size - numbers)))
+
+    shares = _shares_in_doubt(lambda share: chance(share, as_high), lambda share: chance(share, as_low), confidence)
+    size, many = sizes.sum() / by_cluster[:, 1].sum(), len(by_cluster)
+    residuals = sizes - size * by_cluster[:, 1]
+    error = math.sqrt(many / (many - 1) * float(residuals @ residuals)) / float(by_cluster[:, 1].sum())
+    spread = math.exp(t_quantile(confidence, many) * error / size)
+    return _share_times_size(shares, (size / spread, size * spread))
+
+
+def _shares_in_doubt(
+    as_high: Callable[[float], float], as_low: Callable[[float], float], confidence: float
+) -> tuple[float, float]:
+    """The shares of differing items in favour of the first that neither tail of a test rejects.
+
+    Args:
+        as_high: Chance of a result at least as high as the one observed, by the share; it rises with it.
+        as_low: Chance of one at least as low, which falls.
+        confidence: Twice the rejected tail is 1 less this.
+    """
+    tail = (1.0 - confidence) / 2.0
+    low = 0.0 if as_high(0.0) > tail else optimize.brentq(lambda share: as_high(share) - tail, 0.0, 1.0, xtol=1e-12)
+    high = 1.0 if as_low(1.0) > tail else optimize.brentq(lambda share: as_low(share) - tail, 0.0, 1.0, xtol=1e-12)
+    return float(low), float(high)
+
+
+def _share_times_size(shares: tuple[float, float], sizes: tuple[float, float]) -> tuple[float, float]:
+    """Ends of (2 * share - 1) * size, by those of the two; the size is above 0, so the share alone decides on 0."""
+    low, high = 2.0 * shares[0] - 1.0, 2.0 * shares[1] - 1.0
+    return low * sizes[0 if low > 0.0 else 1], high * sizes[1 if high > 0.0 else 0]
 
 
 def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
@@ -222,8 +342,8 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
     Only discordant items count: with k of m in favour of the first, p is the two-sided binomial probability of a count
     as far from m / 2. With fewer than :data:`EXACT_BELOW` it is exact, which errs on the safe side; from there on it
     is mid-p, which counts half of the observed count's own probability and is nearer to its nominal rate. The interval
-    of the difference of shares is Wald's after adding one half to each of the four counts, so it has a width where the
-    models agree on all. For items that share a cluster use
+    is the same test's of the share k / m (Clopper-Pearson's, or mid-p), times Wilson's interval of the share m / n of
+    discordant items: it has a width where the models agree on all. For items that share a cluster use
     :func:`paired_permutation`.
 
     Args:
@@ -238,7 +358,8 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
     Raises:
         ValueError: If lengths differ, a value is none of 0, 1 and NaN, or the confidence is out of range.
 
-    Source: McNemar (1947); Fagerland, Lydersen and Laake (2013) for mid-p; Agresti and Min (2005) for the interval.
+    Source: McNemar (1947); Fagerland, Lydersen and Laake (2013) for mid-p; Newcombe (1998), methods 5 and 6, for the
+    interval of the share, which he multiplies by m / n as if that were known.
     """
     differences = _differences(a, b)
     if not (_right_or_wrong(a) and _right_or_wrong(b)):
@@ -249,10 +370,24 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
     method: Method = "McNemar exact" if ours + theirs < EXACT_BELOW else "McNemar mid-p"
     if n == 0:
         return Difference(method=method, reason="no item has both scores")
-    low, high = _agresti_min(ours, theirs, n=n, confidence=confidence)
-    p = _binomial_p(min(ours, theirs), ours + theirs, mid=method == "McNemar mid-p")
-    sd = math.sqrt(max(ours + theirs - (ours - theirs) ** 2 / n, 0.0) / max(n - 1, 1))
-    return Difference((ours - theirs) / n, low, high, p=p, n=n, method=method, clusters=n, sd=sd)
+    mid = method == "McNemar mid-p"
+    discordant = ours + theirs
+    as_high, as_low = _tails(ours, discordant, mid=mid)
+    shares = _shares_in_doubt(as_high, as_low, confidence) if discordant else (0.0, 1.0)
+    seen = proportion_interval(discordant, n, confidence)
+    low, high = _share_times_size(shares, (seen.low, seen.high))
+    sd = math.sqrt(max(discordant - (ours - theirs) ** 2 / n, 0.0) / max(n - 1, 1))
+    return Difference(
+        (ours - theirs) / n,
+        low,
+        high,
+        p=min(1.0, 2.0 * min(as_high(0.5), as_low(0.5))) if discordant else 1.0,
+        n=n,
+        method=method,
+        clusters=n,
+        differing=discordant,
+        sd=sd,
+    )
 
 
 def _right_or_wrong(scores: ArrayLike) -> bool:
@@ -260,14 +395,16 @@ def _right_or_wrong(scores: ArrayLike) -> bool:
     return bool((np.isnan(values) | (values == 0.0) | (values == 1.0)).all())
 
 
-def _binomial_p(fewer: int, of: int, *, mid: bool) -> float:
-    tail = float(stats.binom.cdf(fewer, of, 0.5))
-    if mid:
-        tail -= 0.5 * float(stats.binom.pmf(fewer, of, 0.5))
-    return min(1.0, 2.0 * tail)
+def _tails(k: int, m: int, *, mid: bool) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """The chances of k of m or more, and of k or fewer, by the share; mid-p counts half of that of k itself."""
 
+    def at_least(count: int, share: float) -> float:
+        return 1.0 if count <= 0 else 0.0 if count > m else float(special.betainc(count, m - count + 1, share))
 
-def _agresti_min(ours: int, theirs: int, *, n: int, confidence: float) -> tuple[float, float]:
-    discordant, surplus, size = ours + theirs + 1.0, float(ours - theirs), n + 2.0
-    reach = float(stats.norm.ppf((1.0 + confidence) / 2.0)) * math.sqrt(discordant - surplus**2 / size) / size
-    return max(-1.0, surplus / size - reach), min(1.0, surplus / size + reach)
+    def as_high(share: float) -> float:
+        return (at_least(k, share) + at_least(k + 1, share)) / 2.0 if mid else at_least(k, share)
+
+    def as_low(share: float) -> float:
+        return 1.0 - (at_least(k, share) + at_least(k + 1, share)) / 2.0 if mid else 1.0 - at_least(k + 1, share)
+
+    return as_high, as_low

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from culture_tasks.metrics.means import check_confidence, mean_and_error
 
@@ -97,7 +97,7 @@ def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Int
         raise ValueError(f"proportion_interval: {successes} successes of {n}; needed are 0 <= successes <= n.")
     if n == 0:
         return Interval(reason="no item has a score")
-    low, high = _wilson(successes / n, n, float(stats.norm.ppf((1.0 + confidence) / 2.0)))
+    low, high = _wilson(successes / n, n, float(special.ndtri((1.0 + confidence) / 2.0)))
     return Interval(successes / n, low, high, n=n, clusters=n)
 
 
@@ -140,7 +140,7 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
 
 def t_quantile(confidence: float, clusters: int) -> float:
     """Two-sided quantile of Student's t with one degree of freedom less than there are clusters."""
-    return float(stats.t.ppf((1.0 + confidence) / 2.0, clusters - 1))
+    return float(special.stdtrit(clusters - 1, (1.0 + confidence) / 2.0))
 
 
 def _effective_size(mean: Mean) -> float:

@@ -157,15 +157,26 @@ def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Fl
     if strata is None:
         return scores
     known = ~np.isnan(scores)
-    numbers, codes = np.unique(strata[known], return_inverse=True)
+    codes = np.unique(strata[known], return_inverse=True)[1]
+    weights = counts(strata[known], shares)
     sizes = np.bincount(codes)
     means = np.bincount(codes, weights=scores[known]) / sizes
-    parts = np.ones(numbers.size) if shares is None else shares[numbers]
-    parts = parts / parts.sum() if numbers.size else parts
     values = np.full(scores.size, np.nan)
-    weights = known.sum() * parts / sizes
-    values[known] = parts @ means + weights[codes] * (scores[known] - means[codes])
+    values[known] = (weights * scores[known]).sum() / max(codes.size, 1) + weights * (scores[known] - means[codes])
     return values
+
+
+def counts(strata: NDArray[np.integer], shares: Floats | None = None) -> Floats:
+    """Returns what each item counts in a mean of strata, 1 on average.
+
+    Args:
+        strata: What part each item belongs to, numbered from 0.
+        shares: What each stratum counts in the mean, by its number; None for all the same.
+    """
+    numbers, codes, sizes = np.unique(strata, return_inverse=True, return_counts=True)
+    parts = np.ones(numbers.size) if shares is None else shares[numbers]
+    weights: Floats = (strata.size / parts.sum() * parts / sizes)[codes] if strata.size else np.zeros(0)
+    return weights
 
 
 def ratio_contributions(above: Floats, below: Floats) -> Floats:

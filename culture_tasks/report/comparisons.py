@@ -13,7 +13,7 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At, ContrastOf, OtherArgument, OtherTask
 from culture_tasks.metrics.comparison import Difference, mcnemar, paired_difference, paired_permutation
-from culture_tasks.metrics.means import contributions
+from culture_tasks.metrics.means import contributions, counts
 from culture_tasks.metrics.rankings import spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.report import comparability
@@ -26,7 +26,13 @@ ALPHA = 0.05
 """Level of the tests, after Holm's adjustment over all pairs of a unit."""
 
 MANY = 200
-"""Clusters, or items that stand alone, from which on Student's t does for a mean: below, its signs are flipped."""
+"""Clusters in which two rows differ, from which on Student's t does for a mean: below, signs are flipped.
+
+Items that stand alone are clusters of one. What doesn't differ counts for nothing, however much there is of it.
+"""
+
+_LEAST_SWAPS = 10_000
+"""Swaps that are drawn at least where signs are flipped; more for a large family, so that a p-value can be small."""
 
 OF_ITS_OWN: frozenset[Flag] = frozenset(("low_coverage", "mixed_settings", "incomplete", "unjudged", "other_harness"))
 """Flags that keep a number out of tests by itself, whatever it is compared with."""
@@ -54,10 +60,21 @@ class Pair:
     scale: Scale
     flags: tuple[Flag, ...] = ()
 
-    def test(self, level: float = ALPHA) -> Difference:
-        """Tests the second less the first on the items that both have a score for; the interval has this level."""
+    def test(self, family: int = 1, level: float = ALPHA) -> Difference:
+        """Tests the second less the first on the items that both have a score for.
+
+        Args:
+            family: Number of pairs that p will be adjusted for.
+            level: One less the confidence of the interval.
+        """
         items = common_items(self.one, self.two)
-        return _test(in_order(self.two, items), in_order(self.one, items), self.scale, confidence=1.0 - level)
+        one, two = in_order(self.one, items), in_order(self.two, items)
+        swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
+        found = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps)
+        if self.scale.low is None or self.scale.high is None or math.isnan(found.low):
+            return found
+        width = self.scale.high - self.scale.low
+        return found._replace(low=max(found.low, -width), high=min(found.high, width))
 
 
 def comparisons(
@@ -104,19 +121,21 @@ def pair(measured: Measured, first: str, second: str, one: Observations, two: Ob
     return Pair(measured.unit.key, first, second, one=one, two=two, scale=measured.unit.scale, flags=ordered(flags))
 
 
-def _test(one: Observations, two: Observations, scale: Scale, confidence: float) -> Difference:
-    """McNemar for right and wrong; for means sign flips, or t where clusters are many or parts weigh the same."""
-    clustered = np.unique(one.clusters).size < one.clusters.size
+def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int) -> Difference:
+    """McNemar for right and wrong; for other means Student's t, or sign flips where few clusters differ."""
+    numbers = np.unique(one.clusters, return_inverse=True)[1]
+    clustered = numbers.max(initial=-1) + 1 < numbers.size
     clusters = one.clusters if clustered else None
-    if one.strata is not None:
-        values = [contributions(each.scores, one.strata, one.shares) for each in (one, two)]
-        return paired_difference(values[0], values[1], clusters, confidence)
-    width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") else None
+    width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") and one.strata is None else None
     if width and not clustered and all(np.isin(each.scores, (0.0, width)).all() for each in (one, two)):
         return _times(mcnemar(one.scores / width, two.scores / width, confidence), width)
-    if np.unique(one.clusters).size >= MANY:
-        return paired_difference(one.scores, two.scores, clusters, confidence)
-    return paired_permutation(one.scores, two.scores, clusters)
+    counted = None if one.strata is None else counts(one.strata, one.shares)
+    differences = one.scores - two.scores
+    differing = np.count_nonzero(np.bincount(numbers, differences if counted is None else counted * differences))
+    if differing >= MANY:
+        values = [contributions(each.scores, one.strata, one.shares) for each in (one, two)]
+        return paired_difference(values[0], values[1], clusters, confidence)
+    return paired_permutation(one.scores, two.scores, clusters, resamples=swaps, confidence=confidence, weights=counted)
 
 
 def _times(found: Difference, width: float) -> Difference:
@@ -137,11 +156,11 @@ def adjusted(pairs: Sequence[Pair], words: Callable[[str, str], str]) -> list[Co
         pairs: The pairs.
         words: Says of an entrant, by its key, that it is ``better``, or ``higher`` where no end of the scale is better.
     """
-    tests = [each.test() for each in pairs]
+    tests = [each.test(len(pairs)) for each in pairs]
     p_values = [float(p) for p in holm([test.p for test in tests])]
     level = ALPHA / max(1, sum(p > ALPHA for p in p_values))
     if level < ALPHA:
-        tests = [each.test(level) for each in pairs]
+        tests = [each.test(len(pairs), level) for each in pairs]
     return [
         _comparison(each, test, p_holm=p, level=level, words=words)
         for each, test, p in zip(pairs, tests, p_values, strict=True)
@@ -156,24 +175,43 @@ def _comparison(
     told_apart = word in ("higher", "lower")
     better = {"higher": higher, "lower": lower}.get(pair.scale.better or "") if told_apart else None
     said = words(better, "better") if better else words(higher, "higher") if told_apart else word
-    needed = items_needed(found.difference, found.sd, alpha=level) if word == "not distinguishable" else math.nan
     return Comparison(
         unit=pair.unit,
         first=pair.first,
         second=pair.second,
         difference=found.difference if found.n else 0.0,
-        low=known(found.low),
-        high=known(found.high),
+        low=_end(found.low),
+        high=_end(found.high),
         p=known(found.p),
         p_holm=known(p_holm),
         test=found.method,
         n=found.n,
         clusters=found.clusters if 0 < found.clusters < found.n else None,
         verdict=said,
-        items_needed=None if math.isnan(needed) else max(int(needed), found.n + 1),
+        items_needed=_needed(found, level) if word == "not distinguishable" else None,
         flags=pair.flags,
         better=better,
     )
+
+
+def _end(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _needed(found: Difference, level: float) -> int | None:
+    """Returns how many items would tell two apart that a test did not tell apart: more than there were.
+
+    Clusters are what counts; an exact test also needs so many that differ that one outcome is rare enough.
+    """
+    if found.n < 2 or found.clusters < 2:
+        return None
+    each = found.n / found.clusters
+    clusters = items_needed(found.difference, found.sd / math.sqrt(each), alpha=level)
+    if math.isnan(clusters):
+        return None
+    if found.method not in ("paired t", "clustered paired t"):
+        clusters = max(clusters, math.ceil(math.log2(2.0 / level)) * found.clusters / found.differing)
+    return max(math.ceil(each * clusters), found.n + 1)
 
 
 # Cultures within a row

@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 from culture_tasks import __version__
 from culture_tasks.benchmarks.registry import entries
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
+from culture_tasks.report.text.wording import p_value
 from culture_tasks.report.two_models import B_IS_WORSE, Side, Tested, TwoModels
 from culture_tasks.results.finding import Kind
 from culture_tasks.text import storable
@@ -151,7 +152,7 @@ def _of_test(tested: Tested, margin: float) -> Check:
     if not test.n or test.p_holm is None:
         return Check(tested.name, "not compared", "too few items have a score of both", tested, margin)
     digits = tested.scale.digits
-    change = f"B - A is {test.difference:+.{digits}f} (p = {test.p_holm:.2g} after adjustment, {test.n} items)"
+    change = f"B - A is {test.difference:+.{digits}f} ({p_value(test.p_holm)} after adjustment, {test.n} items)"
     if test.verdict != B_IS_WORSE:
         return Check(tested.name, "passed", f"{test.verdict}: {change}", tested, margin)
     if tested.drop <= margin:

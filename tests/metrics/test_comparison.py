@@ -114,11 +114,11 @@ def test_many_clusters_are_no_trouble():
 
 def test_mcnemar_by_hand():
     # Discordant: 1 for the first, 6 for the second. Exact: 2 * (1 + 7) / 2^7 = 0.125
-    # Agresti and Min: n* = 22, (1.5 - 6.5) / 22 = -0.227273; se = sqrt(8 - 25 / 22) / 22 = 0.119084
-    # reach 1.959964 * 0.119084 = 0.233401
+    # Clopper-Pearson's interval of 1 of 7 is 0.003610 to 0.578723: 2 * share - 1 is -0.992780 to 0.157447
+    # Wilson's interval of 7 of 20 is 0.181192 to 0.567145: -0.992780 * 0.567145 and 0.157447 * 0.567145
     a, b = [1] * 1 + [0] * 6 + [1] * 9 + [0] * 4, [0] * 1 + [1] * 6 + [1] * 9 + [0] * 4
     result = mcnemar(a, b)
-    assert result[:4] == pytest.approx((-0.25, -0.460674, 0.006128, 0.125), abs=1e-5)
+    assert result[:4] == pytest.approx((-0.25, -0.563051, 0.089295, 0.125), abs=1e-5)
     assert (result.n, result.method) == (20, "McNemar exact")
 
 
@@ -257,3 +257,111 @@ def test_intervals_of_a_difference_cover_it():
     rng = np.random.default_rng(23)
     found = [paired_difference(*two_models(rng, 30, 4, 0.7)) for _ in range(400)]
     assert np.mean([result.low <= 0.7 <= result.high for result in found]) == pytest.approx(0.95, abs=0.035)
+
+
+CONFIDENCES = st.sampled_from([0.5, 0.9, 0.95, 0.99, 1 - 0.05 / 28])
+
+
+@given(pairs, CONFIDENCES)
+def test_an_interval_leaves_0_out_exactly_where_the_test_rejects(items, confidence):
+    a, b, owners = columns(items)
+    for found in (paired_difference(a, b, owners, confidence), paired_permutation(a, b, owners, confidence=confidence)):
+        if not math.isnan(found.low):
+            assert (found.p <= 1 - confidence) == (not found.low <= 0.0 <= found.high), found
+            assert found.low <= found.difference <= found.high
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 3000), CONFIDENCES)
+def test_mcnemars_interval_leaves_0_out_exactly_where_the_test_rejects(ours, theirs, both, confidence):
+    a, b = [1] * ours + [0] * theirs + [1] * both, [0] * ours + [1] * theirs + [1] * both
+    found = mcnemar(a, b, confidence)
+    if a:
+        assert (found.p <= 1 - confidence) == (not found.low <= 0.0 <= found.high), found
+        assert found.low <= found.difference <= found.high
+
+
+def sparse(differing, of=2376, size=1.0):
+    """Scores of which few differ: as many in favour of the first as said, and of the second by a negative number."""
+    a, b = np.full(of, 5.0), np.full(of, 5.0)
+    at = 0
+    for count in differing:
+        (a if count > 0 else b)[at : at + abs(count)] += size
+        at += abs(count)
+    return a, b
+
+
+def test_few_items_that_differ_are_tested_exactly():
+    # 4 of 2,376 items, all in favour of the first: 2 of 2 ** 4 swaps. Student's t would say 0.0455.
+    a, b = sparse([4])
+    assert paired_difference(a, b).p == pytest.approx(0.0455, abs=1e-4)
+    found = paired_permutation(a, b)
+    assert (found.p, found.method, found.differing, found.clusters) == (0.125, "all sign flips", 4, 2376)
+    assert found.low < 0.0 < found.difference < found.high
+    binary = mcnemar((a - 5.0), (b - 5.0))
+    assert binary.p == 0.125
+    assert (found.low, found.high) == pytest.approx((binary.low, binary.high), rel=0.1)
+
+
+def test_ends_by_hand():
+    # Differences 1, 2, 3, 6. Each swap parts them in two; the lower means of the parts, and the higher, are
+    # 1 | 11/3, 2 | 10/3, 3 | 3, 2 | 6, 3/2 | 9/2, 2 | 4, 5/2 | 7/2, twice each, and one part is empty twice.
+    # At 50 %, the 5th of 8 is taken from either side: lower -, 1, 3/2, 2, 2, 2, 5/2, 3; higher +, 6, 9/2, 4, 11/3, ...
+    found = paired_permutation([1.0, 2.0, 3.0, 6.0], [0.0] * 4, confidence=0.5)
+    assert (found.low, found.high) == pytest.approx((2.0, 11 / 3))
+    assert found.p == 2 / 16
+
+
+def test_too_few_swaps_for_the_confidence_leave_everything_open():
+    found = paired_permutation([1.0, 2.0, 3.0, 6.0], [0.0] * 4, confidence=0.95)
+    assert (found.low, found.high) == (-math.inf, math.inf)
+
+
+def test_weights_are_what_an_item_counts():
+    a, b, weights = np.array([1.0, 2.0, 4.0, 8.0, 2.0]), np.zeros(5), np.array([1.0, 1.0, 1.0, 3.0, 4.0])
+    found = paired_permutation(a, b, weights=weights)
+    assert found.difference == pytest.approx((1 + 2 + 4 + 24 + 8) / 10)
+    assert found.p == pytest.approx(brute_force_p(list(weights * a), list(b), list(range(5))))
+    whole = paired_permutation(
+        np.repeat(a, weights.astype(int)), np.zeros(10), np.repeat(np.arange(5), weights.astype(int))
+    )
+    assert found[:4] == pytest.approx(whole[:4])
+
+
+def test_drawn_swaps_are_the_same_for_both_orders():
+    a, b, owners = two_models(np.random.default_rng(5), 40, 2, 0.2)
+    there, back = paired_permutation(a, b, owners), paired_permutation(b, a, owners)
+    assert there[:4] == (-back.difference, -back.high, -back.low, back.p)
+
+
+def covered(draw, truth, times=300):
+    """Share of intervals that hold the true difference. With 300 its standard error is 1.3 % at 95 %."""
+    found = [draw() for _ in range(times)]
+    return np.mean([each.low <= truth <= each.high for each in found if not math.isnan(each.low)])
+
+
+def test_ends_of_swaps_hold_the_difference():
+    rng = np.random.default_rng(31)
+    assert covered(lambda: paired_permutation(*two_models(rng, 30, 2, 0.7), resamples=1000), 0.7) > 0.92
+
+
+@pytest.mark.parametrize(("for_first", "for_second"), [(2.0, 1.0), (6.0, 0.0), (8.0, 3.0), (30.0, 20.0)])
+def test_mcnemars_ends_hold_the_difference_where_few_items_differ(for_first, for_second):
+    rng, n = np.random.default_rng(32), 2000
+
+    def drawn():
+        kind = rng.choice(3, size=n, p=[for_first / n, for_second / n, 1 - (for_first + for_second) / n])
+        return mcnemar(kind == 0, kind == 1)
+
+    assert covered(drawn, (for_first - for_second) / n) >= 0.94
+
+
+@pytest.mark.parametrize(("for_first", "for_second"), [(2.0, 1.0), (6.0, 0.0), (5.0, 3.0), (30.0, 20.0)])
+def test_ends_of_swaps_hold_the_difference_where_few_clusters_differ(for_first, for_second):
+    rng, n = np.random.default_rng(33), 400
+
+    def drawn():
+        sizes = rng.integers(1, 4, size=n) / 2
+        kind = rng.choice([1.0, -1.0, 0.0], size=n, p=[for_first / n, for_second / n, 1 - (for_first + for_second) / n])
+        return paired_permutation(sizes * kind, np.zeros(n), resamples=2000)
+
+    assert covered(drawn, (for_first - for_second) / n) >= 0.93

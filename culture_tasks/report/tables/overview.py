@@ -12,10 +12,10 @@ from culture_tasks.report.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import Scores
 from culture_tasks.report.tables.grid import Context, Place, grid
+from culture_tasks.report.text.wording import P_VALUE
 
 _RANK = Scale("rank", 1.0, None, better=None)
 _COUNT = Scale("count", 0.0, None, better=None, digits=0)
-_P = Scale("probability", 0.0, 1.0, better=None, digits=4)
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
 
 
@@ -224,16 +224,17 @@ def comparison_table(context: Context, units: Mapping[str, Unit], tests: Sequenc
     """Every test between two entrants."""
     columns = (
         Column("difference", "B - A", Scale("the score's own")),
-        Column("p", "p", _P),
-        Column("p_holm", "p (Holm)", _P),
+        Column("p", "p", P_VALUE),
+        Column("p_holm", "p (Holm)", P_VALUE),
         Column("n", "Common items", _COUNT),
         Column("needed", "Items needed", _COUNT),
     )
     rows = [_comparison_row(context, units, each) for each in tests]
     note = (
-        "On the items that both answered. Holm's adjustment is over all pairs of a benchmark. Items needed: common "
-        "items that would tell the two apart at this difference 4 times out of 5, at the level of 0.05. Tasks that "
-        "aren't of these benchmarks are not tested: of them the result files alone are read."
+        "On the items that both answered. Holm's adjustment is over all pairs of a benchmark. The interval is the "
+        "test's own, with the same adjustment: it leaves 0 out exactly where the two are told apart. Items needed: how "
+        "many common items would tell the two apart at this difference 4 times out of 5, after the same adjustment. "
+        "Tasks that aren't of these benchmarks are not tested: of them the result files alone are read."
     )
     headers = ("Benchmark", "A", "B", "Verdict", "Test")
     return Table(
@@ -258,8 +259,8 @@ def _comparison_row(context: Context, units: Mapping[str, Unit], each: Compariso
         (unit.title, *labels, each.verdict, each.test),
         (
             Cell(each.difference, scale, low=each.low, high=each.high, n=each.n, flags=each.flags),
-            None if each.p is None else Cell(each.p, _P),
-            None if each.p_holm is None else Cell(each.p_holm, _P),
+            None if each.p is None else Cell(each.p, P_VALUE),
+            None if each.p_holm is None else Cell(each.p_holm, P_VALUE),
             count(each.n),
             count(each.items_needed),
         ),

@@ -10,6 +10,9 @@ from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Cell, Flag, Ta
 MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", strict=False))
 """The letter that stands for each flag, the same in all tables."""
 
+P_VALUE = Scale("probability", 0.0, 1.0, better=None, digits=4)
+"""The scale of p-values."""
+
 NOTHING = "—"
 """Stands where there is no number."""
 
@@ -17,7 +20,7 @@ NOTHING = "—"
 def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
     """Returns a number with the digits that its scale shows, or a dash for none.
 
-    A minus sign is a hyphen, and there is no minus zero.
+    A minus sign is a hyphen, and there is no minus zero. A p-value too small for its digits isn't written as zero.
 
     Args:
         value: The number.
@@ -26,8 +29,16 @@ def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
     """
     if value is None:
         return NOTHING
+    if scale == P_VALUE and value < 10.0**-scale.digits:
+        return f"< {10.0**-scale.digits:.{scale.digits}f}"
     text = f"{value:{'+' if signed else ''}.{scale.digits}f}"
     return text.replace("-", "+" if signed else "", 1) if float(text) == 0 else text
+
+
+def p_value(p: float) -> str:
+    """Returns ``p = 0.0312``, or ``p < 0.0001`` where it is smaller."""
+    shown = number(p, P_VALUE)
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
 
 
 def interval(cell: Cell, between: str = ", ", *, signed: bool = False) -> str:
