@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import shutil
 import textwrap
@@ -15,11 +16,14 @@ from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.text_tables import plain
 
 if TYPE_CHECKING:
+    from accelerate import PartialState
+
     from culture_tasks.insertion.adapter import MultimodalModel
     from culture_tasks.insertion.insertion_method import InsertionMethod, TrainingData
     from culture_tasks.insertion.method_descriptions import MethodDescription
 
 _FEATURES = "features.sqlite3"
+_CHECKPOINT = "training.safetensors"
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 
@@ -41,7 +45,8 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
         "fit",
         help="fit a method on training cases",
         description="Fits a method on a benchmark's training cases and writes its state. After a "
-        "crash, the same command continues where it stopped.",
+        "crash, the same command continues where it stopped. Under torchrun or accelerate launch, several GPUs share "
+        "the work of methods that are trained by gradients.",
     )
     fit.add_argument("--method", required=True, help="a method that needs a state, such as mcki (see methods)")
     fit.add_argument("--pretrained", required=True, help="multimodal model, on the Hub or in a folder")
@@ -55,6 +60,9 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
     fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --out)")
     fit.add_argument("--overwrite", action="store_true", help="replace another state in --out")
     fit.add_argument("--batch-size", type=int, default=1, help="requests whose features are computed together")
+    fit.add_argument(
+        "--checkpoint-every", type=int, default=100, metavar="STEPS", help="steps of a training between checkpoints"
+    )
     fit.add_argument("--revision", help="branch, tag or commit on the Hub")
     fit.add_argument("--dtype", default="auto", help="data type of the model (default: the checkpoint's)")
     fit.add_argument("--device", help="where the model runs (default: a GPU if there is one)")
@@ -116,8 +124,9 @@ def _wrapped(text: str, indent: int, width: int) -> list[str]:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.insertion_method import progress_bar
+    from culture_tasks.insertion.checkpoints import Checkpoints
     from culture_tasks.insertion.method_registry import method_class, method_config
+    from culture_tasks.insertion.progress import progress_bar
     from culture_tasks.insertion.value_store import ValueStore
 
     config = method_config(options.method, _parsed(options.set))
@@ -127,17 +136,43 @@ def _fit(options: argparse.Namespace) -> int:
         raise SettingsError(f"insertion: --limit {options.limit}. Needed is at least 1.")
     if options.batch_size < 1:
         raise SettingsError(f"insertion: --batch-size {options.batch_size}. Needed is at least 1.")
+    if options.checkpoint_every < 1:
+        raise SettingsError(f"insertion: --checkpoint-every {options.checkpoint_every}. Needed is at least 1.")
     data = _data(options)
-    method = method_class(options.method)(_model(options), config)
+    processes = _processes(options)
+    method = method_class(options.method)(_model(options, processes), config)
     method.batch_size = options.batch_size
     if _is_done(options, method, data):
         print(f"{options.out}: is already fitted")
         return 0
+    checkpoints = Checkpoints(options.out / _CHECKPOINT, every=options.checkpoint_every)
+    shown = functools.partial(progress_bar, hidden=not processes.is_main_process)
     with ValueStore(options.features or options.out / _FEATURES) as kept:
-        method.fit(data, kept, progress_bar)
-    description = method.save(options.out)
-    print(f"{options.out}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
+        method.fit(data, kept, shown, checkpoints)
+    if processes.is_main_process:
+        description = method.save(options.out)
+        checkpoints.clear()
+        print(f"{options.out}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
+    processes.destroy_process_group()
     return 0
+
+
+def _processes(options: argparse.Namespace) -> PartialState:
+    """Returns what torchrun or accelerate launch started, or this process alone.
+
+    Raises:
+        SettingsError: If several processes would spread the model over the same devices.
+    """
+    import torch
+    from accelerate import PartialState
+
+    processes = PartialState(cpu=options.device == "cpu" or not torch.cuda.is_available())
+    if processes.num_processes > 1 and options.device_map:
+        raise SettingsError(
+            f"insertion: --device-map {options.device_map} in {processes.num_processes} processes. Each needs the "
+            "model on a GPU of its own: leave out --device-map, or start one process."
+        )
+    return processes
 
 
 def _parsed(settings: Sequence[str]) -> dict[str, str]:
@@ -158,7 +193,7 @@ def _data(options: argparse.Namespace) -> TrainingData:
     return load_training_data(folder, options.limit, options.benchmark)
 
 
-def _model(options: argparse.Namespace) -> MultimodalModel:
+def _model(options: argparse.Namespace, processes: PartialState) -> MultimodalModel:
     from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 
     return MultimodalModel.load(
@@ -166,7 +201,7 @@ def _model(options: argparse.Namespace) -> MultimodalModel:
         ModelOptions(
             revision=options.revision,
             dtype=options.dtype,
-            device=options.device,
+            device=options.device or (str(processes.device) if processes.num_processes > 1 else None),
             device_map=options.device_map,
             attn_implementation=options.attn_implementation,
             trust_remote_code=options.trust_remote_code,

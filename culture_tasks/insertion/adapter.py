@@ -269,6 +269,13 @@ class MultimodalModel:
         Args:
             pairs: Requests, each with an answer; the end of the turn is added to it.
         """
+        return self.answer_scorer(pairs)()
+
+    def answer_scorer(self, pairs: Sequence[tuple[Query, str]]) -> Callable[[], AnswerLogits]:
+        """Returns :meth:`answer_logits` of these answers, for models whose weights change between two calls.
+
+        Images are read and encoded once.
+        """
         end = self._encoding.end_of_answer(ends_of_generation(self.model))
         encoded = self._encoding.encode_answered(
             [query.messages() for query, _ in pairs], [answer for _, answer in pairs], end
@@ -276,10 +283,14 @@ class MultimodalModel:
         inputs = self._placed(encoded.inputs)
         labels = inputs.pop("labels")
         width = int((labels != IGNORED).any(0).sum())
-        logits = self.model(**inputs, logits_to_keep=width + 1).logits[:, -width - 1 : -1]
-        tokens = labels[:, -width:].to(logits.device)
-        mask = tokens != IGNORED
-        return AnswerLogits(logits, tokens.clamp(min=0), mask)
+
+        def score() -> AnswerLogits:
+            output = self.model(**inputs, logits_to_keep=width + 1, use_cache=False)
+            logits = output.logits[:, -width - 1 : -1]
+            tokens = labels[:, -width:].to(logits.device)
+            return AnswerLogits(logits, tokens.clamp(min=0), tokens != IGNORED)
+
+        return score
 
     def answer_loss(self, pairs: Sequence[tuple[Query, str]]) -> torch.Tensor:
         """Returns the mean over pairs of the mean negative log-likelihood of the answer's tokens, a scalar."""

@@ -39,13 +39,13 @@ class Checkpoints:
 
     Attributes:
         file: The file; its folder is made if it doesn't exist.
-        key: Names all that the training depends on: method, options, model, data. Another training's file is refused.
         every: Number of steps between two checkpoints.
+        key: Hash of all that the training depends on: method, options, model, data. Another training's file is refused.
     """
 
     file: Path
-    key: str
     every: int = 100
+    key: str = ""
 
     def read(self) -> Checkpoint | None:
         """Returns the latest checkpoint, or None.

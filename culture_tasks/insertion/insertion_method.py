@@ -14,10 +14,10 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -25,56 +25,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion import state, tensor_files
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
+from culture_tasks.insertion.checkpoints import Checkpoints
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.identity import ModelIdentity
+from culture_tasks.insertion.progress import Progress, silent
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase
 from culture_tasks.insertion.value_store import ValueStore
-
-Item = TypeVar("Item")
 
 
 class MethodConfig(BaseModel):
     """Options of a method; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Counted(Generic[Item]):
-    """Items whose number is known before they are made.
-
-    Args:
-        items: The items.
-        count: Their number.
-    """
-
-    def __init__(self, items: Iterable[Item], count: int) -> None:
-        self._items = items
-        self._count = count
-
-    def __iter__(self) -> Iterator[Item]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return self._count
-
-
-class Progress(Protocol):
-    """Shows the progress of a loop."""
-
-    def __call__(self, items: Sequence[Item] | Counted[Item], description: str) -> Iterable[Item]:
-        """Yields the items as they are consumed."""
-
-
-def progress_bar(items: Sequence[Item] | Counted[Item], description: str, *, hidden: bool = False) -> Iterable[Item]:
-    """Progress that shows a bar on standard error."""
-    from tqdm import tqdm
-
-    yield from tqdm(items, desc=description, disable=hidden)
-
-
-def silent(items: Sequence[Item] | Counted[Item], description: str) -> Iterable[Item]:  # noqa: ARG001 - shows nothing
-    """Progress that shows nothing."""
-    return items
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,20 +142,29 @@ class InsertionMethod(ABC):
         answer = (asked.by or self.model).generate(asked.query, decoding)
         return replace(answer, activated=asked.activated, similarity=asked.similarity, threshold=asked.threshold)
 
-    def fit(self, data: TrainingData, kept: ValueStore, progress: Progress = silent) -> None:
+    def fit(
+        self,
+        data: TrainingData,
+        kept: ValueStore,
+        progress: Progress = silent,
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
         """Learns from training cases.
 
         Args:
             data: What to learn from.
             kept: Stores what is costly to compute, so that a killed fit can resume.
             progress: Shows the progress.
+            checkpoints: Where a training by gradients keeps how far it got; the caller clears it when the state is
+                saved. None keeps nothing.
 
         Raises:
             CultureTasksError: If the method has nothing to learn.
         """
         if not self.needs_state:
             raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
-        self._report = self._fit(data.cases, kept, progress)
+        own = None if checkpoints is None else replace(checkpoints, key=self._key_of_fit(data))
+        self._report = self._fit(data.cases, kept, progress, own)
         self._data, self._description = data.facts, None
 
     def save(self, folder: Path) -> state.Description:
@@ -253,7 +224,9 @@ class InsertionMethod(ABC):
         """Parameters that the method loads besides the model's."""
         return 0
 
-    def _fit(self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress) -> dict[str, Any]:
+    def _fit(
+        self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress, checkpoints: Checkpoints | None
+    ) -> dict[str, Any]:
         """Learns, and returns what was measured."""
         raise NotImplementedError(f"{self.name} says that it needs a state, and has no _fit")
 
@@ -276,6 +249,11 @@ class InsertionMethod(ABC):
     def _replacement(self) -> ModelIdentity | None:
         """Returns the identity of a second model that the method loaded, as it was before anything was trained."""
         return None
+
+    def _key_of_fit(self, data: TrainingData) -> str:
+        """Returns a hash of all that a training depends on, so that no other continues from its checkpoint."""
+        facts = [self.name, self.answers_version, self.config.model_dump(mode="json"), data.facts.model_dump()]
+        return hashlib.sha256(json.dumps([*facts, self.model.identity.run], sort_keys=True).encode()).hexdigest()
 
     def _described(self) -> state.Description:
         """Returns what a state says, hashing what was fitted once."""

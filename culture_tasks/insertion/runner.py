@@ -24,7 +24,8 @@ import torch
 
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.insertion_method import Asked, Counted, InsertionMethod, Progress, silent
+from culture_tasks.insertion.insertion_method import Asked, InsertionMethod
+from culture_tasks.insertion.progress import Counted, Progress, silent
 from culture_tasks.insertion.queries import Insertion, Query
 from culture_tasks.insertion.value_store import ValueStore
 

@@ -133,8 +133,8 @@ class _Calling(nn.Module):  # type: ignore[misc]  # torch is not followed by myp
         return compute()
 
 
-class KeptWeights:
-    """Copies of weights, taken before they are edited, on the weights' own devices.
+class EditedWeights:
+    """Weights of a model that change in place, and come back bit for bit.
 
     Args:
         weights: The weights, by name.
@@ -142,10 +142,21 @@ class KeptWeights:
 
     def __init__(self, weights: Mapping[str, nn.Parameter]) -> None:
         self._weights = dict(weights)
-        self._copies = {name: weight.detach().clone() for name, weight in weights.items()}
+        self._before: dict[str, torch.Tensor] = {}
+
+    def set(self, values: Mapping[str, torch.Tensor]) -> None:
+        """Sets all weights, rounding to the nearest value of their type; the first time, copies are taken."""
+        if not self._before:
+            self._before = {name: weight.detach().clone() for name, weight in self._weights.items()}
+        self._fill(values)
 
     def restore(self) -> None:
-        """Puts the copies back, bit for bit."""
+        """Puts back what was there before the first change, and drops the copies."""
+        if self._before:
+            self._fill(self._before)
+            self._before = {}
+
+    def _fill(self, values: Mapping[str, torch.Tensor]) -> None:
         with torch.no_grad():
             for name, weight in self._weights.items():
-                weight.copy_(self._copies[name])
+                weight.copy_(values[name])

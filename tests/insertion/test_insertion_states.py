@@ -21,7 +21,11 @@ from culture_tasks.insertion.queries import Insertion, Query
 from culture_tasks.insertion.training_data import load_training_data
 from culture_tasks.insertion.value_store import ValueStore
 
-OPTIONS = {"mcki": {"route_dim": 16}, "ike": {"encoder": "lexical", "demonstrations": 3}}
+OPTIONS = {
+    "mcki": {"route_dim": 16},
+    "ike": {"encoder": "lexical", "demonstrations": 3},
+    "mend": {"layers": 2, "rank": 4},
+}
 CASES = 6
 
 

@@ -29,8 +29,8 @@ def trained(config=CONFIG, learner=None, **options):
     return learner, report
 
 
-def kept_in(tmp_path, every=2, key="small"):
-    return Checkpoints(tmp_path / "training.safetensors", key, every)
+def kept_in(tmp_path, key=""):
+    return Checkpoints(tmp_path / "training.safetensors", every=2, key=key)
 
 
 class TestSteps:

@@ -8,7 +8,7 @@ from support.tiny_families import FAMILIES, family
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.weight_edits import (
-    KeptWeights,
+    EditedWeights,
     decoder_layers,
     last_layers,
     layer_linears,
@@ -75,12 +75,10 @@ def test_computing_with_other_weights_is_like_setting_them(model):
     others = {name: (0.5 * weight.detach()).requires_grad_() for name, weight in weights.items()}
     found = with_weights(model, others, lambda: _logits(model))
     assert torch.equal(_logits(model), plain)
-    kept = KeptWeights(weights)
-    with torch.no_grad():
-        for weight in weights.values():
-            weight.mul_(0.5)
+    edited = EditedWeights(weights)
+    edited.set(others)
     assert torch.equal(_logits(model), found)
-    kept.restore()
+    edited.restore()
     assert torch.equal(_logits(model), plain)
     found.square().mean().backward()
     assert all(tensor.grad.abs().sum() > 0 for tensor in others.values())
@@ -101,10 +99,14 @@ def test_an_error_meanwhile_leaves_the_model_as_it_was():
     assert torch.equal(_logits(model), plain)
 
 
-def test_bfloat16_comes_back_bit_for_bit():
+def test_bfloat16_is_rounded_to_the_nearest_and_comes_back_bit_for_bit():
     weight = torch.nn.Parameter(torch.randn(64, 64).to(torch.bfloat16), requires_grad=False)
     before = weight.clone()
-    kept = KeptWeights({"weight": weight})
-    weight.add_(1.0)
-    kept.restore()
+    edited = EditedWeights({"weight": weight})
+    edited.restore()
+    for value in (1.0 + 2**-8 - 2**-12, 1.0 + 2**-8 + 2**-12):
+        edited.set({"weight": torch.full((64, 64), value)})
+    # Neighbours of 1 in bfloat16 are 2 ** -7 apart.
+    assert (weight == 1.0 + 2**-7).all()
+    edited.restore()
     assert torch.equal(weight.view(torch.int16), before.view(torch.int16))

@@ -30,8 +30,9 @@ from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.insertion_method import Counted, InsertionMethod, Item, progress_bar
+from culture_tasks.insertion.insertion_method import InsertionMethod
 from culture_tasks.insertion.method_registry import method_class, method_config, method_names
+from culture_tasks.insertion.progress import Counted, Item, Note, progress_bar
 from culture_tasks.insertion.queries import Insertion, Message, Query
 from culture_tasks.insertion.runner import Job, Outcome, Runner
 from culture_tasks.insertion.value_store import ValueStore
@@ -254,8 +255,10 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         query = Query(question, load)
         return query if identity is None else self._made.setdefault(identity, query)
 
-    def _progress(self, items: Sequence[Item] | Counted[Item], description: str) -> Iterable[Item]:
-        return progress_bar(items, description, hidden=self._rank != 0)
+    def _progress(
+        self, items: Sequence[Item] | Counted[Item], description: str, note: Note | None = None
+    ) -> Iterable[Item]:
+        return progress_bar(items, description, note, hidden=self._rank != 0)
 
 
 def _without_images(documents: Any) -> Any:

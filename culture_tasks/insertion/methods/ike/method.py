@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 import torch
 
 from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.insertion_method import Asked, InsertionMethod, MethodConfig, Progress
+from culture_tasks.insertion.checkpoints import Checkpoints
+from culture_tasks.insertion.insertion_method import Asked, InsertionMethod, MethodConfig
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.methods.ike.config import IkeConfig
+from culture_tasks.insertion.progress import Progress
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.state import StateError
 from culture_tasks.insertion.text_encoders import SentenceEncoder, make_encoder
@@ -79,7 +81,13 @@ class IkeMethod(InsertionMethod):
             self._encoder = make_encoder(self.config.encoder, self.config.max_text_length, self.model.device, self.name)
         return self._encoder.encode(sentences)
 
-    def _fit(self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress) -> dict[str, Any]:  # noqa: ARG002
+    def _fit(
+        self,
+        cases: Sequence[TrainingCase],
+        kept: ValueStore,  # noqa: ARG002 - embeddings are quick to compute
+        progress: Progress,
+        checkpoints: Checkpoints | None,  # noqa: ARG002 - nothing is trained
+    ) -> dict[str, Any]:
         self._texts = demonstrations.of_cases(cases)
         size = self.config.batch_size
         batches = [self._texts[start : start + size] for start in range(0, len(self._texts), size)]

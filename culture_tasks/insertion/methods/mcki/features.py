@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.insertion_method import Counted, Progress, silent
+from culture_tasks.insertion.progress import Counted, Progress, silent
 from culture_tasks.insertion.queries import Query
 from culture_tasks.insertion.value_store import ValueStore
 

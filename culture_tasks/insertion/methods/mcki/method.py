@@ -11,13 +11,15 @@ import torch
 from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
+from culture_tasks.insertion.checkpoints import Checkpoints
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.insertion_method import Asked, InsertionMethod, MethodConfig, Progress, silent
+from culture_tasks.insertion.insertion_method import Asked, InsertionMethod, MethodConfig
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.features import FeatureTable, feature_table, features_by_key
 from culture_tasks.insertion.methods.mcki.router import Match, Memory, make_router
 from culture_tasks.insertion.methods.mcki.router_training import Scores, calibrate, case_rows, scores, train
 from culture_tasks.insertion.prefill import Features
+from culture_tasks.insertion.progress import Progress, silent
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, image_part, text_part
 from culture_tasks.insertion.state import StateError
 from culture_tasks.insertion.value_store import ValueStore
@@ -151,7 +153,13 @@ class MckiMethod(InsertionMethod):
     def _scores(self, cases: Sequence[TrainingCase], table: FeatureTable) -> Scores:
         return scores(self._router, table, [case_rows(case, table, self.config) for case in cases])
 
-    def _fit(self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress) -> dict[str, Any]:
+    def _fit(
+        self,
+        cases: Sequence[TrainingCase],
+        kept: ValueStore,
+        progress: Progress,
+        checkpoints: Checkpoints | None,  # noqa: ARG002 - training on stored features takes seconds
+    ) -> dict[str, Any]:
         if not any(case.locality for case in cases):
             raise DataError("mcki: no training case has a locality item. The router needs negatives.")
         table = self._table(cases, kept, progress)

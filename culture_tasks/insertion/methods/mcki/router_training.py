@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from culture_tasks.insertion.insertion_method import Progress, silent
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.features import FeatureTable
 from culture_tasks.insertion.methods.mcki.router import Router
+from culture_tasks.insertion.progress import Progress, silent
 from culture_tasks.insertion.queries import TrainingCase
 
 

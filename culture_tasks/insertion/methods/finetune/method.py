@@ -1,0 +1,76 @@
+"""FineTune: steps of gradient descent on the loss of the insertion sample's answer."""
+
+from __future__ import annotations
+
+import logging
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from culture_tasks.errors import SettingsError
+from culture_tasks.insertion.adapter import MultimodalModel
+from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
+from culture_tasks.insertion.queries import Insertion
+from culture_tasks.insertion.training import Group, make_optimizer
+from culture_tasks.insertion.weight_edits import EditedWeights, Part, decoder_layers, layer_weights, with_weights
+
+logger = logging.getLogger(__name__)
+
+
+class FineTuneMethod(InsertionMethod):
+    """The last layer is trained on the answer alone (Table 5); nothing is trained before.
+
+    Steps are made on float32 copies of the weights. The model computes with these, rounded to its own type, and holds
+    what they are after the last step. Samples of a chain are inserted one after the other, each from the weights that
+    the one before left.
+
+    Args:
+        model: The model, whose weights change while something is inserted.
+        config: Options.
+    """
+
+    name: ClassVar[str] = "finetune"
+    config_class: ClassVar[type[MethodConfig]] = FineTuneConfig
+    needs_state: ClassVar[bool] = False
+    edits_weights: ClassVar[bool] = True
+    answers_version: ClassVar[int] = 1
+    config: FineTuneConfig
+
+    def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
+        super().__init__(model, config)
+        layers = decoder_layers(model.model)
+        if not -len(layers) <= self.config.layer < len(layers):
+            raise SettingsError(
+                f"insertion: option layer={self.config.layer} of finetune. The model has layers 0 to "
+                f"{len(layers) - 1}; -1 is the last."
+            )
+        parts: list[Part] = ["attention", "mlp"] if self.config.weights == "attention+mlp" else [self.config.weights]
+        self._layer_weights = layer_weights(model.model, layers[self.config.layer], parts)
+        self._weights = EditedWeights(self._layer_weights)
+
+    def insert(self, insertion: Insertion) -> None:
+        """Trains the weights on one sample."""
+        trained = {
+            name: nn.Parameter(weight.detach().to(torch.float32, copy=True))
+            for name, weight in self._layer_weights.items()
+        }
+        optimizer = make_optimizer(self.config.optimizer, [Group(trained, self.config.learning_rate)])
+        score = self.model.answer_scorer([(insertion.query, insertion.answer)])
+        types = {name: weight.dtype for name, weight in self._layer_weights.items()}
+        losses: list[float] = []
+        for _ in range(self.config.steps):
+            optimizer.zero_grad()
+            rounded = {name: weight.to(types[name]) for name, weight in trained.items()}
+            with torch.enable_grad():
+                loss = with_weights(self.model.model, rounded, score).losses().mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(float(loss.detach()))
+        self._weights.set(trained)
+        logger.debug("insertion: finetune: loss %.4g at the first step, %.4g at the last", losses[0], losses[-1])
+
+    def reset(self) -> None:
+        """Puts the weights back, bit for bit."""
+        self._weights.restore()

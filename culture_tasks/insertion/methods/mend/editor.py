@@ -1,0 +1,286 @@
+"""MEND's editors: small networks that turn the gradient of a weight into an edit of it.
+
+The gradient of a linear map's weight is a sum over tokens of delta u^T, with u the map's input and delta the gradient
+of the loss at its output. An editor transforms u and delta of each token, so it never sees the weight's full gradient.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from culture_tasks.insertion.methods.mend.config import MendConfig
+
+EPSILON = 1e-7
+"""Is added to deviations before gradients are divided by them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenGradients:
+    """The gradient of a weight, token by token: the sum of outer products of ``outputs`` and ``inputs``.
+
+    Attributes:
+        inputs: u of each token, shape (tokens, inputs), float32.
+        outputs: delta of each token, shape (tokens, outputs), float32.
+    """
+
+    inputs: torch.Tensor
+    outputs: torch.Tensor
+
+    def rows(self) -> torch.Tensor:
+        """Returns u and delta of each token side by side, shape (tokens, inputs + outputs)."""
+        return torch.cat([self.inputs, self.outputs], dim=1)
+
+    def mapped(self, change: Callable[[torch.Tensor], torch.Tensor]) -> TokenGradients:
+        """Returns what becomes of both if each is changed."""
+        return TokenGradients(change(self.inputs), change(self.outputs))
+
+    def product(self) -> torch.Tensor:
+        """Returns the sum of outer products, of the weight's shape (outputs, inputs)."""
+        return self.outputs.T @ self.inputs
+
+
+def token_gradients(linears: Mapping[str, nn.Linear], loss: Callable[[], torch.Tensor]) -> dict[str, TokenGradients]:
+    """Computes the gradients of a loss at linear maps; tokens without any gradient are left out.
+
+    Nothing below the first of these maps is differentiated, and no weight gets a gradient.
+
+    Args:
+        linears: Linear maps by name; each is used once in the loss.
+        loss: Computes the loss.
+    """
+    with _watched(linears) as seen, torch.enable_grad():
+        value = loss()
+    outputs = [output for _, output in seen.values()]
+    gradients = torch.autograd.grad(value, outputs)
+    found = zip(seen.items(), gradients, strict=True)
+    return {name: _of_tokens(inputs, gradient) for (name, (inputs, _)), gradient in found}
+
+
+@contextmanager
+def _watched(linears: Mapping[str, nn.Linear]) -> Iterator[dict[str, tuple[torch.Tensor, torch.Tensor]]]:
+    """Collects inputs and outputs of linear maps, and has gradients computed from the first of them on."""
+    seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def watch(name: str) -> Callable[[nn.Module, tuple[torch.Tensor, ...], torch.Tensor], None]:
+        def note(_module: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+            if not output.requires_grad:
+                output.requires_grad_()
+            seen[name] = inputs[0].detach(), output
+
+        return note
+
+    handles = [linear.register_forward_hook(watch(name)) for name, linear in linears.items()]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _of_tokens(inputs: torch.Tensor, gradient: torch.Tensor) -> TokenGradients:
+    inputs = inputs.reshape(-1, inputs.shape[-1]).float()
+    outputs = gradient.reshape(-1, gradient.shape[-1]).float()
+    used = (inputs != 0).any(dim=1) & (outputs != 0).any(dim=1)
+    return TokenGradients(inputs[used], outputs[used])
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Count, mean and sum of squared deviations of rows, from which those of more rows follow.
+
+    Attributes:
+        values: One vector: the count, the means, the sums of squared deviations; shape (1 + 2 * width,), float64.
+    """
+
+    values: torch.Tensor
+
+    @classmethod
+    def none(cls, width: int) -> Moments:
+        """Returns those of no rows."""
+        return cls(torch.zeros(1 + 2 * width, dtype=torch.float64))
+
+    @classmethod
+    def of(cls, rows: torch.Tensor) -> Moments:
+        """Returns those of rows, shape (rows, width)."""
+        if not len(rows):
+            return cls(torch.zeros(1 + 2 * rows.shape[1], dtype=torch.float64, device=rows.device))
+        wide = rows.double()
+        mean = wide.mean(0)
+        return cls(torch.cat([wide.new_tensor([len(wide)]), mean, (wide - mean).square().sum(0)]))
+
+    def merged(self, other: Moments) -> Moments:
+        """Returns those of both sets of rows together."""
+        mine, theirs = self.values, other.values.to(self.values.device)
+        width = (len(mine) - 1) // 2
+        count = mine[:1] + theirs[:1]
+        share = theirs[:1] / count.clamp(min=1)
+        difference = theirs[1 : 1 + width] - mine[1 : 1 + width]
+        mean = mine[1 : 1 + width] + difference * share
+        squares = mine[1 + width :] + theirs[1 + width :] + difference.square() * mine[:1] * share
+        return Moments(torch.cat([count, mean, squares]))
+
+    def normalized(self, rows: torch.Tensor) -> torch.Tensor:
+        """Returns rows less the mean, divided by the deviation; as they are if fewer than two rows were seen."""
+        width, count = rows.shape[1], self.values[0]
+        if count < 2:
+            return rows
+        mean, squares = self.values[1 : 1 + width], self.values[1 + width :]
+        deviation = (squares / (count - 1)).sqrt()
+        return ((rows.double() - mean) / (deviation + EPSILON)).float()
+
+
+class Editor(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
+    """Transforms the gradients of all weights of one shape; before training it changes nothing.
+
+    Args:
+        inputs: Number of a weight's inputs.
+        outputs: Number of its outputs.
+        weights: How many weights share the editor; each has a scale and a shift of its own.
+        rank: Rank of the layers.
+        hidden_layers: Number of layers before the last.
+    """
+
+    def __init__(self, *, inputs: int, outputs: int, weights: int, rank: int, hidden_layers: int) -> None:
+        super().__init__()
+        self.inputs = inputs
+        width = inputs + outputs
+        self.layers = nn.ModuleList(
+            _ResidualLayer(width, weights=weights, rank=min(rank, width), hidden=number < hidden_layers)
+            for number in range(hidden_layers + 1)
+        )
+        self.register_buffer("moments", Moments.none(width).values)
+
+    def forward(self, gradients: TokenGradients, weight: int, moments: Moments | None) -> TokenGradients:
+        """Transforms a gradient.
+
+        Args:
+            gradients: The gradient.
+            weight: Place of its weight among those that share the editor.
+            moments: What to normalise by; None leaves gradients as they are.
+        """
+        rows = gradients.rows() if moments is None else moments.normalized(gradients.rows())
+        for layer in self.layers:
+            rows = layer(rows, weight)
+        return TokenGradients(rows[:, : self.inputs], rows[:, self.inputs :])
+
+
+class _ResidualLayer(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
+    """x + f(scale * (U V x + bias) + shift), where U is 0 at first, so that it starts as the identity.
+
+    In hidden layers f cuts off what is negative, with a gradient of 1 at 0: that of a rectifier, and in newer versions
+    of PyTorch that of a clamp, is 0 there, and U would never leave 0.
+    """
+
+    def __init__(self, width: int, *, weights: int, rank: int, hidden: bool) -> None:
+        super().__init__()
+        self.u = nn.Parameter(torch.zeros(width, rank))
+        self.v = nn.Parameter(torch.randn(rank, width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.scale = nn.Parameter(torch.ones(weights, width))
+        self.shift = nn.Parameter(torch.zeros(weights, width))
+        self._hidden = hidden
+
+    def forward(self, rows: torch.Tensor, weight: int) -> torch.Tensor:
+        """Transforms rows, shape (tokens, width)."""
+        change = self.scale[weight] * (rows @ self.v.T @ self.u.T + self.bias) + self.shift[weight]
+        return rows + (change.masked_fill(change < 0, 0.0) if self._hidden else change)
+
+
+class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
+    """The editors and edit rates of all edited weights: what MEND learns.
+
+    Args:
+        linears: The linear maps whose weights are edited, by name.
+        config: Options.
+    """
+
+    def __init__(self, linears: Mapping[str, nn.Linear], config: MendConfig) -> None:
+        super().__init__()
+        self._linears = dict(linears)
+        self._normalize = config.normalize
+        self._sharing: dict[str, list[str]] = {}
+        for name, linear in linears.items():
+            self._sharing.setdefault(_shape(linear), []).append(name)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            self.of_shape = nn.ModuleDict(
+                {
+                    shape: Editor(
+                        inputs=linears[names[0]].in_features,
+                        outputs=linears[names[0]].out_features,
+                        weights=len(names),
+                        rank=config.rank,
+                        hidden_layers=config.hidden_layers,
+                    )
+                    for shape, names in self._sharing.items()
+                }
+            )
+        self.rates = nn.Parameter(torch.full((len(linears),), config.edit_rate))
+        self.requires_grad_(requires_grad=False)
+        self.to(next(iter(linears.values())).weight.device)
+
+    @property
+    def linears(self) -> Mapping[str, nn.Linear]:
+        """The linear maps whose weights are edited, by name."""
+        return self._linears
+
+    def moments(self, gradients: Mapping[str, TokenGradients]) -> dict[str, Moments]:
+        """Returns the moments of gradients, by the shape of their weights."""
+        found: dict[str, Moments] = {}
+        for shape, names in self._sharing.items():
+            parts = [Moments.of(self._here(gradients[name].rows())) for name in names]
+            found[shape] = functools.reduce(Moments.merged, parts)
+        return found
+
+    def absorb(self, moments: Mapping[str, Moments]) -> None:
+        """Adds moments to the running ones."""
+        for shape, more in moments.items():
+            running = self._running(shape)
+            running.values.copy_(running.merged(more).values)
+
+    def transformed(
+        self, gradients: Mapping[str, TokenGradients], more: Mapping[str, Moments] | None = None
+    ) -> dict[str, TokenGradients]:
+        """Returns what the editors make of the gradients of one edit.
+
+        Args:
+            gradients: The gradients, by the names of linear maps.
+            more: Moments to normalise by besides the running ones.
+        """
+        found: dict[str, TokenGradients] = {}
+        for shape, names in self._sharing.items():
+            moments = self._running(shape) if more is None else self._running(shape).merged(more[shape])
+            for place, name in enumerate(names):
+                moved = gradients[name].mapped(self._here)
+                found[name] = self.of_shape[shape](moved, place, moments if self._normalize else None)
+        return found
+
+    def edited(self, transformed: Mapping[str, TokenGradients]) -> dict[str, torch.Tensor]:
+        """Returns the edited weights, by their names: W - rate * (sum of outer products of the transformed gradient).
+
+        The minus makes an edit a step of descent as long as an editor is the identity, with a rate above 0. It is
+        computed in float32, and rounded to the weight's own type, to the nearest value.
+        """
+        found: dict[str, torch.Tensor] = {}
+        for rate, (name, linear) in zip(self.rates, self._linears.items(), strict=True):
+            with torch.autocast(self.rates.device.type, enabled=False):
+                edit = rate * transformed[name].mapped(torch.Tensor.float).product()
+            weight = linear.weight.detach()
+            found[f"{name}.weight"] = (weight.float() - edit.to(weight.device)).to(weight.dtype)
+        return found
+
+    def _here(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(self.rates.device)
+
+    def _running(self, shape: str) -> Moments:
+        return Moments(self.of_shape[shape].moments)
+
+
+def _shape(linear: nn.Linear) -> str:
+    return f"{linear.out_features}x{linear.in_features}"

@@ -1,0 +1,145 @@
+"""How MEND's editors learn: an edit should fit its sample and the like, and change nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+from culture_tasks.insertion.adapter import AnswerLogits, MultimodalModel
+from culture_tasks.insertion.methods.mend.config import MendConfig
+from culture_tasks.insertion.methods.mend.editor import Editors, Moments, TokenGradients, token_gradients
+from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase
+from culture_tasks.insertion.training import Group, Learned, Learner
+from culture_tasks.insertion.weight_edits import with_weights
+
+Pairs = Sequence[tuple[Query, str]]
+
+
+class EditorTraining(Learner[TrainingCase]):
+    """The loss of a case: of an edit by its insertion sample, made to the plain model.
+
+    It is ``edit_weight`` times the loss of the sample's answer, plus ``generality_weight`` times that of the generality
+    items' answers, plus ``locality_weight`` times the divergence of the edited model from the plain one while it reads
+    the locality items and the data's own answers to them.
+
+    Gradients are normalised by the running moments of all steps before and by the case's own. What the cases of a step
+    observe joins the running moments after the step, so that the number of processes changes nothing.
+
+    Args:
+        model: The plain model.
+        editors: What learns.
+        config: Options.
+        batch_size: How many items are read at a time.
+    """
+
+    def __init__(self, model: MultimodalModel, editors: Editors, config: MendConfig, batch_size: int) -> None:
+        self._model, self._editors, self._config, self._batch_size = model, editors, config, batch_size
+
+    def groups(self) -> list[Group]:
+        """The editors, and their rates."""
+        editors = {name: value for name, value in self._editors.named_parameters() if name != "rates"}
+        return [
+            Group(editors, self._config.learning_rate),
+            Group({"rates": self._editors.rates}, self._config.edit_rate_learning_rate),
+        ]
+
+    def buffers(self) -> Mapping[str, torch.Tensor]:
+        """The running moments."""
+        return dict(self._editors.named_buffers())
+
+    def absorb(self, observed: Sequence[torch.Tensor]) -> None:
+        """Adds the moments of a step's cases to the running ones."""
+        for values in observed:
+            self._editors.absorb(self._unpacked(values))
+
+    def learn(self, case: TrainingCase, scale: float) -> Learned:
+        """Adds the gradients of a case.
+
+        The edited weights are made anew for every item, and gradients are collected where the editors end: so one
+        forward pass through the model is held at a time.
+        """
+        sample = [(case.insertion.query, case.insertion.answer)]
+        gradients = token_gradients(self._editors.linears, lambda: self._model.answer_loss(sample))
+        moments = self._editors.moments(gradients)
+        transformed = self._editors.transformed(gradients, moments)
+        cut = {name: gradient.mapped(_leaf) for name, gradient in transformed.items()}
+        weights = {
+            "edit": self._config.edit_weight,
+            "generality": self._config.generality_weight,
+            "locality": self._config.locality_weight,
+        }
+        losses = {
+            "edit": self._part(sample, weights["edit"] * scale, cut, self._misfit),
+            "generality": self._part(_pairs(case.generality), weights["generality"] * scale, cut, self._misfit),
+            "locality": self._part(_pairs(case.locality), weights["locality"] * scale, cut, self._drift),
+        }
+        _carry_on(transformed, cut)
+        total = sum(weights[part] * loss for part, loss in losses.items())
+        observed = torch.cat([moments[shape].values for shape in self._editors.of_shape])
+        return Learned({"loss": total, **losses}, observed)
+
+    def _part(
+        self,
+        pairs: Pairs,
+        scale: float,
+        transformed: Mapping[str, TokenGradients],
+        prepared: Callable[[Pairs], Callable[[], torch.Tensor]],
+    ) -> float:
+        """Adds the gradients of the edited model's mean loss on items, and returns it; 0 without items."""
+        total = 0.0
+        for start in range(0, len(pairs), self._batch_size):
+            some = pairs[start : start + self._batch_size]
+            share = len(some) / len(pairs)
+            loss = with_weights(self._model.model, self._editors.edited(transformed), prepared(some))
+            (scale * share * loss).backward()
+            total += share * float(loss.detach())
+        return total
+
+    def _misfit(self, pairs: Pairs) -> Callable[[], torch.Tensor]:
+        return lambda: self._model.answer_loss(pairs)
+
+    def _drift(self, pairs: Pairs) -> Callable[[], torch.Tensor]:
+        """The divergence from what the plain model, which is asked at once, says."""
+        score = self._model.answer_scorer(pairs)
+        with torch.no_grad():
+            plain = score()
+        return lambda: divergence(plain, score())
+
+    def _unpacked(self, values: torch.Tensor) -> dict[str, Moments]:
+        widths = [len(editor.moments) for editor in self._editors.of_shape.values()]
+        return {shape: Moments(part) for shape, part in zip(self._editors.of_shape, values.split(widths), strict=True)}
+
+
+def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:
+    """Returns the Kullback-Leibler divergence of edited predictions from plain ones.
+
+    It is the sum over the vocabulary of p_plain * (log p_plain - log p_edited), its mean over the tokens of an answer,
+    and the mean of that over answers.
+
+    Args:
+        plain: Logits of answers.
+        edited: Logits of the same answers.
+
+    Returns:
+        A scalar, 0 or more; 0 if both say the same.
+    """
+    before, after = (torch.log_softmax(logits.logits.float(), dim=-1) for logits in (plain, edited))
+    tokens = (before.exp() * (before - after)).sum(-1)
+    mask = plain.mask.to(tokens.dtype)
+    return ((tokens * mask).sum(-1) / mask.sum(-1)).mean()
+
+
+def _pairs(items: Sequence[Insertion | Negative]) -> Pairs:
+    return [(item.query, item.answer) for item in items]
+
+
+def _leaf(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().requires_grad_()
+
+
+def _carry_on(transformed: Mapping[str, TokenGradients], cut: Mapping[str, TokenGradients]) -> None:
+    """Takes the gradients that were collected where the editors end back through the editors."""
+    ends = [end for gradient in transformed.values() for end in (gradient.inputs, gradient.outputs)]
+    collected = [leaf.grad for gradient in cut.values() for leaf in (gradient.inputs, gradient.outputs)]
+    torch.autograd.backward(ends, collected)

@@ -1,0 +1,107 @@
+"""MEND: the gradient of the answer's loss, transformed by learned editors, is subtracted from weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+
+from culture_tasks.insertion.adapter import MultimodalModel
+from culture_tasks.insertion.checkpoints import Checkpoints
+from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.methods.mend.config import MendConfig
+from culture_tasks.insertion.methods.mend.editor import Editors, token_gradients
+from culture_tasks.insertion.methods.mend.editor_training import EditorTraining
+from culture_tasks.insertion.progress import Progress
+from culture_tasks.insertion.queries import Insertion, TrainingCase
+from culture_tasks.insertion.state import StateError
+from culture_tasks.insertion.training import train
+from culture_tasks.insertion.value_store import ValueStore
+from culture_tasks.insertion.weight_edits import EditedWeights, last_layers, layer_linears
+
+
+class MendMethod(InsertionMethod):
+    """Edits as in Mitchell et al. (2022), with the settings of CrossCult-KIBench's Table 5.
+
+    What the paper leaves open is decided so: a weight becomes W - rate * edit, so that an untrained edit is a step of
+    descent (the published code adds it); edits of a chain add up, each made from the gradient of the weights as they
+    are by then, and rounded to the weights' type; a running mean and deviation are taken over all tokens that have a
+    gradient; the divergence on locality items is measured on the data's own answers.
+
+    Args:
+        model: The model, whose weights change while something is inserted.
+        config: Options.
+    """
+
+    name: ClassVar[str] = "mend"
+    config_class: ClassVar[type[MethodConfig]] = MendConfig
+    needs_state: ClassVar[bool] = True
+    edits_weights: ClassVar[bool] = True
+    answers_version: ClassVar[int] = 1
+    config: MendConfig
+
+    def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
+        super().__init__(model, config)
+        self._editors: Editors | None = None
+        self._weights = EditedWeights({})
+
+    @property
+    def editors(self) -> Editors:
+        """What was learned, or untrained editors, for the weights that the options name."""
+        if self._editors is None:
+            layers = last_layers(self.model.model, self.config.layers)
+            linears = layer_linears(self.model.model, layers, self.config.weights.split("+"))
+            self._editors = Editors(linears, self.config)
+            self._weights = EditedWeights({f"{name}.weight": linear.weight for name, linear in linears.items()})
+        return self._editors
+
+    def insert(self, insertion: Insertion) -> None:
+        """Edits the weights once, by the gradient of the loss of the sample's answer."""
+        sample = [(insertion.query, insertion.answer)]
+        gradients = token_gradients(self.editors.linears, lambda: self.model.answer_loss(sample))
+        with torch.no_grad():
+            self._weights.set(self.editors.edited(self.editors.transformed(gradients)))
+
+    def reset(self) -> None:
+        """Puts the weights back, bit for bit."""
+        self._weights.restore()
+
+    def parameter_count(self) -> int:
+        """Parameters of the editors."""
+        return sum(parameter.numel() for parameter in self.editors.parameters())
+
+    def _forget(self) -> None:
+        """Goes back to the plain weights and to untrained editors."""
+        self.reset()
+        self._editors = None
+
+    def _fit(
+        self,
+        cases: Sequence[TrainingCase],
+        kept: ValueStore,  # noqa: ARG002 - nothing is computed before training
+        progress: Progress,
+        checkpoints: Checkpoints | None,
+    ) -> dict[str, Any]:
+        self._forget()
+        learner = EditorTraining(self.model, self.editors, self.config, self.batch_size)
+        losses = train(learner, cases, self.config, name=self.name, progress=progress, checkpoints=checkpoints)
+        return {**losses, "edit_rates": self.editors.rates.tolist()}
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        return dict(self.editors.state_dict())
+
+    def _facts(self) -> dict[str, Any]:
+        return {"weights": list(self.editors.linears)}
+
+    def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
+        self._forget()
+        try:
+            self.editors.load_state_dict(dict(tensors))
+        except RuntimeError as error:
+            raise StateError(f"mend: the state doesn't fit its own options ({error}). Fit the method again.") from None
+        if facts.get("weights") != list(self.editors.linears):
+            raise StateError(
+                f"mend: the state is of {facts.get('weights')}, but the options name {list(self.editors.linears)}. "
+                "Fit the method again."
+            )

@@ -1,0 +1,179 @@
+"""MEND's editors, moments and losses, on cases that are worked out by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from culture_tasks.insertion.methods.mend.config import MendConfig
+from culture_tasks.insertion.methods.mend.editor import Editor, Editors, Moments, TokenGradients, token_gradients
+
+
+def chain(*widths, dtype=torch.float32):
+    """Linear maps, one after the other, without gradients."""
+    torch.manual_seed(0)
+    maps = [nn.Linear(first, second, dtype=dtype) for first, second in itertools.pairwise(widths)]
+    return nn.Sequential(*maps).requires_grad_(requires_grad=False)
+
+
+def editors_of(model, **options):
+    linears = {str(number): linear for number, linear in enumerate(model)}
+    return Editors(linears, MendConfig(rank=2, **options))
+
+
+def gradients_of(model, inputs, wanted):
+    linears = {str(number): linear for number, linear in enumerate(model)}
+    return token_gradients(linears, lambda: (model(inputs) - wanted).square().sum())
+
+
+class TestTokenGradients:
+    def test_outer_products_add_up_to_the_weights_gradients(self):
+        model, inputs, wanted = chain(3, 4, 2), torch.randn(1, 5, 3), torch.randn(1, 5, 2)
+        found = gradients_of(model, inputs, wanted)
+        assert all(linear.weight.grad is None for linear in model)
+        model.requires_grad_(requires_grad=True)
+        (model(inputs) - wanted).square().sum().backward()
+        for number, linear in enumerate(model):
+            assert torch.allclose(found[str(number)].product(), linear.weight.grad, atol=1e-5)
+
+    def test_a_case_by_hand(self):
+        linear = nn.Linear(2, 1, bias=False).requires_grad_(requires_grad=False)
+        linear.weight.copy_(torch.tensor([[1.0, 2.0]]))
+        inputs = torch.tensor([[[3.0, 1.0], [1.0, 0.0], [0.0, 0.0]]])
+        # Outputs 5, 1 and 0; of the loss (5 - 4)^2 + (1 - 1)^2 + (0 - 1)^2 the gradients at them are 2, 0 and -2. The
+        # second token has no gradient and the third no input, so both are left out.
+        found = token_gradients(
+            {"map": linear}, lambda: (linear(inputs) - torch.tensor([[4.0], [1.0], [1.0]])).square().sum()
+        )["map"]
+        assert found.inputs.tolist() == [[3.0, 1.0]]
+        assert found.outputs.tolist() == [[2.0]]
+        assert found.product().tolist() == [[6.0, 2.0]]
+
+    def test_half_precision_is_widened(self):
+        model = chain(3, 4, dtype=torch.bfloat16)
+        found = gradients_of(model, torch.randn(1, 2, 3, dtype=torch.bfloat16), torch.zeros(1))["0"]
+        assert found.inputs.dtype == found.outputs.dtype == torch.float32
+
+
+class TestMoments:
+    def test_by_hand(self):
+        moments = Moments.of(torch.tensor([[1.0, 0.0], [3.0, 0.0]]))
+        # Count 2, means 2 and 0, squared deviations 1 + 1 and 0.
+        assert moments.values.tolist() == [2, 2, 0, 2, 0]
+        # Deviations sqrt(2 / 1) and 0.
+        normalized = moments.normalized(torch.tensor([[4.0, 0.0]]))
+        assert normalized.tolist()[0] == pytest.approx([math.sqrt(2), 0])
+
+    def test_in_parts_as_at_once(self):
+        rows = 5 + 3 * torch.randn(20, 4)
+        at_once = Moments.of(rows).values
+        in_parts = Moments.none(4)
+        for part in rows.split([1, 0, 12, 7]):
+            in_parts = in_parts.merged(Moments.of(part))
+        assert torch.allclose(in_parts.values, at_once)
+
+    def test_normalized_rows_have_mean_0_and_deviation_1(self):
+        rows = 5 + 3 * torch.randn(50, 4)
+        normalized = Moments.of(rows).normalized(rows)
+        assert torch.allclose(normalized.mean(0), torch.zeros(4), atol=1e-5)
+        assert torch.allclose(normalized.std(0), torch.ones(4), atol=1e-5)
+
+    def test_one_row_is_too_few_to_normalize_by(self):
+        row = torch.randn(1, 3)
+        assert torch.equal(Moments.of(row).normalized(row), row)
+        assert torch.equal(Moments.none(3).normalized(row), row)
+
+
+class TestEditor:
+    def test_starts_as_the_identity(self):
+        torch.manual_seed(0)
+        editor = Editor(inputs=3, outputs=2, weights=2, rank=4, hidden_layers=1)
+        gradients = TokenGradients(torch.randn(5, 3), torch.randn(5, 2))
+        for weight in (0, 1):
+            found = editor(gradients, weight, None)
+            assert torch.equal(found.inputs, gradients.inputs)
+            assert torch.equal(found.outputs, gradients.outputs)
+
+    def test_every_layer_learns_from_the_start(self):
+        editor = Editor(inputs=3, outputs=2, weights=1, rank=4, hidden_layers=1)
+        editor(TokenGradients(torch.randn(5, 3), torch.randn(5, 2)), 0, None).rows().square().sum().backward()
+        assert all(layer.u.grad.abs().sum() > 0 for layer in editor.layers)
+
+    def test_a_layer_by_hand(self):
+        editor = Editor(inputs=1, outputs=1, weights=2, rank=1, hidden_layers=1)
+        first, last = editor.layers
+        with torch.no_grad():
+            first.u.copy_(torch.tensor([[1.0], [-2.0]]))
+            first.v.copy_(torch.tensor([[1.0, 1.0]]))
+            first.bias.copy_(torch.tensor([0.5, 0.0]))
+            first.scale[1] = torch.tensor([2.0, 1.0])
+            first.shift[1] = torch.tensor([0.0, 7.0])
+        gradients = TokenGradients(torch.tensor([[1.0]]), torch.tensor([[2.0]]))
+        # V x = 3, U V x + bias = (3.5, -6); what is negative is cut off, and x added: (1 + 3.5, 2 + 0). The last layer
+        # is still the identity.
+        assert editor(gradients, 0, None).rows().tolist() == [[4.5, 2.0]]
+        # With scale and shift of the second weight: (7, -6 + 7).
+        assert editor(gradients, 1, None).rows().tolist() == [[8.0, 3.0]]
+        with torch.no_grad():
+            last.bias.copy_(torch.tensor([-10.0, 0.0]))
+        assert editor(gradients, 0, None).rows().tolist() == [[-5.5, 2.0]]
+
+    def test_the_rank_is_at_most_the_width(self):
+        assert Editor(inputs=3, outputs=2, weights=1, rank=1920, hidden_layers=1).layers[0].v.shape == (5, 5)
+
+
+class TestEditors:
+    def test_there_is_one_for_each_shape(self):
+        editors = editors_of(chain(3, 4, 3, 4))
+        assert list(editors.of_shape) == ["4x3", "3x4"]
+        assert len(editors.of_shape["4x3"].layers[0].scale) == 2
+        assert len(editors.rates) == 3
+
+    def test_an_untrained_edit_is_a_step_of_descent(self):
+        model, inputs, wanted = chain(3, 4, 2), torch.randn(1, 5, 3), torch.randn(1, 5, 2)
+        editors = editors_of(model, edit_rate=1e-3)
+        before = (model(inputs) - wanted).square().sum()
+        gradients = gradients_of(model, inputs, wanted)
+        edited = editors.edited(editors.transformed(gradients))
+        for name, linear in editors.linears.items():
+            step = linear.weight - 1e-3 * gradients[name].product()
+            assert torch.allclose(edited[f"{name}.weight"], step, atol=1e-7)
+            linear.weight.copy_(edited[f"{name}.weight"])
+        assert (model(inputs) - wanted).square().sum() < before
+
+    def test_normalized_gradients_are_what_an_untrained_editor_returns(self):
+        model = chain(3, 4, 3, 4)
+        editors = editors_of(model)
+        gradients = gradients_of(model, torch.randn(1, 5, 3), torch.randn(1, 5, 4))
+        moments = editors.moments(gradients)
+        rows = torch.cat([gradients["0"].rows(), gradients["2"].rows()])
+        together = (rows - rows.mean(0)) / rows.std(0)
+        found = editors.transformed(gradients, moments)
+        assert torch.allclose(torch.cat([found["0"].rows(), found["2"].rows()]), together, atol=1e-4)
+        editors.absorb(moments)
+        again = editors.transformed(gradients)
+        assert torch.equal(again["0"].rows(), found["0"].rows())
+        plain = editors_of(model, normalize=False).transformed(gradients, moments)
+        assert torch.equal(plain["0"].rows(), gradients["0"].rows())
+
+    def test_edits_are_rounded_to_the_weights_type(self):
+        model = chain(3, 4, dtype=torch.bfloat16)
+        editors = editors_of(model, edit_rate=0.5)
+        gradients = gradients_of(model, torch.randn(1, 5, 3, dtype=torch.bfloat16), torch.zeros(1))
+        edited = editors.edited(editors.transformed(gradients))["0.weight"]
+        exact = model[0].weight.float() - 0.5 * gradients["0"].product()
+        assert torch.equal(edited, exact.to(torch.bfloat16))
+
+    def test_their_first_weights_are_the_seeds(self):
+        model = chain(3, 4)
+        torch.manual_seed(3)
+        wanted = torch.rand(1)
+        torch.manual_seed(3)
+        first, again, other = (editors_of(model, seed=seed) for seed in (0, 0, 1))
+        assert torch.rand(1) == wanted
+        assert torch.equal(first.of_shape["4x3"].layers[0].v, again.of_shape["4x3"].layers[0].v)
+        assert not torch.equal(first.of_shape["4x3"].layers[0].v, other.of_shape["4x3"].layers[0].v)

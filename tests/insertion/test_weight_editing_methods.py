@@ -1,0 +1,246 @@
+"""FineTune and MEND over tiny models of several families: what they learn, and that weights come back."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from support.tiny_families import FAMILIES, family
+from support.tiny_world import Instance, write_release
+
+from culture_tasks.benchmarks.crosscult.prompts import system_prompt
+from culture_tasks.errors import SettingsError
+from culture_tasks.insertion.adapter import AnswerLogits, MultimodalModel
+from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.method_registry import method_class, method_config
+from culture_tasks.insertion.methods.mend.editor_training import EditorTraining, divergence
+from culture_tasks.insertion.queries import Insertion, Query
+from culture_tasks.insertion.training import train
+from culture_tasks.insertion.training_data import load_training_data
+
+DECODING = Decoding(max_new_tokens=8)
+OPTIONS = {
+    "finetune": {"steps": 4, "learning_rate": 1e-2},
+    "mend": {"layers": 2, "rank": 8, "edit_rate": 1e-3, "learning_rate": 1e-4},
+}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    return load_training_data(write_release(tmp_path_factory.mktemp("world"), range(2), range(4)), limit=6).cases
+
+
+@pytest.fixture(params=sorted(FAMILIES))
+def model(request):
+    made = family(request.param)
+    return MultimodalModel(made.model, made.processor, request.param)
+
+
+@pytest.fixture
+def internvl():
+    made = family("internvl")
+    return MultimodalModel(made.model, made.processor, "internvl")
+
+
+def made(name, model, **options):
+    return method_class(name)(model, method_config(name, {**OPTIONS[name], **options}))
+
+
+def insertions():
+    return [
+        Insertion(ask(scenario, scenario, language), Instance(scenario, scenario).answer(language))
+        for scenario, language in enumerate(("en", "zh", "ar"))
+    ]
+
+
+def ask(scenario=0, number=0, language="en"):
+    instance = Instance(scenario, number)
+    return Query.about(instance.image(), instance.question(language), system_prompt(language))
+
+
+def bits(model):
+    return {name: parameter.detach().clone() for name, parameter in model.model.named_parameters()}
+
+
+def changed(model, before):
+    return {name for name, parameter in model.model.named_parameters() if not torch.equal(parameter, before[name])}
+
+
+def loss_of(model, insertion):
+    with torch.no_grad():
+        return float(model.answer_loss([(insertion.query, insertion.answer)]))
+
+
+@pytest.mark.parametrize("name", sorted(OPTIONS))
+class TestBoth:
+    def test_weights_change_and_come_back_bit_for_bit(self, model, name):
+        before, plain = bits(model), model.generate(ask(), DECODING)
+        method = made(name, model)
+        method.reset()
+        for insertion in insertions():
+            method.insert(insertion)
+        edited = changed(model, before)
+        layers = model.model.config.get_text_config().num_hidden_layers
+        first = layers - (1 if name == "finetune" else 2)
+        assert edited
+        assert all(int(weight.split("layers.")[1].split(".")[0]) >= first for weight in edited)
+        assert all(".mlp." in weight or (name == "finetune" and "attn." in weight) for weight in edited)
+        method.reset()
+        assert not changed(model, before)
+        assert model.generate(ask(), DECODING) == plain
+        assert not any(parameter.requires_grad for parameter in model.model.parameters())
+
+    def test_an_edit_lowers_the_loss_of_its_answer(self, model, name):
+        method, insertion = made(name, model), insertions()[1]
+        before = loss_of(model, insertion)
+        method.insert(insertion)
+        after = loss_of(model, insertion)
+        method.reset()
+        assert after < before
+
+    def test_a_chain_alone_is_a_chain_that_goes_on(self, internvl, name):
+        method, (first, second, _) = made(name, internvl), insertions()
+        method.insert(first)
+        method.generate(ask(), DECODING)
+        method.insert(second)
+        going_on = bits(internvl)
+        method.reset()
+        method.insert(first)
+        method.insert(second)
+        assert not changed(internvl, going_on)
+        method.reset()
+        method.insert(second)
+        assert changed(internvl, going_on)
+        method.reset()
+
+    def test_bfloat16_comes_back_bit_for_bit(self, internvl, name):
+        internvl.model.to(torch.bfloat16)
+        try:
+            before = bits(internvl)
+            method = made(name, internvl)
+            method.insert(insertions()[0])
+            assert changed(internvl, before)
+            assert internvl.model.dtype == torch.bfloat16
+            method.reset()
+            assert not changed(internvl, before)
+        finally:
+            family.cache_clear()
+
+
+class TestFineTune:
+    def test_the_paper_edits_matrices_of_the_last_layer(self, model):
+        method = method_class("finetune")(model)
+        names = set(method._layer_weights)
+        last = model.model.config.get_text_config().num_hidden_layers - 1
+        assert all(name.startswith(f"model.language_model.layers.{last}.") for name in names)
+        assert {name.split(".")[4] for name in names} >= {"self_attn", "mlp"}
+        assert (method.config.steps, method.config.learning_rate) == (20, 1e-3)
+
+    def test_a_step_of_plain_descent_is_the_gradient(self, internvl):
+        method = made("finetune", internvl, steps=1, optimizer="sgd", learning_rate=0.5, weights="mlp")
+        insertion, weights = insertions()[0], method._layer_weights
+        before = {name: weight.clone() for name, weight in weights.items()}
+        for weight in weights.values():
+            weight.requires_grad_(requires_grad=True)
+        loss = internvl.answer_loss([(insertion.query, insertion.answer)])
+        gradients = torch.autograd.grad(loss, list(weights.values()))
+        for weight in weights.values():
+            weight.requires_grad_(requires_grad=False)
+        method.insert(insertion)
+        for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
+            assert torch.allclose(weight, before[name] - 0.5 * gradient, atol=1e-6)
+        method.reset()
+
+    def test_options_are_in_the_fingerprint(self, internvl):
+        prints = {
+            made("finetune", internvl, **{name: value}).fingerprint for name, value in (("steps", 3), ("steps", 4))
+        }
+        assert len(prints) == 2
+
+    def test_a_layer_by_number_is_that_layer(self, internvl):
+        assert all(".layers.0." in name for name in made("finetune", internvl, layer=0)._layer_weights)
+        with pytest.raises(SettingsError, match=r"layer=2 of finetune\. The model has layers 0 to 1; -1 is the last"):
+            made("finetune", internvl, layer=2)
+
+
+class TestMend:
+    def test_the_papers_settings_are_the_defaults(self):
+        config = method_config("mend", {})
+        assert (config.epochs, config.layers, config.weights) == (1, 3, "mlp.up_proj+mlp.down_proj")
+        assert (config.learning_rate, config.edit_rate, config.rank) == (1e-6, 1e-4, 1920)
+        assert (config.edit_weight, config.generality_weight, config.locality_weight) == (0.1, 0.1, 1.0)
+        assert (config.clip_norm, config.cases_per_step, config.hidden_layers) == (100.0, 2, 1)
+
+    def test_an_untrained_edit_is_a_step_down_the_gradient(self, internvl):
+        method, insertion = made("mend", internvl), insertions()[0]
+        weights = {f"{name}.weight": linear.weight for name, linear in method.editors.linears.items()}
+        before = {name: weight.clone() for name, weight in weights.items()}
+        for weight in weights.values():
+            weight.requires_grad_(requires_grad=True)
+        loss = internvl.answer_loss([(insertion.query, insertion.answer)])
+        gradients = torch.autograd.grad(loss, list(weights.values()))
+        for weight in weights.values():
+            weight.requires_grad_(requires_grad=False)
+        method.insert(insertion)
+        assert len(weights) == 4
+        for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
+            assert torch.allclose(weight, before[name] - 1e-3 * gradient, atol=1e-6)
+        method.reset()
+
+    @pytest.mark.parametrize("batch_size", [1, 2])
+    def test_gradients_in_parts_are_those_of_the_whole_loss(self, internvl, cases, batch_size):
+        """The derivative of the loss by an edit rate and by a bias, against differences."""
+        method = made("mend", internvl, normalize=False, edit_rate=0.02)
+        learner = EditorTraining(internvl, method.editors, method.config, batch_size)
+        parameters = {name: value for group in learner.groups() for name, value in group.parameters.items()}
+        for parameter in parameters.values():
+            parameter.requires_grad_(requires_grad=True)
+        learned = learner.learn(cases[0], 0.5)
+        parts = learned.losses
+        weighted = 0.1 * parts["edit"] + 0.1 * parts["generality"] + parts["locality"]
+        assert parts["loss"] == pytest.approx(weighted, rel=1e-6)
+        for name, place, step in (("rates", 1, 1e-3), ("of_shape.64x128.layers.1.bias", 3, 1e-2)):
+            values = []
+            for sign in (1, -1):
+                with torch.no_grad():
+                    parameters[name][place] += sign * step
+                values.append(learner.learn(cases[0], 0.0).losses["loss"])
+                with torch.no_grad():
+                    parameters[name][place] -= sign * step
+            difference = 0.5 * (values[0] - values[1]) / (2 * step)
+            assert float(parameters[name].grad[place]) == pytest.approx(difference, rel=0.05, abs=1e-4)
+
+    def test_training_lowers_the_loss(self, internvl, cases):
+        method = made("mend", internvl, epochs=6, learning_rate=1e-3, edit_rate=1e-2)
+        learner = EditorTraining(internvl, method.editors, method.config, 1)
+        plain = bits(internvl)
+        losses = []
+
+        def progress(items, description, note=None):
+            for item in items:
+                yield item
+                losses.append(note())
+
+        report = train(learner, cases, method.config, name="mend", progress=progress)
+        first = float(losses[len(losses) // 6 - 1].split()[1].rstrip(","))
+        assert report["loss"] < first
+        assert not changed(internvl, plain)
+
+
+class TestDivergence:
+    def test_by_hand(self):
+        plain = AnswerLogits(_logits([[0.5, 0.5], [0.9, 0.1]]), torch.zeros(1, 2).long(), torch.ones(1, 2).bool())
+        edited = AnswerLogits(_logits([[0.25, 0.75], [0.9, 0.1]]), plain.tokens, plain.mask)
+        # 0.5 ln(0.5 / 0.25) + 0.5 ln(0.5 / 0.75) = 0.5 (0.693147 - 0.405465) = 0.143841 at one of two tokens.
+        assert float(divergence(plain, edited)) == pytest.approx(0.143841 / 2, abs=1e-6)
+        assert float(divergence(plain, plain)) == 0
+
+    def test_padding_counts_nothing_and_answers_count_alike(self):
+        tokens = torch.zeros(2, 2).long()
+        mask = torch.tensor([[True, True], [True, False]])
+        plain = AnswerLogits(torch.cat([_logits([[0.5, 0.5]] * 2), _logits([[0.5, 0.5], [0.9, 0.1]])]), tokens, mask)
+        edited = AnswerLogits(torch.cat([_logits([[0.5, 0.5]] * 2), _logits([[0.25, 0.75], [0.1, 0.9]])]), tokens, mask)
+        assert float(divergence(plain, edited)) == pytest.approx(0.143841 / 2, abs=1e-6)
+
+
+def _logits(rows):
+    return torch.tensor([rows]).log()
