@@ -69,6 +69,14 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--other-tasks-in-mean", action="store_true", help="put the harnesses' own tasks into the mean, too"
     )
     parser.add_argument(
+        "--other-metrics",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="of the harnesses' own tasks, show these metrics too and not only the one that counts: acc_norm, "
+        "'mmlu*:*', or '*' for all; may be repeated",
+    )
+    parser.add_argument(
         "--prices",
         type=Path,
         metavar="FILE",
@@ -132,6 +140,7 @@ def choices(options: argparse.Namespace) -> Options:
         compare_anyway=options.compare_anyway,
         published=getattr(options, "published", False),
         other_tasks_in_mean=getattr(options, "other_tasks_in_mean", False),
+        other_metrics=tuple(getattr(options, "other_metrics", ())),
         prices=None if prices is None else read_prices(prices),
         min_coverage=Settings.from_environment().judge_min_coverage if coverage is None else coverage,
     )

@@ -11,7 +11,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.report.comparisons import comparisons, contrasts, fairness
 from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.report.model import Cell, Entrant, Report
-from culture_tasks.report.other_tasks import other_units
+from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.overall import means
 from culture_tasks.report.prices import Prices
 from culture_tasks.report.sample_store import FileSamples
@@ -37,6 +37,7 @@ class Options:
         min_coverage: Share of scored verdicts under which a number is flagged.
         other_tasks_in_mean: Put the harnesses' own tasks into the mean, too.
         prices: What models and judges cost; None leaves money out.
+        other_metrics: Patterns of further metrics of the harnesses' own tasks to show.
     """
 
     names: tuple[str, ...] = ()
@@ -46,6 +47,7 @@ class Options:
     min_coverage: float = 0.95
     other_tasks_in_mean: bool = False
     prices: Prices | None = None
+    other_metrics: tuple[str, ...] = ()
 
 
 def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
@@ -67,14 +69,15 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     entered = enter(runs)
     entrants = {one.entrant.key: one.entrant for one in entered}
     context = _context(entrants, runs, options)
-    measured = measure(entered, options.min_coverage)
-    tests = comparisons(measured, entrants, anyway=options.compare_anyway)
-    measured = stand(measured, tests, context.rankable)
-    scores = all_scores(measured)
-    units = {unit.key: unit for unit in (*(each.unit for each in measured), *other_units(entered))}
+    ours = measure(entered, options.min_coverage)
+    both = [*ours, *other_measured(entered, options.other_metrics)]
+    tests = comparisons(both, entrants, anyway=options.compare_anyway)
+    measured = {each.unit.key: each for each in stand(both, tests, context.rankable)}
+    scores = all_scores([measured[each.unit.key] for each in ours])
+    units = {key: each.unit for key, each in measured.items()}
     over_all = means(
         [unit for unit in units.values() if unit.headline],
-        scores.units,
+        measured,
         entrants,
         tests,
         rankable=context.rankable,

@@ -62,7 +62,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "unjudged": "responses were recorded, and not judged yet",
     "mixed_settings": "its parts were run under settings that differ from each other",
     "incomplete": "parts or items of it are missing",
-    "from_result_file": "from the harness's result file; there are no usable samples",
+    "from_result_file": "the harness's own number, from its result file",
     "published": "published by the paper, with the paper's own judge",
     "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
 }
@@ -184,6 +184,7 @@ class Unit:
         headline: Whether it stands in the summary, and not only in a table of its benchmark.
         cells: The score of each entrant, by the entrant's key.
         standing: Who is best on it.
+        further: Whether it is a further metric of a task that has a column already: it is in no mean.
     """
 
     key: str
@@ -195,6 +196,7 @@ class Unit:
     headline: bool
     cells: Mapping[str, Cell]
     standing: Standing = Standing()
+    further: bool = False
 
 
 @dataclass(frozen=True, slots=True)

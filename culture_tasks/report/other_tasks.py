@@ -18,10 +18,12 @@ from importlib import resources
 from typing import Any, Literal
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.report import comparability
 from culture_tasks.report.loaded_runs import Entered, LoadedRun
 from culture_tasks.report.model import Unit
-from culture_tasks.report.scores import flags_of, harness_cell
+from culture_tasks.report.other_samples import OtherSamples
+from culture_tasks.report.scores import Measured, flags_of, harness_cell
 
 _SHARES = re.compile(r"(^|_)(acc|accuracy|acc_norm|exact_match|em|f1|anls|match|recall|precision)($|_|,)")
 """Names of metrics that are shares, by one of their words."""
@@ -65,8 +67,17 @@ def known_task(task: str) -> KnownTasks | None:
     return next((each for each in known_tasks() if any(fnmatchcase(task, name) for name in each.tasks)), None)
 
 
-def other_units(entered: Sequence[Entered]) -> list[Unit]:
-    """Returns a unit for each task of a harness that isn't ours."""
+def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> list[Measured]:
+    """Returns a unit for each task of a harness that isn't ours, with the samples that its score is the mean of.
+
+    Args:
+        entered: The entrants.
+        further: Patterns of names of metrics, as ``acc_norm`` or ``mmlu:acc*``, that have a column of their own beside
+            that of the metric that counts.
+
+    Raises:
+        SettingsError: If one of the patterns fits nothing.
+    """
     tasks: dict[str, dict[str, LoadedRun]] = {}
     parts: set[str] = set()
     for one in entered:
@@ -74,15 +85,67 @@ def other_units(entered: Sequence[Entered]) -> list[Unit]:
             if each.run.benchmark is None:
                 tasks.setdefault(task, {})[one.entrant.key] = each
                 parts.update(each.result.members if each.result.metrics else ())
-    units = (_unit(task, runs, headline=task not in parts) for task, runs in tasks.items())
-    return [unit for unit in units if unit is not None]
+    rows = {one.entrant.key: one.runs for one in entered}
+    samples = OtherSamples()
+    found: list[Measured] = []
+    for task, runs in tasks.items():
+        known = known_task(task)
+        main = _known_metric(known, runs) or _usual_metric(runs)
+        for metric in _metrics(runs):
+            if metric == main or _fits(task, metric, further):
+                unit = _unit(task, runs, metric=metric, headline=task not in parts, further=metric != main)
+                found.append(_with_samples(unit, runs, rows, samples))
+    _refuse_unfitting(further, tasks)
+    return found
 
 
-def _unit(task: str, runs: Mapping[str, LoadedRun], *, headline: bool) -> Unit | None:
+def _fits(task: str, metric: str, patterns: Sequence[str]) -> bool:
+    names = (metric, _without_filter(metric), f"{task}:{metric}", f"{task}:{_without_filter(metric)}")
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def _refuse_unfitting(patterns: Sequence[str], tasks: Mapping[str, Mapping[str, LoadedRun]]) -> None:
+    metrics = {(task, metric) for task, runs in tasks.items() for metric in _metrics(runs)}
+    for pattern in patterns:
+        if not any(_fits(task, metric, [pattern]) for task, metric in metrics):
+            names = sorted({_without_filter(metric) for _, metric in metrics})
+            there = f"There are {', '.join(names[:20])}." if names else "There is no task of the harnesses."
+            raise SettingsError(f"report: --other-metrics {pattern} fits no metric.{nearest(pattern, names)} {there}")
+
+
+def _with_samples(
+    unit: Unit,
+    runs: Mapping[str, LoadedRun],
+    rows: Mapping[str, Mapping[str, LoadedRun]],
+    samples: OtherSamples,
+) -> Measured:
+    """Adds the samples behind the scores; all scores must be the same kind of mean, over the same tasks."""
+    behind = (
+        {key: samples.behind(each, unit.metric, rows[key], unit.scale.times) for key, each in runs.items()}
+        if unit.headline and len(runs) > 1
+        else {}
+    )
+    kinds = Counter(
+        (tuple(each.run.task for each in found.runs), found.equal_parts) for found in behind.values() if found
+    )
+    tasks, equal_parts = kinds.most_common(1)[0][0] if kinds else ((unit.key,), False)
+    alike = {
+        key: found.runs
+        for key, found in behind.items()
+        if found and (tuple(each.run.task for each in found.runs), found.equal_parts) == (tasks, equal_parts)
+    }
+    return Measured(
+        unit=unit,
+        tasks=tasks,
+        equal_parts=equal_parts,
+        runs={key: alike.get(key, ()) for key in runs},
+        flags={key: frozenset(cell.flags) for key, cell in unit.cells.items()},
+        min_coverage=0.0,
+    )
+
+
+def _unit(task: str, runs: Mapping[str, LoadedRun], metric: str, *, headline: bool, further: bool) -> Unit:
     known = known_task(task)
-    metric = _known_metric(known, runs) or _usual_metric(runs)
-    if metric is None:
-        return None
     scale = _scale(known, metric, runs)
     settings = {key: {task: each.run.settings} for key, each in runs.items()}
     weight = {key: (each.result.expected or 0, each.run.date) for key, each in runs.items()}
@@ -93,15 +156,17 @@ def _unit(task: str, runs: Mapping[str, LoadedRun], *, headline: bool) -> Unit |
         )
         for key, each in runs.items()
     }
+    name = f"{task}:{metric}" if further else task
     return Unit(
-        key=task,
-        title=task,
+        key=name,
+        title=name,
         benchmark=None,
         metric=metric,
         scale=scale,
         about=f"{known.about}; {known.languages}; {known.paper}" if known else "a task of the harness",
         headline=headline,
         cells=cells,
+        further=further,
     )
 
 

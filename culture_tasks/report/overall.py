@@ -192,6 +192,8 @@ def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
         return "the range of its metric isn't known"
     if unit.scale.better is None:
         return "neither end of its metric is better"
+    if unit.further:
+        return "a further metric of its task"
     return "a task of the harness" if unit.benchmark is None and not other_tasks else ""
 
 

@@ -17,7 +17,7 @@ from culture_tasks.report.comparisons import Pair, adjusted, pair, why_not
 from culture_tasks.report.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest
 from culture_tasks.report.model import Cell, Comparison, Entrant, Unit
 from culture_tasks.report.observations import cell_of, observe, ordered
-from culture_tasks.report.other_tasks import other_units
+from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.samples import SampleReader
 from culture_tasks.report.scores import Measured, measure
 from culture_tasks.results.finding import Problem, without_copies
@@ -129,7 +129,7 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     tests: list[_Untested] = []
     cultures: list[_Untested] = []
     not_compared: list[NotCompared] = []
-    for measured in measure(entered, options.min_coverage):
+    for measured in (*measure(entered, options.min_coverage), *other_measured(entered)):
         if _is_wanted(measured.unit, only):
             reason = _why_not(measured, anyway=options.compare_anyway)
             if reason:
@@ -137,10 +137,6 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
             else:
                 tests.append(_whole(measured))
                 cultures += _of_cultures(measured)
-    for unit in other_units(entered):
-        if _is_wanted(unit, only):
-            reason = _missing(unit) or "only result files are read of tasks that aren't ours"
-            not_compared.append(NotCompared(unit.key, reason, "a" in unit.cells))
     sides = [
         Side(
             model=one.entrant.model,
@@ -204,6 +200,8 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     if reason := _missing(unit):
         return reason
     unscored = [key.upper() for key in "ab" if unit.cells[key].value is None or not measured.runs[key]]
+    if unscored and unit.benchmark is None:
+        return f"there are no samples of {' and '.join(unscored)} whose mean is its score"
     if unscored:
         return f"there are no scored samples of {' and '.join(unscored)}"
     if anyway:

@@ -3,6 +3,8 @@
 import pytest
 from support.sample_files import write_run
 
+from culture_tasks.cli.main import main
+from culture_tasks.errors import SettingsError
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.other_tasks import known_task, known_tasks
 
@@ -65,3 +67,152 @@ def test_every_entry_has_what_a_column_needs():
         assert each.languages
         assert each.paper
         assert all(each.scale_of(metric).better == better for metric, better in each.metrics.items())
+
+
+# Paired tests and further metrics
+
+LM_EVAL, LMMS_EVAL = "2026-01-01T00-00-00.5", "20260101_000000"
+RIGHT = [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0] * 5
+WRONG = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0] * 5
+
+
+def logged(scores, metric="acc", **more):
+    """Samples as lm-eval logs them, in an order of their own."""
+    lines = [
+        {"doc_id": n, "target_hash": f"t{n}", "filter": "none", metric: score, **more} for n, score in enumerate(scores)
+    ]
+    return lines[::-1]
+
+
+def write(folder, model, samples, results=None, stamp=LM_EVAL, **changes):
+    """A run of tasks of a harness; the results are the means unless others are given."""
+    if results is None:
+        means = {task: sum(line["acc"] for line in lines) / len(lines) for task, lines in samples.items()}
+        results = {task: {"acc,none": mean} for task, mean in means.items()}
+    counts = {task: {"original": len(lines), "effective": len(lines)} for task, lines in samples.items()}
+    return write_run(
+        folder / model, model, samples, stamp, **{"results": results, "n-samples": counts, "date": 1.0} | changes
+    )
+
+
+def report_of(folder, **options):
+    return build([str(folder)], Options(**options))
+
+
+def pairs_of(report):
+    return {(test.unit, test.first, test.second): test for test in report.comparisons}
+
+
+def test_models_are_tested_on_the_samples_of_a_task(tmp_path):
+    write(tmp_path, "a", {"arc": logged(RIGHT)})
+    write(tmp_path, "b", {"arc": logged(WRONG)})
+    report = report_of(tmp_path)
+    test = pairs_of(report)["arc", "e1", "e2"]
+    assert (test.difference, test.n, test.test, test.verdict) == (-0.5, 40, "McNemar exact", "a is better")
+    assert test.p == pytest.approx(2 / 2**20)
+    assert [str(cell.rank) for cell in report.units["arc"].cells.values()] == ["1", "2"]
+
+
+def test_samples_of_lmms_eval_are_told_apart_by_their_target(tmp_path):
+    for model, scores in (("a", RIGHT), ("b", WRONG)):
+        lines = [{"doc_id": n, "target": "[1]", "acc": {"score": score}} for n, score in enumerate(scores)]
+        results = {"mmmu_val": {"acc,none": sum(scores) / len(scores)}}
+        write(tmp_path, model, {"mmmu_val": lines}, results, LMMS_EVAL)
+    assert pairs_of(report_of(tmp_path))["mmmu_val", "e1", "e2"].difference == -0.5
+
+
+def test_items_of_other_data_are_other_items(tmp_path):
+    write(tmp_path, "a", {"arc": logged(RIGHT)})
+    lines = logged(WRONG)
+    for line in lines[:10]:
+        line["target_hash"] = "another answer"
+    write(tmp_path, "b", {"arc": lines})
+    assert pairs_of(report_of(tmp_path))["arc", "e1", "e2"].n == 30
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        logged([1.0] * 39 + [0.0]),
+        logged(WRONG)[:39],
+        [*logged(WRONG)[1:], {"doc_id": 0, "target_hash": "t0", "acc": "none"}],
+        [*logged(WRONG)[1:], {"doc_id": 0, "target_hash": "t0"}],
+        [*logged(WRONG)[1:], logged(WRONG)[1]],
+        [*logged(WRONG)[1:], []],
+        [{**line, "filter": "strict"} for line in logged(WRONG)],
+    ],
+    ids=["another mean", "fewer", "no number", "no metric", "twice", "no sample", "another filter"],
+)
+def test_samples_that_the_score_is_not_the_mean_of_are_not_tested(tmp_path, lines):
+    write(tmp_path, "a", {"arc": logged(RIGHT)})
+    counts = {"n-samples": {"arc": {"original": 40, "effective": 40}}}
+    write(tmp_path, "b", {"arc": lines}, {"arc": {"acc,none": 0.25}}, **counts)
+    report = report_of(tmp_path)
+    assert report.comparisons == ()
+    assert report.units["arc"].cells["e2"].value == 0.25
+    assert report.units["arc"].standing.left_out["e2"] == "there are no samples to test"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "method"), [(28 / 40, "McNemar exact"), ((20 / 30 + 8 / 10) / 2, "paired t")], ids=["items", "tasks"]
+)
+def test_a_group_is_tested_as_it_is_averaged(tmp_path, wanted, method):
+    """20 of 30 items right in one task and 8 of 10 in the other; every item weighs the same, or every task."""
+    big, small = [1.0] * 20 + [0.0] * 10, [1.0] * 8 + [0.0] * 2
+    for model in "ab":
+        samples = {"part_one": logged(big), "part_two": logged(small)}
+        results = {
+            "suite": {"acc,none": wanted},
+            "inner": {"acc,none": wanted},
+            "part_one": {"acc,none": 20 / 30},
+            "part_two": {"acc,none": 0.8},
+        }
+        groups = {"suite": ["inner"], "inner": ["part_one", "part_two"], "part_one": [], "part_two": []}
+        write(tmp_path, model, samples, results, group_subtasks=groups)
+    report = report_of(tmp_path)
+    assert list(pairs_of(report)) == [("suite", "e1", "e2")]
+    assert pairs_of(report)["suite", "e1", "e2"].test == method
+
+
+def test_further_metrics_have_columns_of_their_own_where_they_are_asked_for(tmp_path):
+    for model, scores in (("a", RIGHT), ("b", WRONG)):
+        lines = [{**line, "acc_norm": 1.0 - line["acc"]} for line in logged(scores)]
+        mean = sum(scores) / len(scores)
+        write(tmp_path, model, {"arc": lines}, {"arc": {"acc,none": mean, "acc_norm,none": 1 - mean, "bits,none": 3}})
+    assert [key for key, unit in report_of(tmp_path).units.items() if unit.headline] == ["arc"]
+    report = report_of(tmp_path, other_metrics=("*",), other_tasks_in_mean=True)
+    assert list(report.units) == ["arc", "arc:acc_norm", "arc:bits"]
+    tests = pairs_of(report)
+    assert tests["arc:acc_norm", "e1", "e2"].difference == 0.5
+    assert not any(unit == "arc:bits" for unit, _, _ in tests)
+    assert all(mean.columns == ("arc",) for mean in report.means)
+    for pattern in ("acc_norm", "arc:acc_n*", "*:acc_norm"):
+        assert list(report_of(tmp_path, other_metrics=(pattern,)).units) == ["arc", "arc:acc_norm"]
+
+
+def test_a_pattern_of_metrics_that_fits_nothing_is_an_error(tmp_path):
+    write(tmp_path, "a", {"arc": logged(RIGHT)})
+    with pytest.raises(SettingsError, match=r"fits no metric\. Did you mean 'acc'"):
+        report_of(tmp_path, other_metrics=("accc",))
+
+
+def test_compare_tests_tasks_of_the_harness_too(tmp_path, capsys):
+    write(tmp_path, "a", {"arc": logged(RIGHT)})
+    write(tmp_path, "b", {"arc": logged(WRONG)})
+    arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]
+    assert main(arguments) == 1
+    assert "regression: arc: B is worse" in capsys.readouterr().out
+    next((tmp_path / "b").glob("samples*")).unlink()
+    assert main(arguments) == 3
+    assert "not compared: arc: there are no samples of B whose mean is its score" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_a_metric_whose_lower_end_is_better_regresses_upwards(tmp_path, better):
+    for model, scores in (("a", WRONG), ("b", RIGHT)):
+        lines = [{**line, "pct_stereotype": line["acc"]} for line in logged(scores)]
+        name = "crows_pairs_english" if better == "lower" else "arc"
+        metric = "pct_stereotype" if better == "lower" else "acc"
+        write(tmp_path, model, {name: lines}, {name: {f"{metric},none": sum(scores) / len(scores)}})
+    arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]
+    assert main(arguments) == (1 if better == "lower" else 0)

@@ -234,7 +234,7 @@ def comparison_table(context: Context, units: Mapping[str, Unit], tests: Sequenc
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark. The interval is the "
         "test's own, with the same adjustment: it leaves 0 out exactly where the two are told apart. Items needed: how "
         "many common items would tell the two apart at this difference 4 times out of 5, after the same adjustment. "
-        "Tasks that aren't of these benchmarks are not tested: of them the result files alone are read."
+        "A task of the harnesses is tested where its samples are there and their mean is its score."
     )
     headers = ("Benchmark", "A", "B", "Verdict", "Test")
     return Table(
