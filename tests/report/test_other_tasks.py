@@ -154,24 +154,27 @@ def test_samples_that_the_score_is_not_the_mean_of_are_not_tested(tmp_path, line
 
 
 @pytest.mark.parametrize(
-    ("wanted", "method"), [(28 / 40, "McNemar exact"), ((20 / 30 + 8 / 10) / 2, "paired t")], ids=["items", "tasks"]
+    ("a", "b", "difference"),
+    [(28 / 40, 34 / 40, 6 / 40), ((20 / 30 + 8 / 10) / 2, (26 / 30 + 8 / 10) / 2, 6 / 30 / 2)],
+    ids=["items", "tasks"],
 )
-def test_a_group_is_tested_as_it_is_averaged(tmp_path, wanted, method):
-    """20 of 30 items right in one task and 8 of 10 in the other; every item weighs the same, or every task."""
-    big, small = [1.0] * 20 + [0.0] * 10, [1.0] * 8 + [0.0] * 2
-    for model in "ab":
-        samples = {"part_one": logged(big), "part_two": logged(small)}
+def test_a_group_is_tested_as_it_is_averaged(tmp_path, a, b, difference):
+    """20 or 26 of 30 items right in one task and 8 of 10 in the other; every item weighs the same, or every task."""
+    small = logged([1.0] * 8 + [0.0] * 2)
+    for model, right, wanted in (("a", 20, a), ("b", 26, b)):
+        samples = {"part_one": logged([1.0] * right + [0.0] * (30 - right)), "part_two": small}
         results = {
             "suite": {"acc,none": wanted},
             "inner": {"acc,none": wanted},
-            "part_one": {"acc,none": 20 / 30},
+            "part_one": {"acc,none": right / 30},
             "part_two": {"acc,none": 0.8},
         }
         groups = {"suite": ["inner"], "inner": ["part_one", "part_two"], "part_one": [], "part_two": []}
         write(tmp_path, model, samples, results, group_subtasks=groups)
-    report = report_of(tmp_path)
-    assert list(pairs_of(report)) == [("suite", "e1", "e2")]
-    assert pairs_of(report)["suite", "e1", "e2"].test == method
+    [(unit, test)] = [(unit, test) for (unit, _, _), test in pairs_of(report_of(tmp_path)).items()]
+    assert unit == "suite"
+    assert test.difference == pytest.approx(difference)
+    assert test.n == 40
 
 
 def test_further_metrics_have_columns_of_their_own_where_they_are_asked_for(tmp_path):
