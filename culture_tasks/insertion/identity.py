@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from culture_tasks.insertion import tensor_files
+
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
@@ -87,6 +89,12 @@ def identify_encoder(
     weights = _hash([_weights_digest(model), _cleaned(model.config.to_dict()), words, _cleaned(dict(settings))])
     run = _hash([weights, str(model.device.type), [torch.__version__, transformers.__version__]])
     return ModelIdentity(source, weights, run)
+
+
+def with_other_weights(identity: ModelIdentity, weights: Mapping[str, torch.Tensor]) -> ModelIdentity:
+    """Returns the identity of a model after some of its weights became these."""
+    changed = tensor_files.digest(weights)
+    return ModelIdentity(identity.source, _hash([identity.weights, changed]), _hash([identity.run, changed]))
 
 
 def _hash(value: Any) -> str:

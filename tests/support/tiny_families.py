@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -309,3 +310,16 @@ def family(name: str) -> Family:
     """Makes a model of a family, once for the process."""
     torch.set_num_threads(1)
     return FAMILIES[name]()
+
+
+def save_family(name: str, folder: Path, seed: int | None = None) -> Path:
+    """Saves a model of a family as a checkpoint; a seed makes it another model than :func:`family` makes."""
+    made = FAMILIES[name]()
+    if seed is not None:
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for weight in made.model.parameters():
+                weight.add_(torch.randn(weight.shape, generator=generator), alpha=0.05)
+    made.model.save_pretrained(folder)
+    made.processor.save_pretrained(folder)
+    return folder

@@ -1,0 +1,23 @@
+"""Options of MSCKE, with the paper's values as defaults (Table 5)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from culture_tasks.insertion.methods.mscke.clip_encoder import Fusion
+from culture_tasks.insertion.scoped_method import ScopedConfig
+
+
+class MsckeConfig(ScopedConfig):
+    """Options of MSCKE, beside those of its training and its replacement model.
+
+    Attributes:
+        encoder: CLIP model, from the Hub or a folder.
+        max_text_length: Tokens of a text that the encoder reads, with those that begin and end it; CLIP has 77.
+        fusion: How the vectors of image and text become one. ``dot`` multiplies them; ``concatenation`` is what
+            MSCKE's published code does with one request at a time.
+    """
+
+    encoder: str = "openai/clip-vit-large-patch14"
+    max_text_length: int = Field(default=77, ge=3)
+    fusion: Fusion = "dot"

@@ -1,0 +1,76 @@
+"""SERAC: the scope of an edit is decided by texts alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+
+from culture_tasks.insertion.edit_scopes import KeptVectors, ScopeEncoder, edit_text
+from culture_tasks.insertion.insertion_method import MethodConfig
+from culture_tasks.insertion.methods.serac.config import SeracConfig
+from culture_tasks.insertion.progress import Progress
+from culture_tasks.insertion.queries import Insertion, Query
+from culture_tasks.insertion.scoped_method import ScopedMethod
+from culture_tasks.insertion.text_encoders import SentenceEncoder, make_encoder
+from culture_tasks.insertion.value_store import ValueStore
+
+
+class SeracMethod(ScopedMethod):
+    """Compares sentence embeddings: of an edit's question and answer, and of a request's question.
+
+    The image is not looked at, nor the system prompt. So two requests with the same question about different images
+    have the same score.
+    """
+
+    name: ClassVar[str] = "serac"
+    config_class: ClassVar[type[MethodConfig]] = SeracConfig
+    answers_version: ClassVar[int] = 1
+    config: SeracConfig
+
+    def _make_encoder(self) -> ScopeEncoder:
+        config = self.config
+        return TextScope(make_encoder(config.encoder, config.max_text_length, self.model.device, self.name))
+
+
+class TextScope(ScopeEncoder):
+    """Edits and requests as sentences.
+
+    Args:
+        encoder: The encoder of sentences.
+    """
+
+    def __init__(self, encoder: SentenceEncoder) -> None:
+        self._encoder = encoder
+        self.identity = encoder.identity
+        self.width = encoder.width
+        self._vectors = KeptVectors[str](
+            encoder.identity.run, lambda text: hashlib.sha256(text.encode()).hexdigest(), encoder.encode
+        )
+
+    def edits(self, edits: Sequence[Insertion]) -> torch.Tensor:
+        """Returns the vectors of inserted samples, shape (edits, width), float32, on the CPU."""
+        return self._vectors.of([edit_text(edit) for edit in edits])
+
+    def requests(self, requests: Sequence[Query]) -> torch.Tensor:
+        """Returns the vectors of requests, shape (requests, width), float32, on the CPU."""
+        return self._vectors.of([query.question for query in requests])
+
+    def prepare(
+        self,
+        requests: Sequence[Query],
+        edits: Sequence[Insertion],
+        kept: ValueStore,
+        *,
+        batch_size: int,
+        progress: Progress,
+    ) -> None:
+        """Computes ahead, in batches, the embeddings of all texts."""
+        texts = [*(query.question for query in requests), *(edit_text(edit) for edit in edits)]
+        self._vectors.prepare(texts, kept, batch_size=batch_size, progress=progress, description="text embeddings")
+
+    def parameter_count(self) -> int:
+        """Returns the number of parameters that are loaded."""
+        return self._encoder.parameter_count()

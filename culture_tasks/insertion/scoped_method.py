@@ -1,0 +1,267 @@
+"""Methods that leave the model alone and let a replacement model answer within the scope of an edit.
+
+SERAC and MSCKE differ in what they compare, which is all that their folders say. Common to them:
+
+* Every sample is kept in a memory. A request goes to the edit with the highest scope score; from the threshold on the
+  replacement model answers it, with that edit's question and answer before it. Otherwise the model itself answers, as
+  if nothing had been inserted. Of several edits only one is used.
+* The encoder stays frozen. Trained are a linear map of its vectors and one layer of the replacement model.
+* Both are trained at once, one case at a time. The classifier learns that the inserted request itself and the
+  generality items are in scope and the locality items are not (the mean of their binary cross-entropies). The
+  replacement model learns to answer the former as the data do, with the edit before them (the mean of their answers'
+  negative log-likelihoods). They share no weights, so neither loss needs a factor.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from pydantic import Field
+
+from culture_tasks.errors import CultureTasksError, DataError
+from culture_tasks.insertion.adapter import MultimodalModel
+from culture_tasks.insertion.checkpoints import Checkpoints
+from culture_tasks.insertion.edit_scopes import EditMemory, ScopeClassifier, ScopeEncoder, scope_loss, squared_distances
+from culture_tasks.insertion.identity import ModelIdentity
+from culture_tasks.insertion.insertion_method import Asked, InsertionMethod, MethodConfig
+from culture_tasks.insertion.progress import Progress, silent
+from culture_tasks.insertion.queries import Insertion, Query, TrainingCase
+from culture_tasks.insertion.replacement import ReplacementModel, load_replacement, shown_after
+from culture_tasks.insertion.state import StateError
+from culture_tasks.insertion.training import GradientConfig, Group, Learned, Learner, train
+from culture_tasks.insertion.value_store import ValueStore
+
+_PROJECTION = "classifier.projection"
+_REPLACEMENT = "replacement."
+
+
+class ScopedConfig(GradientConfig):
+    """Options of all methods with a scope classifier and a replacement model (Table 5).
+
+    Attributes:
+        replacement: The replacement model, on the Hub or in a folder; None takes the paper's for the architecture of
+            the model under evaluation, where it has one.
+        replacement_layer: Layer of its language model that is trained; -1 is the last, the paper's choice (27 of
+            InternVL3_5-1B-HF, 23 of Qwen3.5-0.8B).
+        threshold: Scope score from which the replacement model answers.
+        classifier_learning_rate: Of the linear map of the encoder's vectors.
+        replacement_learning_rate: Of the replacement model's layer.
+    """
+
+    replacement: str | None = None
+    replacement_layer: int = -1
+    threshold: float = Field(default=0.5, gt=0, le=1)
+    classifier_learning_rate: float = Field(default=1e-4, gt=0)
+    replacement_learning_rate: float = Field(default=1e-5, gt=0)
+
+
+class ScopedMethod(InsertionMethod):
+    """A memory of edits, a scope classifier and a replacement model.
+
+    Args:
+        model: The model, which stays as it is.
+        config: Options.
+    """
+
+    needs_state: ClassVar[bool] = True
+    config: ScopedConfig
+
+    def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
+        super().__init__(model, config)
+        self._memory = EditMemory()
+        self._found: _Parts | None = None
+
+    @abstractmethod
+    def _make_encoder(self) -> ScopeEncoder:
+        """Loads the encoder that the options name."""
+
+    def prepare(
+        self,
+        requests: Sequence[Query],
+        insertions: Sequence[Insertion],
+        kept: ValueStore,
+        progress: Progress = silent,
+    ) -> None:
+        """Computes the encoder's vectors of requests and edits in batches."""
+        self._parts().encoder.prepare(requests, insertions, kept, batch_size=self.batch_size, progress=progress)
+
+    def insert(self, insertion: Insertion) -> None:
+        """Writes an edit to the memory."""
+        parts = self._parts()
+        self._memory.write(_mapped(parts.classifier, parts.encoder.edits([insertion]))[0], insertion)
+
+    def reset(self) -> None:
+        """Empties the memory."""
+        self._memory.clear()
+
+    def ask(self, query: Query) -> Asked:
+        """Goes to the replacement model, after the nearest edit, if its score reaches the threshold."""
+        if not len(self._memory):
+            return Asked(query)
+        parts, threshold = self._parts(), self.config.threshold
+        match = self._memory.nearest(_mapped(parts.classifier, parts.encoder.requests([query]))[0])
+        if match.score < threshold:
+            return Asked(query, similarity=match.score, threshold=threshold)
+        return Asked(
+            shown_after(match.edit, query),
+            by=parts.replacement.model,
+            activated=match.place,
+            similarity=match.score,
+            threshold=threshold,
+        )
+
+    def scope_accuracy(self, cases: Sequence[TrainingCase]) -> float:
+        """Returns the share of requests that the threshold puts on the right side of their case's edit, 0 to 1.
+
+        These are the inserted request itself, the generality items and the locality items of each case.
+        """
+        parts, right = self._parts(), []
+        for case in cases:
+            distances, in_scope = _distances(parts.encoder, parts.classifier, case)
+            right += ((torch.exp(-distances.detach()) >= self.config.threshold) == in_scope).tolist()
+        return sum(right) / len(right)
+
+    def parameter_count(self) -> int:
+        """Parameters of the encoder, the classifier and the replacement model."""
+        parts = self._parts()
+        loaded = (parts.classifier, parts.replacement.model.model)
+        counted = sum(weight.numel() for module in loaded for weight in module.parameters())
+        return counted + parts.encoder.parameter_count()
+
+    def _parts(self) -> _Parts:
+        if self._found is None:
+            raise CultureTasksError(f"{self.name}: was neither fitted nor loaded. Call fit() or load() first.")
+        return self._found
+
+    def _load_parts(self) -> _Parts:
+        """Loads encoder and replacement model, which takes the longest, and begins with an untrained classifier."""
+        encoder = self._make_encoder()
+        replacement = load_replacement(
+            self.config.replacement, self.config.replacement_layer, beside=self.model, method=self.name
+        )
+        classifier = ScopeClassifier(encoder.width).requires_grad_(requires_grad=False)
+        return _Parts(encoder, classifier.to(self.model.device), replacement)
+
+    def _fit(
+        self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress, checkpoints: Checkpoints | None
+    ) -> dict[str, Any]:
+        if not any(case.locality for case in cases):
+            raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
+        self._found = None
+        parts = self._found = self._load_parts()
+        self.prepare(
+            list({id(query): query for case in cases for query in case.queries()}.values()),
+            [case.insertion for case in cases],
+            kept,
+            progress,
+        )
+        learner = _ScopedLearner(parts, self.config)
+        losses = train(learner, cases, self.config, name=self.name, progress=progress, checkpoints=checkpoints)
+        parts.replacement.take(learner.layer)
+        return {
+            **losses,
+            "training_accuracy": self.scope_accuracy(cases),
+            "replacement": parts.replacement.identity.source,
+        }
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        parts = self._parts()
+        layer = {f"{_REPLACEMENT}{name}": weight for name, weight in parts.replacement.trained.items()}
+        return {_PROJECTION: parts.classifier.projection, **layer}
+
+    def _facts(self) -> dict[str, Any]:
+        return {"encoder": self._parts().encoder.identity.weights}
+
+    def _replacement(self) -> ModelIdentity | None:
+        return None if self._found is None else self._found.replacement.identity
+
+    def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
+        self._found = None
+        parts = self._load_parts()
+        source = parts.encoder.identity.source
+        if facts.get("encoder") != parts.encoder.identity.weights:
+            raise StateError(
+                f"{self.name}: {source!r} is not the encoder that the state was fitted with: its weights or settings "
+                "differ. Put the right one there, or fit the method again."
+            )
+        layer = {
+            name.removeprefix(_REPLACEMENT): tensor for name, tensor in tensors.items() if name.startswith(_REPLACEMENT)
+        }
+        try:
+            parts.classifier.load_state_dict({"projection": tensors[_PROJECTION]})
+            parts.replacement.take(layer)
+        except (RuntimeError, KeyError, ValueError) as error:
+            raise StateError(
+                f"{self.name}: the state's weights don't fit the replacement model "
+                f"{parts.replacement.identity.source!r} or the encoder {source!r} ({error}). Put the models there that "
+                "the state was fitted with, or fit the method again."
+            ) from None
+        self._memory.clear()
+        self._found = parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a fitted method works with.
+
+    Attributes:
+        encoder: The frozen encoder.
+        classifier: The linear map of its vectors.
+        replacement: The model that answers within a scope.
+    """
+
+    encoder: ScopeEncoder
+    classifier: ScopeClassifier
+    replacement: ReplacementModel
+
+
+class _ScopedLearner(Learner[TrainingCase]):
+    """Trains the classifier in place, and copies of the replacement model's weights."""
+
+    def __init__(self, parts: _Parts, config: ScopedConfig) -> None:
+        self._parts = parts
+        self._config = config
+        self.layer = parts.replacement.copies()
+
+    def groups(self) -> Sequence[Group]:
+        return (
+            Group({_PROJECTION: self._parts.classifier.projection}, self._config.classifier_learning_rate),
+            Group(
+                {f"{_REPLACEMENT}{name}": weight for name, weight in self.layer.items()},
+                self._config.replacement_learning_rate,
+            ),
+        )
+
+    def learn(self, case: TrainingCase, scale: float) -> Learned:
+        parts = self._parts
+        classifier = scope_loss(*_distances(parts.encoder, parts.classifier, case))
+        (scale * classifier).backward()
+        answered = (case.insertion, *case.generality)
+        total = 0.0
+        for item in answered:  # one after the other: several conversations at once need as many times the memory
+            shown = (shown_after(case.insertion, item.query), item.answer)
+            loss = parts.replacement.loss(self.layer, [shown]) / len(answered)
+            (scale * loss).backward()
+            total += float(loss.detach())
+        scoped = float(classifier.detach())
+        return Learned({"loss": scoped + total, "classifier": scoped, "replacement": total})
+
+
+def _mapped(classifier: ScopeClassifier, vectors: torch.Tensor) -> torch.Tensor:
+    mapped: torch.Tensor = classifier(vectors.to(classifier.projection.device))
+    return mapped.detach()
+
+
+def _distances(
+    encoder: ScopeEncoder, classifier: ScopeClassifier, case: TrainingCase
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the squared distances of a case's requests to its edit, and which of them are in its scope."""
+    device = classifier.projection.device
+    edit = classifier(encoder.edits([case.insertion]).to(device))
+    requests = classifier(encoder.requests(case.queries()).to(device))
+    inside = torch.arange(len(requests), device=device) <= len(case.generality)
+    return squared_distances(edit, requests)[:, 0], inside
