@@ -153,20 +153,12 @@ class ScopedMethod(InsertionMethod):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
         self._found = None
         parts = self._found = self._load_parts()
-        self.prepare(
-            list({id(query): query for case in cases for query in case.queries()}.values()),
-            [case.insertion for case in cases],
-            kept,
-            progress,
-        )
+        queries = list({id(query): query for case in cases for query in case.queries()}.values())
+        self.prepare(queries, [case.insertion for case in cases], kept, progress)
         learner = _ScopedLearner(parts, self.config)
         losses = train(learner, cases, self.config, name=self.name, progress=progress, checkpoints=checkpoints)
         parts.replacement.take(learner.layer)
-        return {
-            **losses,
-            "training_accuracy": self.scope_accuracy(cases),
-            "replacement": parts.replacement.identity.source,
-        }
+        return {**losses, "training_accuracy": self.scope_accuracy(cases)}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         parts = self._parts()
