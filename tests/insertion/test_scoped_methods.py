@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
+import signal
 
 import pytest
 import torch
+from PIL import Image
+from support import fit_and_die
 from support.tiny_encoders import POSITIONS, WIDTH, save_tiny_bert, save_tiny_clip
 from support.tiny_families import family, save_family
-from support.tiny_world import Instance, write_release
+from support.tiny_world import COLOURS, Instance, write_release
 
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
@@ -19,7 +23,7 @@ from culture_tasks.insertion.edit_scopes import ScopeEncoder
 from culture_tasks.insertion.identity import ModelIdentity
 from culture_tasks.insertion.insertion_method import TrainingData
 from culture_tasks.insertion.method_registry import method_class, method_config
-from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, text_part
+from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase, text_part
 from culture_tasks.insertion.replacement import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.training_data import load_training_data
 from culture_tasks.insertion.value_store import ValueStore
@@ -188,16 +192,6 @@ class TestWhatIsCompared:
         method.insert(Insertion(Query.about(Instance(0, 0).image(), self.EDIT[0]), self.EDIT[1]))
         return [method.ask(request).similarity for request in requests]
 
-    def test_mscke_separates_images_that_seracs_text_cannot(self, model, folders, data):
-        requests = [Query.about(Instance(scenario, 0).image(), self.EDIT[0]) for scenario in (0, 1)]
-        scores = {}
-        for name in NAMES:
-            method = make(name, model, folders)
-            method.fit(data, ValueStore(None))
-            scores[name] = self.scores(method, *requests)
-        assert scores["serac"][0] == scores["serac"][1]
-        assert scores["mscke"][0] > scores["mscke"][1] + 0.1
-
     def test_scores_are_those_of_the_texts_while_nothing_was_learned(self, placed, model, folders, data, monkeypatch):
         monkeypatch.setattr("culture_tasks.insertion.scoped_method.train", lambda *_, **__: {})
         method = make("serac", model, folders)
@@ -222,6 +216,55 @@ class TestWhatIsCompared:
         method = make("mscke", model, folders, fusion="concatenation")
         method.fit(data, ValueStore(None))
         assert method._tensors()["classifier.projection"].shape == (2 * WIDTH, 2 * WIDTH)
+
+
+def coloured(scenario, number):
+    """An image that shows nothing but a scenario's colour, each time a little different."""
+    rng = random.Random(f"{scenario}-{number}")
+    return Image.new("RGB", (56, 56), tuple(min(255, value + rng.randrange(20)) for value in COLOURS[scenario]))
+
+
+def told_apart_by_image(scenarios, numbers):
+    """Cases that ask the same question about every image; only another question is told apart by its text."""
+
+    def asked(scenario, number, question="Is this fine here ?"):
+        return Query.about(coloured(scenario, number), question)
+
+    def case(scenario, number):
+        other = (scenario + 1) % len(scenarios)
+        return TrainingCase(
+            case_id=f"{scenario}-{number}",
+            scenario=str(scenario),
+            insertion=Insertion(asked(scenario, number), "never"),
+            generality=(Insertion(asked(scenario, number + 1000), "never"),),
+            locality=(
+                Negative(asked(other, number), "often", "cross_scenario_locality"),
+                Negative(asked(scenario, number, "هل هذا مناسب ؟"), "نعم", "cross_language_locality"),
+            ),
+        )
+
+    return [case(scenario, number) for scenario in scenarios for number in numbers]
+
+
+def test_mscke_separates_images_that_seracs_text_cannot(model, folders, data):
+    scenarios = range(4)
+    training = TrainingData(told_apart_by_image(scenarios, range(12)), data.facts)
+    held_out = told_apart_by_image(scenarios, range(100, 106))
+    methods = {name: make(name, model, folders, classifier_learning_rate=1e-2) for name in NAMES}
+    for method in methods.values():
+        method.fit(training, ValueStore(None))
+    # Of a case's four requests two are in scope, and a third, about another image, has their very text.
+    assert methods["serac"].scope_accuracy(held_out) <= 0.75
+    assert methods["mscke"].scope_accuracy(held_out) >= 0.9
+    case = held_out[0]
+    inside, outside = case.generality[0].query, case.locality[0].query
+    for name, method in methods.items():
+        method.insert(case.insertion)
+        asked = [method.ask(query) for query in (inside, outside)]
+        if name == "serac":
+            assert asked[0].similarity == asked[1].similarity
+        else:
+            assert [each.activated for each in asked] == [0, None]
 
 
 class TestPreparing:
@@ -331,6 +374,18 @@ class TestTraining:
     def test_what_was_neither_fitted_nor_loaded_says_so(self, model, folders):
         with pytest.raises(CultureTasksError, match="serac: was neither fitted nor loaded"):
             make("serac", model, folders).insert(Insertion(ask(), "never"))
+
+
+@pytest.mark.slow
+def test_a_killed_fit_goes_on_to_the_same_state(model, folders, tmp_path):
+    options = {"replacement": str(folders["replacement"]), "encoder": str(folders["mscke"]), "epochs": 27}
+    write_release(tmp_path / "data", range(2), range(4))
+    whole = method_class("mscke")(model, method_config("mscke", options))
+    whole.fit(load_training_data(tmp_path / "data", limit=CASES), ValueStore(None))
+    # 27 passes over 4 cases are 108 steps, and the checkpoint is of the 100th.
+    killed, finished = (fit_and_die.run(tmp_path, "mscke", options, kill_at=kill_at) for kill_at in (105, None))
+    assert killed.returncode == -signal.SIGKILL
+    assert finished.stdout.split() == ["8", whole.fingerprint], finished.stderr
 
 
 class TestStates:
