@@ -184,6 +184,11 @@ class MultimodalModel:
         return cls(model, processor, pretrained, options.template, options.images)
 
     @property
+    def encoding_options(self) -> Mapping[str, Any]:
+        """What the user chose about the chat template and about images, under the names of :class:`ModelOptions`."""
+        return self._encoding.settings
+
+    @property
     def device(self) -> torch.device:
         """Where the model takes its inputs."""
         return torch.device(self.model.device)

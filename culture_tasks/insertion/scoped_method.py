@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -155,6 +155,9 @@ class ScopedMethod(InsertionMethod):
         parts = self._found = self._load_parts()
         queries = list({id(query): query for case in cases for query in case.queries()}.values())
         self.prepare(queries, [case.insertion for case in cases], kept, progress)
+        if checkpoints is not None:  # other models under the same names are another training
+            models = (parts.encoder.identity.run, parts.replacement.identity.run)
+            checkpoints = replace(checkpoints, key=" ".join((checkpoints.key, *models)))
         learner = _ScopedLearner(parts, self.config)
         losses = train(learner, cases, self.config, name=self.name, progress=progress, checkpoints=checkpoints)
         parts.replacement.take(learner.layer)

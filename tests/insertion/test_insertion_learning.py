@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from support.tiny_encoders import save_tiny_clip
 from support.tiny_student import DEMONSTRATIONS, make_student
 from support.tiny_world import write_release
 
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.method_registry import method_class, method_config
+from culture_tasks.insertion.replacement import shown_after
 from culture_tasks.insertion.runner import Job, Runner
 from culture_tasks.insertion.training_data import load_training_data
 from culture_tasks.insertion.value_store import ValueStore
@@ -24,6 +26,8 @@ OPTIONS = {
     "mcki": {"route_dim": 128, "epochs": 4},
     "ike": {"encoder": "lexical", "demonstrations": DEMONSTRATIONS},
 }
+
+SCOPED = ("serac", "mscke")
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +49,27 @@ def held_out(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def methods(student, training):
-    made = {name: method_class(name)(student, method_config(name, options)) for name, options in OPTIONS.items()}
-    for name in ("mcki", "ike"):
-        made[name].fit(training, ValueStore(None))
+def methods(student, training, scoped_options):
+    options = {**OPTIONS, **scoped_options}
+    made = {name: method_class(name)(student, method_config(name, given)) for name, given in options.items()}
+    for method in made.values():
+        if method.needs_state:
+            method.fit(training, ValueStore(None))
     return made
+
+
+@pytest.fixture(scope="module")
+def scoped_options(student, tmp_path_factory):
+    """The replacement model is the student once more; CLIP has random weights, so it knows colours better than shapes.
+
+    One pass over 480 cases needs larger steps than the paper's over 11,600.
+    """
+    folder = tmp_path_factory.mktemp("second student")
+    student.model.save_pretrained(folder)
+    student.processor.save_pretrained(folder)
+    shared = {"replacement": str(folder), "classifier_learning_rate": 1e-2, "replacement_learning_rate": 1e-3}
+    clip = save_tiny_clip(tmp_path_factory.mktemp("clip"))
+    return {"serac": {**shared, "encoder": "lexical"}, "mscke": {**shared, "encoder": str(clip)}}
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +116,31 @@ def test_mcki_keeps_other_scenarios_better_than_ike(scores):
 
 def test_the_router_is_right_about_held_out_cases(methods, held_out):
     assert methods["mcki"].routing_accuracy(held_out, ValueStore(None)) >= 0.85
+
+
+@pytest.mark.parametrize("name", SCOPED)
+def test_scoped_methods_insert_and_keep_other_languages(scores, name):
+    assert scores[name]["reliability"] > scores["base"]["reliability"] + 25
+    assert scores[name]["cross_language"] >= 90
+
+
+@pytest.mark.parametrize("name", SCOPED)
+def test_scoped_methods_answer_by_the_replacement_model_exactly_in_scope(methods, student, held_out, name):
+    method, cases = methods[name], held_out[:12]
+    jobs = [Job(query, DECODING, (case.insertion,), compare=True) for case in cases for query in case.queries()]
+    outcomes = Runner(method, ValueStore(None)).run(jobs)
+    replacement = method._parts().replacement.model
+    inside = 0
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        in_scope = outcome.reply.similarity >= 0.5
+        shown = shown_after(job.insertions[0], job.query)
+        expected = replacement.generate(shown, DECODING) if in_scope else student.generate(job.query, DECODING)
+        assert outcome.reply.text == expected.text
+        assert outcome.reply.activated == (0 if in_scope else None)
+        assert in_scope or outcome.reply.text == outcome.base
+        inside += in_scope
+    assert len(cases) <= inside < len(jobs)
+
+
+def test_seracs_classifier_is_right_about_held_out_cases(methods, held_out):
+    assert methods["serac"].scope_accuracy(held_out) >= 0.85

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 
 import pytest
@@ -18,6 +19,7 @@ from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import MultimodalModel
+from culture_tasks.insertion.checkpoints import Checkpoints
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.edit_scopes import ScopeEncoder
 from culture_tasks.insertion.identity import ModelIdentity
@@ -377,15 +379,28 @@ class TestTraining:
 
 
 @pytest.mark.slow
-def test_a_killed_fit_goes_on_to_the_same_state(model, folders, tmp_path):
-    options = {"replacement": str(folders["replacement"]), "encoder": str(folders["mscke"]), "epochs": 27}
+@pytest.mark.parametrize("name", NAMES)
+def test_a_killed_fit_goes_on_to_the_same_state(name, model, folders, tmp_path):
+    options = {"replacement": str(folders["replacement"]), "encoder": str(folders[name])}
     write_release(tmp_path / "data", range(2), range(4))
-    whole = method_class("mscke")(model, method_config("mscke", options))
-    whole.fit(load_training_data(tmp_path / "data", limit=CASES), ValueStore(None))
-    # 27 passes over 4 cases are 108 steps, and the checkpoint is of the 100th.
-    killed, finished = (fit_and_die.run(tmp_path, "mscke", options, kill_at=kill_at) for kill_at in (105, None))
+    whole = method_class(name)(model, method_config(name, options))
+    whole.fit(load_training_data(tmp_path / "data", limit=fit_and_die.CASES), ValueStore(None))
+    # A step is one of 6 cases, and there is a checkpoint after every second.
+    killed, finished = (fit_and_die.run(tmp_path, name, options, kill_at=kill_at) for kill_at in (4, None))
     assert killed.returncode == -signal.SIGKILL
-    assert finished.stdout.split() == ["8", whole.fingerprint], finished.stderr
+    assert finished.stdout.split() == ["4", whole.fingerprint], finished.stderr
+
+
+def test_a_checkpoint_with_another_replacement_model_is_refused(model, folders, data, tmp_path):
+    checkpoints = Checkpoints(tmp_path / "checkpoint", key="", every=1)
+    place = tmp_path / "replacement"
+    shutil.copytree(folders["replacement"], place)
+    options = {"replacement": str(place)}
+    make("serac", model, folders, **options).fit(data, ValueStore(None), checkpoints=checkpoints)
+    save_family("internvl", place, seed=2)
+    other = make("serac", model, folders, **options)
+    with pytest.raises(CultureTasksError, match="another"):
+        other.fit(data, ValueStore(None), checkpoints=checkpoints)
 
 
 class TestStates:

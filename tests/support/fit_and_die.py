@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-CASES = 4
+CASES = 6
 
 
 def run(folder: Path, method: str, options: Mapping[str, Any], kill_at: int | None) -> subprocess.CompletedProcess[str]:
@@ -43,6 +43,7 @@ def _main(folder: Path, wanted: Mapping[str, Any]) -> None:
     from support.tiny_families import family
 
     from culture_tasks.insertion.adapter import MultimodalModel
+    from culture_tasks.insertion.checkpoints import Checkpoints
     from culture_tasks.insertion.method_registry import method_class, method_config
     from culture_tasks.insertion.training_data import load_training_data
     from culture_tasks.insertion.value_store import ValueStore
@@ -63,7 +64,7 @@ def _main(folder: Path, wanted: Mapping[str, Any]) -> None:
 
     data = load_training_data(folder / "data", limit=CASES)
     with ValueStore(folder / "features.sqlite3") as kept:
-        method.fit(data, kept, progress, folder / "checkpoint.safetensors")
+        method.fit(data, kept, progress, Checkpoints(folder / "checkpoint.safetensors", key="", every=2))
     sys.stdout.write(f"{steps} {method.fingerprint}\n")
 
 
