@@ -68,6 +68,7 @@ class ScopedMethod(InsertionMethod):
     """
 
     needs_state: ClassVar[bool] = True
+    other_models: ClassVar[tuple[str, ...]] = ("encoder", "replacement")
     config: ScopedConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:

@@ -1,4 +1,4 @@
-"""MSCKE: the scope of an edit is decided by image and text."""
+"""MSCKE: a smaller model answers where image and text of a request are in the scope of an edit."""
 
 from __future__ import annotations
 

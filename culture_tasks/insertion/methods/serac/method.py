@@ -1,4 +1,4 @@
-"""SERAC: the scope of an edit is decided by texts alone."""
+"""SERAC: a smaller model answers where the text of a request is in the scope of an edit."""
 
 from __future__ import annotations
 
