@@ -16,7 +16,7 @@ from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.edit_scopes import edit_text
 from culture_tasks.insertion.identity import ModelIdentity, with_other_weights
 from culture_tasks.insertion.queries import Insertion, Query, text_part
-from culture_tasks.insertion.weight_edits import KeptWeights, decoder_layers, with_weights
+from culture_tasks.insertion.weight_edits import decoder_layers, with_weights
 
 REPLACEMENTS: Mapping[str, str] = {
     "internvl": "OpenGVLab/InternVL3_5-1B-HF",
@@ -54,7 +54,6 @@ class ReplacementModel:
         self.trained: dict[str, nn.Parameter] = {
             name: weight for name, weight in model.model.named_parameters() if name.startswith(inside)
         }
-        self._loaded = KeptWeights(self.trained)
 
     def copies(self) -> dict[str, nn.Parameter]:
         """Returns copies of the trained weights in float32, in which small steps don't vanish."""
@@ -83,11 +82,6 @@ class ReplacementModel:
             for name, weight in self.trained.items():
                 weight.copy_(weights[name])
         self.model.identity = with_other_weights(self.identity, self.trained)
-
-    def renew(self) -> None:
-        """Puts the weights of the checkpoint back."""
-        self._loaded.restore()
-        self.model.identity = self.identity
 
 
 def shown_after(edit: Insertion, query: Query) -> Query:
