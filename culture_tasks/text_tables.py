@@ -26,6 +26,11 @@ def plain(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
+def printable(text: str) -> str:
+    """Returns the text with its lines, but without characters that act on a terminal, such as those of file names."""
+    return "".join(" " if mark == "\t" else mark for mark in storable(text) if mark in "\t\n" or not _acts(mark))
+
+
 def _acts(mark: str) -> bool:
     return unicodedata.category(mark) in ("Cc", "Cf", "Zl", "Zp")
 

@@ -9,6 +9,7 @@ from typing import Any
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.data.tables import extra_columns
 from culture_tasks.settings import Settings
+from culture_tasks.text_tables import printable
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -31,5 +32,5 @@ def _check(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     with extra_columns(settings.extra_columns):
         report = benchmarks()[options.benchmark].check(options.data or settings.data_folder)
-    print(report.text())
+    print(printable(report.text()))
     return 0 if report.usable else 1

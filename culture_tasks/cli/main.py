@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from culture_tasks import __version__
 from culture_tasks.errors import CultureTasksError
+from culture_tasks.text_tables import printable
 
 _COMMANDS = (
     "tasks",
@@ -38,6 +39,13 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _PrintableFormatter(logging.Formatter):
+    """Messages in which the name of a file can't act on the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command.
 
@@ -52,14 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = parser.parse_known_args(arguments)
     if rest and not getattr(options, "passes_on", False):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(levelname)s: %(message)s")
+    log = logging.StreamHandler()
+    log.setFormatter(_PrintableFormatter("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, handlers=[log])
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback
     try:
         status = int(options.handler(options))
         sys.stdout.flush()
     except CultureTasksError as error:
-        print(f"culture-tasks: error: {error}", file=sys.stderr)
+        print(f"culture-tasks: error: {printable(str(error))}", file=sys.stderr)
         return int(getattr(options, "error_status", 1))
     except BrokenPipeError:  # the reader, such as `head`, has gone; Python would flush once more at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -74,16 +74,16 @@ def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
 
 
 def _print(run: RunFiles, tasks: Sequence[TaskToGrade]) -> None:
-    from culture_tasks.text_tables import as_markdown
+    from culture_tasks.text_tables import as_markdown, printable
 
-    print(run.result_file)
+    print(printable(str(run.result_file)))
     rows = []
     for task in tasks:
         values = run.content["results"][task.name]
         for name in (task.metric, f"{task.metric}_lexical"):
             if f"{name},none" in values:
                 shown = (values[f"{name},none"], values[f"{name}_stderr,none"], values[f"{task.metric}_coverage,none"])
-                rows.append((task.name, name, *(_number(value) for value in shown)))
+                rows.append((printable(task.name), name, *(_number(value) for value in shown)))
     print(as_markdown(("task", "metric", "value", "stderr", "coverage"), rows))
 
 

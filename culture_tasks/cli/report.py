@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.report.html import SAMPLES_PER_CELL
+from culture_tasks.text_tables import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,9 +151,9 @@ def _say(report: Report, paths: list[Path], folder: Path) -> None:
     print(f"{len(report.runs)} runs of {len(report.models)} models, {len(report.tables)} tables")
     for path in paths:
         if path.parent == folder:
-            print(path)
+            print(printable(str(path)))
     if len(paths) > sum(path.parent == folder for path in paths):
-        print(f"and {sum(path.parent != folder for path in paths)} files below {folder}")
+        print(f"and {sum(path.parent != folder for path in paths)} files below {printable(str(folder))}")
     say_problems(report.problems)
 
 
@@ -160,7 +161,8 @@ def say_problems(problems: Sequence[Problem]) -> None:
     """Prints which files were not used: the first ten, and the number of all."""
     kinds = Counter(problem.kind for problem in problems)
     for problem in problems[:10]:
-        print(f"not used: {problem.path}: {problem.kind}, {problem.detail}", file=sys.stderr)
+        said = f"{problem.path}: {problem.kind.replace('_', ' ')}, {problem.detail}"
+        print(f"not used: {printable(said)}", file=sys.stderr)
     if len(problems) > 10:
         counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         print(f"not used: {len(problems)} in all ({counted}); the report lists them", file=sys.stderr)

@@ -60,9 +60,11 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
 
     Raises:
         DataError: If no run can be used.
-        SettingsError: If a name isn't a ``PATTERN=NAME`` pair.
+        SettingsError: If a name isn't a ``PATTERN=NAME`` pair, or fits nothing.
     """
-    loading = load(paths, Names(options.names))
+    names = Names(options.names)
+    loading = load(paths, names)
+    names.refuse_unfitting()
     runs = _chosen(loading, options)
     if not runs:
         raise DataError(_nothing(paths, loading.problems))

@@ -14,7 +14,7 @@ import numpy as np
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries
-from culture_tasks.errors import SettingsError
+from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.report.comparability import differences, other_questions, variation
 from culture_tasks.report.model import Entrant
@@ -77,16 +77,34 @@ class Names:
                     f"report: --name {text!r} isn't PATTERN=NAME. Needed is, say, --name '*/Qwen3-VL-8B*=Qwen3-VL 8B'."
                 )
             self._pairs.append((pattern.strip(), name.strip()))
+        self._fitting: set[str] = set()
+        self._models: set[str] = set()
 
     def of(self, result: TaskResult) -> str:
         """Returns the name to show for the model of a result."""
         method = dict(result.model_args).get("method")
+        models = [result.model, *([f"{result.model} + {method}"] if method else [])]
+        self._models.update(models)
         for pattern, name in self._pairs:
-            if any(fnmatch.fnmatchcase(text, pattern) for text in (result.model, str(result.path))):
-                return name
-            if method and fnmatch.fnmatchcase(f"{result.model} + {method}", pattern):
+            if any(fnmatch.fnmatchcase(text, pattern) for text in (*models, str(result.path))):
+                self._fitting.add(pattern)
                 return name
         return f"{_short(result.model)} + {method}" if method else _short(result.model)
+
+    def refuse_unfitting(self) -> None:
+        """Makes sure that each pattern named something.
+
+        Raises:
+            SettingsError: If one didn't, or always came after another that fitted.
+        """
+        for pattern, name in self._pairs:
+            if self._models and pattern not in self._fitting:
+                models = sorted(self._models)
+                raise SettingsError(
+                    f"report: --name {pattern}={name} fits no model and no result file"
+                    f"{' that an earlier --name leaves' if len(self._pairs) > 1 else ''}."
+                    f"{nearest(pattern, models)} There are {', '.join(models[:20])}{', …' if len(models) > 20 else ''}."
+                )
 
 
 def _short(model: str) -> str:

@@ -116,10 +116,12 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
 
     Raises:
         DataError: If one of them has no run that can be used, or runs of several models; if both are the same files.
+        SettingsError: If a name isn't a ``PATTERN=NAME`` pair, or fits nothing.
     """
     reader = SampleReader()
     names = Names(options.names)
     loadings = [load([path], names, reader, prefix=prefix) for path, prefix in ((first, "a"), (second, "b"))]
+    names.refuse_unfitting()
     runs_a, runs_b = (_of_one_model(path, loading) for path, loading in zip((first, second), loadings, strict=True))
     _refuse_same_files((first, second), loadings)
     candidate = {task: runs[0] for task, runs in runs_b.items()}

@@ -126,20 +126,35 @@ def find(named: Iterable[str | Path]) -> Found:
     whole: dict[Path, None] = {}
     parts: dict[Path, set[str]] = {}
     problems: dict[Problem, None] = {}
+    foreign: dict[Path, None] = {}
     for path, from_folder in _expanded(named, problems):
         samples = parse_samples_name(path)
         if parse_result_name(path) is not None:
             whole[path] = None
         elif samples is None:
-            said = "not the name of a result or sample file of lm-eval or lmms-eval"
-            problems[Problem(str(path), "foreign", said)] = None
+            foreign[path] = None
         elif not (results := path.with_name(result_name(samples.harness, samples.stamp))).is_file():
             said = f"its result file {results.name} isn't there: the run was cut off, or only half copied"
             problems[Problem(str(path), "partial", said)] = None
         elif not from_folder:
             parts.setdefault(results, set()).add(samples.task)
     only = {path: frozenset(tasks) for path, tasks in parts.items() if path not in whole}
-    return Found((*whole, *only), only, tuple(problems))
+    return Found((*whole, *only), only, (*problems, *_foreign(list(foreign))))
+
+
+def _foreign(paths: Sequence[Path]) -> Iterator[Problem]:
+    """Yields one problem for all files that are no harness's: the folder of a model has many of them."""
+    said = "not the name of a result or sample file of lm-eval or lmms-eval"
+    if len(paths) == 1:
+        yield Problem(str(paths[0]), "foreign", said)
+    elif paths:
+        names = list(dict.fromkeys(path.name for path in paths))
+        more = ", …" if len(names) > _NAMED else ""
+        yield Problem(f"{len(paths)} files ({', '.join(names[:_NAMED])}{more})", "foreign", said)
+
+
+_NAMED = 3
+"""Most files that are named where many are of no use."""
 
 
 def _expanded(named: Iterable[str | Path], problems: dict[Problem, None]) -> Iterator[tuple[Path, bool]]:

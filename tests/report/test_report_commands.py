@@ -29,12 +29,41 @@ def test_report_writes_what_is_asked_for(runs, capsys):
 
 
 def test_report_says_what_it_did_not_use(runs, capsys):
+    """Of files that are no harness's it says how many there are, and of others each by itself, up to ten."""
     for number in range(12):
-        (runs / f"x{number}.json").write_text("{}", encoding="utf-8")
+        (runs / f"x{number:02}.json").write_text("{}", encoding="utf-8")
+        (runs / f"202601{number + 10}_000000_results.json").write_text("", encoding="utf-8")
     assert main(["report", str(runs), "-o", str(runs / "out"), "--formats", "json"]) == 0
-    said = capsys.readouterr().err
-    assert "x0.json: foreign" in said
-    assert "12 in all (12 foreign)" in said
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("not used: ")]
+    assert len(lines) == 11
+    assert sum("empty, nothing in it" in line for line in lines) == 9
+    assert (
+        "not used: 12 files (x00.json, x01.json, x02.json, …): foreign, not the name of a result or sample" in lines[0]
+    )
+    assert lines[-1] == "not used: 13 in all (1 foreign, 12 empty); the report lists them"
+
+
+def test_names_of_files_do_not_act_on_the_terminal(runs, capsys):
+    (runs / "\x1b[31mred\x07.json").write_text("{}", encoding="utf-8")
+    folder = runs / "\x1b]0;title\x07"
+    folder.mkdir()
+    (folder / "20260101_000000_results.json").write_text("", encoding="utf-8")
+    assert main(["report", str(runs), "-o", str(runs / "o\x1but"), "--formats", "json"]) == 0
+    assert main(["report", str(folder), "-o", str(runs / "out")]) == 1
+    assert main(["compare", str(runs / "weak"), str(folder)]) == 2
+    said = "".join(capsys.readouterr())
+    assert "[31mred.json" in said
+    assert not any(mark in said for mark in "\x1b\x07")
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_a_name_that_fits_nothing_is_an_error(runs, capsys, command):
+    rest = ["-o", str(runs / "out"), str(runs)] if command == "report" else [str(runs / "weak"), str(runs / "strong")]
+    names = ["--name", "*/weak/*=ours", "--name", "storng=theirs"]
+    assert main([command, *rest, *names]) == (1 if command == "report" else 2)
+    error = capsys.readouterr().err
+    assert "--name storng=theirs fits no model and no result file that an earlier --name leaves." in error
+    assert "Did you mean 'strong'? There are strong, weak" in error
 
 
 @pytest.mark.parametrize(
