@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,15 +107,20 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class FurtherScore:
-    """A second score of every sample, which the record has among its ``values``: split and averaged as the score is.
+    """A second score of samples, split and averaged as the score is.
 
     Attributes:
-        name: Its name in the record.
+        name: Its name.
         scale: Its scale.
+        read: Gives it by a sample's record, or None where the sample has none; runs of which no sample has one show
+            nothing. Without it, every record has it by its name among its ``values``.
+        is_share: Whether every sample's is one end of the scale or the other, so that a mean of them is a share.
     """
 
     name: str
     scale: Scale
+    read: Callable[[Mapping[str, Any]], float | None] | None = None
+    is_share: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,7 @@ class Derived:
         dimension: What those groups are; empty for one number alone, under the empty group.
         within: What is held fixed; each combination of groups of these fields has numbers of its own.
         units: Whether a unit, by its key, has it.
+        of: What the answers have as their scores: the score itself, or a further score.
     """
 
     name: str
@@ -139,6 +145,7 @@ class Derived:
     dimension: str = ""
     within: tuple[str, ...] = ()
     units: Callable[[str], bool] = lambda _: True
+    of: str = "score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +282,7 @@ class FigureOf:
         line: Gives the label of its series.
         group: Gives the name of its group.
         along: Fields whose order the groups have; empty for the dimensions.
+        value: What the numbers are, with their unit; empty for the name of the statistic.
     """
 
     key: str
@@ -293,6 +301,7 @@ class FigureOf:
     line: Naming = lambda at: at.model
     group: Naming = lambda at: at.group
     along: tuple[str, ...] = ()
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,9 +94,11 @@ def _chosen(runs: Sequence[LoadedRun], where: Where) -> Iterator[tuple[LoadedRun
             yield each, mask
 
 
-def answers_of(runs: Sequence[LoadedRun]) -> tuple[Answers, Codes] | None:
-    """Returns the samples with a score as columns, and their clusters; None without any."""
-    columns = [(each.columns, ~np.isnan(each.columns.scores)) for each in runs if each.columns is not None]
+def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> tuple[Answers, Codes] | None:
+    """Returns the samples with a score, or with a further score, as columns, and their clusters; None without any."""
+    used = [each.columns for each in runs if each.columns is not None]
+    numbers = [each.scores if statistic == SCORE else each.further[statistic] for each in used]
+    columns = [(each, ~np.isnan(own)) for each, own in zip(used, numbers, strict=True)]
     if not any(mask.any() for _, mask in columns):
         return None
     fields = dict.fromkeys(field for each, _ in columns for field in each.groups)
@@ -104,7 +106,7 @@ def answers_of(runs: Sequence[LoadedRun]) -> tuple[Answers, Codes] | None:
         field: _joined([each.groups[field].only(mask) for each, mask in columns if field in each.groups])
         for field in fields
     }
-    scores = np.concatenate([each.scores[mask] for each, mask in columns])
+    scores = np.concatenate([own[mask] for own, (_, mask) in zip(numbers, columns, strict=True)])
     whole = {field: texts for field, texts in groups.items() if texts.codes.size == scores.size}
     return Answers(scores, whole), np.concatenate([each.clusters[mask] for each, mask in columns])
 

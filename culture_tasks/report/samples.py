@@ -249,7 +249,10 @@ class _Pass:
             cluster=str(record["cluster"]),
             groups={field: _name(group) for field, group in record["groups"].items()},
             score=self._kind.scale.times * _float(record.get("score")),
-            further=[each.scale.times * _float(values.get(each.name)) for each in self._kind.further],
+            further=[
+                each.scale.times * _float(each.read(record) if each.read else values.get(each.name))
+                for each in self._kind.further
+            ],
             outcomes=outcomes,
             judge=judge,
             data=[str(value) for value in record["data"].values()],

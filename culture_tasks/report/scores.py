@@ -13,7 +13,7 @@ import numpy as np
 
 from culture_tasks.benchmarks.interface import Benchmark, Group, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below
-from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, Ran, UnitOf, Where
+from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, FurtherScore, Ran, UnitOf, Where
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.metrics.intervals import Interval, mean_interval
 from culture_tasks.report import comparability
@@ -304,8 +304,9 @@ def _add_whole(scores: Scores, measured: Measured) -> None:
         scores.put(entrant, At(measured.unit.key), cell)
         for further in measured.reported.further if measured.runs[entrant] else ():
             missing: set[Flag] = {flag for flag in cell.flags if flag == "incomplete"}
-            own = _further(measured, entrant, where=(), name=further.name, scale=further.scale, more=missing)
-            scores.put(entrant, At(measured.unit.key, further.name), own)
+            own = _further(measured, entrant, where=(), further=further, more=missing)
+            if own is not None:
+                scores.put(entrant, At(measured.unit.key, further.name), own)
 
 
 def _add_groups(scores: Scores, measured: Measured) -> None:
@@ -322,8 +323,9 @@ def _add_groups(scores: Scores, measured: Measured) -> None:
                 )
                 scores.put_group(entrant, At(key, where=where), cell)
                 for further in reported.further:
-                    own = _further(measured, entrant, where=where, name=further.name, scale=further.scale)
-                    scores.put_group(entrant, At(key, further.name, where), own)
+                    own = _further(measured, entrant, where=where, further=further)
+                    if own is not None:
+                        scores.put_group(entrant, At(key, further.name, where), own)
 
 
 def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
@@ -337,20 +339,32 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
 
 
 def _further(
-    measured: Measured, entrant: str, where: Where, name: str, scale: Scale, more: set[Flag] | None = None
-) -> Cell:
-    """Returns a further score, which no judge gives."""
+    measured: Measured, entrant: str, where: Where, further: FurtherScore, more: set[Flag] | None = None
+) -> Cell | None:
+    """Returns a further score, which no judge gives; None where no sample has one and none has to."""
     flags = (measured.flags[entrant] | (more or set())) - OF_JUDGES
-    return cell_of(measured.observe(entrant, where, name), scale, flags=tuple(flags), where=where)
+    whole_items = further.is_share and bool(where)  # a share of a group counts each of its items once
+    observed = observe(
+        measured.runs[entrant],
+        measured.tasks,
+        where,
+        statistic=further.name,
+        equal_parts=measured.equal_parts and not whole_items,
+    )
+    if further.read is not None and not observed.n:
+        return None
+    return cell_of(observed, further.scale, flags=tuple(flags), where=where)
 
 
 def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
     for entrant, runs in measured.runs.items():
-        found = answers_of(runs)
+        found = answers_of(runs, derived.of)
         if found is None:
             continue
         answers, clusters = found
         flags, keys = set(measured.flags[entrant]), tuple(each.run.key for each in runs)
+        if derived.of != SCORE:
+            flags -= OF_JUDGES
         for where in measured.combinations(entrant, derived.within):
             mask = np.ones(answers.scores.size, dtype=np.bool_)
             for name, group in where:

@@ -72,14 +72,20 @@ def care_sample(
 
 
 def crosscult_sample(
-    number: int, score: float, rouge_l: float, partition: str = "zh", role: str = "reliability", after: int = 1
+    number: int,
+    score: float | None,
+    rouge_l: float,
+    partition: str = "zh",
+    role: str = "reliability",
+    after: int = 1,
+    **changes: Any,
 ) -> dict[str, Any]:
     """A sample of CrossCult-KIBench; topics come by turns, and every item has a scenario of its own."""
     topic = ("social", "religious", "ethical")[number % 3]
     groups = {"role": role, "topic": topic, "partition": partition, "language": partition, "after": str(after)}
     more = {"cluster": f"s{number}", "data": {"data": "d1", "draw": "d"}, "values": {"rouge_l": rouge_l}}
     own = record("crosscult", "crosscult_diagnostic", "judge_score", f"c{number}-{partition}", groups, **more)
-    return {"judge_score": own | judged(score)}
+    return {"judge_score": own | judged(score) | changes}
 
 
 def cedar_sample(

@@ -1,13 +1,20 @@
-"""How CrossCult-KIBench is reported: roles (Tables 2 and 3), with and without insertion (Figure 5), and retention."""
+"""How CrossCult-KIBench is reported.
+
+Roles (Tables 2 and 3), with and without insertion (Figure 5), retention (Figures 6 and 11-13), and which requests were
+routed wrongly, where a method routes them at all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
+
+import numpy as np
 
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     LANGUAGE_NAMES,
+    LOCALITY_ROLES,
     ORDERS,
     PARTITIONS,
     SEQUENTIAL_ROLES,
@@ -18,16 +25,20 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
 )
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
+    Answers,
     At,
     BenchmarkReport,
     ContrastFigure,
     ContrastOf,
     ContrastTable,
+    Derived,
     Drawn,
     Field,
     FigureOf,
+    Floats,
     FurtherScore,
     Header,
+    Line,
     OtherArgument,
     Ran,
     Shown,
@@ -36,6 +47,59 @@ from culture_tasks.benchmarks.reporting import (
     Where,
     whole_groups_then_tasks,
 )
+
+# Routing: whether a request used what was inserted, by what its record says
+
+
+def _similarity(record: Mapping[str, Any]) -> float | None:
+    similarity: float | None = record.get("facts", {}).get("similarity")
+    return similarity
+
+
+def _threshold(record: Mapping[str, Any]) -> float | None:
+    threshold: float | None = record.get("facts", {}).get("threshold")
+    return threshold
+
+
+def _routing_error(record: Mapping[str, Any]) -> float | None:
+    """Returns 100 where a request was routed wrongly, and 0 where it was not; None where nothing was compared.
+
+    What is about another language or scenario than what was inserted shouldn't use it; all else should.
+    """
+    if _similarity(record) is None:
+        return None
+    used = record["facts"].get("activated") is not None
+    return 100.0 * (used == (record["groups"]["role"] in LOCALITY_ROLES))
+
+
+_THRESHOLDS = tuple(f"{step / 20:.2f}" for step in range(21))
+
+
+def _errors_by_threshold(answers: Answers) -> dict[str, Floats]:
+    """Returns the routing errors that each threshold would make of the recorded similarities."""
+    should_not = np.zeros(answers.scores.size, dtype=np.bool_)
+    for role in LOCALITY_ROLES:
+        should_not |= answers.of_field("role").equals(role)
+    return {each: 100.0 * ((answers.scores >= float(each)) == should_not) for each in _THRESHOLDS}
+
+
+_ERRORS = Scale("percent", 0.0, 100.0, better="lower")
+_SIMILARITY = Scale("similarity", better=None, digits=3)
+_ROUTING_SCORES = (
+    FurtherScore("routing_error", _ERRORS, _routing_error, is_share=True),
+    FurtherScore("similarity", _SIMILARITY, _similarity),
+    FurtherScore("threshold", _SIMILARITY, _threshold),
+)
+_CURVE = Derived(
+    "routing_error_by_threshold",
+    _ERRORS,
+    _errors_by_threshold,
+    dimension="threshold",
+    within=("role",),
+    units=lambda unit: unit in _ROLES,
+    of="similarity",
+)
+
 
 _OVERLAP = FurtherScore("rouge_l", Scale("percent", 0.0, 100.0))
 _SCORES = {"rouge_l": ("rouge_l", "ROUGE-L"), "score": ("judge_score", "LLM Judge")}
@@ -71,6 +135,8 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     for unit in ran:
         if unit in _ROLES:
             yield _by_role(unit)
+            yield _routing(unit)
+            yield _thresholds(unit)
         elif unit == _DIAGNOSTIC:
             yield _by_language_and_topic()
     orders = [order for order in ORDERS if f"{_RETENTION}_{'_'.join(order)}" in ran]
@@ -101,6 +167,62 @@ def _by_role(unit: str) -> TableOf:
         headers=_WITH_METHOD,
         notes=("Overall: the mean over the roles, each weighing the same.",),
         papers=(f"crosscult_table_{_NUMBERS[unit]}",),
+    )
+
+
+def _rate(role: str, label: str) -> str:
+    return f"{'False activation' if role in LOCALITY_ROLES else 'Abstention'}: {label}"
+
+
+def _routing(unit: str) -> TableOf:
+    parts = TARGETS if unit == "crosscult_single" else PARTITIONS
+    groups: dict[Where, tuple[str, str]] = {
+        (): ("all", "All"),
+        **{(("partition", each),): (each, LANGUAGE_NAMES[each]) for each in parts},
+        **{(("topic", topic),): (topic, topic.title()) for topic in TOPICS},
+    }
+    shown = {"similarity": "Mean similarity", "threshold": "Threshold"}
+    return TableOf(
+        key=f"{unit}_routing",
+        title=f"{unit}: requests that were routed wrongly, in percent",
+        source="",
+        columns=(
+            *(Shown(key, label) for key, label in groups.values()),
+            *(Shown(key, label) for key, label in shown.items()),
+        ),
+        headers=("Base model", "Method"),
+        lines=tuple(
+            Line(
+                _rate(role, label),
+                {
+                    **{key: At(unit, "routing_error", (("role", role), *where)) for where, (key, _) in groups.items()},
+                    **{key: At(unit, key, (("role", role),)) for key in shown},
+                },
+            )
+            for role, label in _ROLES[unit].items()
+        ),
+        line_header="Rate",
+        notes=(
+            "Of methods that compare a request with what was inserted, and use it from a threshold on. False "
+            "activation: requests about another language or scenario that used it all the same. Abstention: requests "
+            "about what was inserted, or about its scenario, that didn't.",
+        ),
+    )
+
+
+def _thresholds(unit: str) -> TableOf:
+    return TableOf(
+        key=f"{unit}_thresholds",
+        title=f"{unit}: requests that other thresholds would route wrongly, in percent",
+        source="",
+        columns=tuple(Shown(role, _rate(role, label)) for role, label in _ROLES[unit].items()),
+        headers=("Base model", "Method"),
+        lines=tuple(
+            Line(each, {role: At(unit, _CURVE.name, (("role", role), ("threshold", each))) for role in _ROLES[unit]})
+            for each in _THRESHOLDS[::2]
+        ),
+        line_header="Threshold",
+        notes=("From the similarities that were recorded; the threshold that was used stands in the table before.",),
     )
 
 
@@ -175,6 +297,16 @@ def _partition(at: Drawn) -> str:
     return at.held.get("partition", at.title)
 
 
+def _model_and_unit(at: Drawn) -> str:
+    return f"{at.model} · {at.title.removeprefix('crosscult_')}"
+
+
+def _role_and_error(at: Drawn) -> str:
+    role = at.held["role"].lower().replace(" ", "_")
+    label = next(labels[role] for labels in _ROLES.values() if role in labels)
+    return f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
+
+
 def _retention_figure(key: str, title: str, statistic: str) -> FigureOf:
     return FigureOf(
         key=key,
@@ -215,6 +347,20 @@ _FIGURES = (
     ),
     _retention_figure("crosscult_retention", "Retention after each insertion", "score"),
     _retention_figure("crosscult_retention_rouge_l", "Retention by ROUGE-L", "rouge_l"),
+    FigureOf(
+        key="crosscult_thresholds",
+        title="Requests that a threshold routes wrongly",
+        source="",
+        kind="lines",
+        statistic=_CURVE.name,
+        dimensions=("threshold",),
+        groups="threshold",
+        free=("role",),
+        series="role",
+        panel=_model_and_unit,
+        line=_role_and_error,
+        value="Routed wrongly (percent)",
+    ),
 )
 
 
@@ -273,13 +419,15 @@ REPORT = BenchmarkReport(
         Field("partition", PARTITIONS, short=_CODES, cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"}),
         Field("language", PARTITIONS, _CODES),
         Field("after", ("0", "1", "2", "3")),
+        Field("threshold", _THRESHOLDS),
     ),
     splits=(
         *(("role",), ("topic",), ("partition",)),
         *(("role", "topic"), ("role", "partition"), ("role", "topic", "partition"), ("partition", "after")),
     ),
     culture="partition",
-    further=(_OVERLAP,),
+    further=(_OVERLAP, *_ROUTING_SCORES),
+    derived=(_CURVE,),
     units=_units,
     tables=_tables,
     figures=_FIGURES,

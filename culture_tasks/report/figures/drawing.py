@@ -304,6 +304,7 @@ def _difference_lines(cell: Cell | None) -> tuple[str, ...]:
 # Lines over steps: what is left of each insertion after later ones
 
 _LINES_ACROSS = 3
+_MOST_STEPS_NAMED = 6
 _LINES_APART = 0.06
 """How far series stand from each other at a step, so that none hides another's interval."""
 
@@ -324,7 +325,8 @@ def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[st
         line: dict[str, Any] = {"linestyle": look(chart.look_of(series.label)).dashes, "linewidth": 1.5, "capsize": 3}
         places = np.arange(len(steps)) + _LINES_APART * (place - (len(labels) - 1) / 2)
         handles |= draw_marks(axes, places, chart, series=series, groups=steps, **line)
-    axes.set_xticks(range(len(steps)), [shown(step, 16) for step in steps])
+    apart = -(-len(steps) // _MOST_STEPS_NAMED)
+    axes.set_xticks(range(0, len(steps), apart), [shown(step, 16) for step in steps[::apart]])
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(chart.groups))
     axes.set_title(shown(panel.title, 48), fontsize=8)

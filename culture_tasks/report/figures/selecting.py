@@ -118,7 +118,7 @@ def _chart(
         kind=kind,
         groups=spec.groups,
         series=spec.series,
-        value=names.metric(values[0]),
+        value=spec.value or names.metric(values[0]),
         panels=found,
         notes=_notes(report, kind, values=values, published=published, band=any(one.band for one in found)),
         looks=names.places if spec.series == "model" else {},
