@@ -133,6 +133,26 @@ def paired_difference(
     )
 
 
+def at_confidence(found: Difference, confidence: float) -> Difference | None:
+    """Returns a difference with an interval of another confidence; None where that takes the scores.
+
+    Args:
+        found: What :func:`paired_difference` or :func:`mcnemar` returned.
+        confidence: Share of intervals meant to hold the true difference, between 0 and 1.
+    """
+    check_confidence(confidence)
+    if found.method in ("sign flips", "all sign flips"):
+        return None
+    if math.isnan(found.low):
+        return found
+    if found.method in ("McNemar exact", "McNemar mid-p"):
+        surplus = round(found.difference * found.n)
+        ours, theirs = (found.differing + surplus) // 2, (found.differing - surplus) // 2
+        return _mcnemar(ours, theirs, n=found.n, confidence=confidence)
+    reach = t_quantile(confidence, found.clusters) * found.sd / math.sqrt(found.n)
+    return found._replace(low=found.difference - reach, high=found.difference + reach)
+
+
 def paired_permutation(
     a: ArrayLike,
     b: ArrayLike,
@@ -364,9 +384,13 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
     differences = _differences(a, b)
     if not (_right_or_wrong(a) and _right_or_wrong(b)):
         raise ValueError("mcnemar: needs 1 for right, 0 for wrong and NaN for no score; came another number.")
-    check_confidence(confidence)
     n = int(np.count_nonzero(~np.isnan(differences)))
     ours, theirs = int(np.count_nonzero(differences == 1.0)), int(np.count_nonzero(differences == -1.0))
+    return _mcnemar(ours, theirs, n=n, confidence=confidence)
+
+
+def _mcnemar(ours: int, theirs: int, *, n: int, confidence: float) -> Difference:
+    check_confidence(confidence)
     method: Method = "McNemar exact" if ours + theirs < EXACT_BELOW else "McNemar mid-p"
     if n == 0:
         return Difference(method=method, reason="no item has both scores")

@@ -122,10 +122,22 @@ def cluster_numbers(clusters: Sequence[Hashable] | NDArray[np.generic] | None, k
     if len(clusters) != kept.size:
         raise ValueError(f"clusters: {len(clusters)} for {kept.size} items; one for each is needed.")
     if isinstance(clusters, np.ndarray) and clusters.dtype != np.object_:
-        return np.asarray(np.unique(clusters[kept], return_inverse=True)[1], dtype=np.intp)
+        return numbered(clusters[kept])[1]
     numbers: dict[Hashable, int] = {}
     of_kept = (cluster for cluster, wanted in zip(clusters, kept, strict=True) if wanted)
     return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in of_kept], dtype=np.intp)
+
+
+def numbered(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], Numbers]:
+    """Returns the distinct codes in order, and the place among them of each; without sorting where they are small."""
+    if codes.dtype.kind == "i" and codes.size:
+        whole = codes.astype(np.intp)
+        if whole.min() >= 0 and whole.max() < 8 * codes.size:
+            present = np.bincount(whole) > 0
+            places: Numbers = (np.cumsum(present) - 1)[whole]
+            return np.flatnonzero(present), places
+    distinct, found = np.unique(codes, return_inverse=True)
+    return distinct, found
 
 
 def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:
@@ -157,7 +169,7 @@ def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Fl
     if strata is None:
         return scores
     known = ~np.isnan(scores)
-    codes = np.unique(strata[known], return_inverse=True)[1]
+    codes = numbered(strata[known])[1]
     weights = counts(strata[known], shares)
     sizes = np.bincount(codes)
     means = np.bincount(codes, weights=scores[known]) / sizes
@@ -173,9 +185,9 @@ def counts(strata: NDArray[np.integer], shares: Floats | None = None) -> Floats:
         strata: What part each item belongs to, numbered from 0.
         shares: What each stratum counts in the mean, by its number; None for all the same.
     """
-    numbers, codes, sizes = np.unique(strata, return_inverse=True, return_counts=True)
-    parts = np.ones(numbers.size) if shares is None else shares[numbers]
-    weights: Floats = (strata.size / parts.sum() * parts / sizes)[codes] if strata.size else np.zeros(0)
+    numbers, codes = numbered(strata)
+    parts = np.ones(numbers.size) if shares is None else shares[numbers.astype(np.intp)]
+    weights: Floats = (strata.size / parts.sum() * parts / np.bincount(codes))[codes] if strata.size else np.zeros(0)
     return weights
 
 

@@ -12,14 +12,20 @@ import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At, ContrastOf, OtherArgument, OtherTask
-from culture_tasks.metrics.comparison import Difference, mcnemar, paired_difference, paired_permutation
-from culture_tasks.metrics.means import contributions, counts
+from culture_tasks.metrics.comparison import (
+    Difference,
+    at_confidence,
+    mcnemar,
+    paired_difference,
+    paired_permutation,
+)
+from culture_tasks.metrics.means import contributions, counts, numbered
 from culture_tasks.metrics.rankings import spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.report import comparability
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Contrast, Entrant, Fairness, Flag, GroupValue
-from culture_tasks.report.observations import SCORE, Observations, common_items, in_order, known, observe, ordered
+from culture_tasks.report.observations import SCORE, Observations, aligned, in_order, known, observe, ordered
 from culture_tasks.report.scores import OF_JUDGES, Measured, Scores
 
 ALPHA = 0.05
@@ -46,7 +52,7 @@ class Pair:
         unit: Key of the unit.
         first: Key of one entrant.
         second: Key of the other.
-        one: The first's samples.
+        one: The first's samples that have a score, in the order of the items.
         two: The second's.
         scale: The scale of their scores.
         flags: Why they should not be compared, where the user insists.
@@ -60,17 +66,19 @@ class Pair:
     scale: Scale
     flags: tuple[Flag, ...] = ()
 
-    def test(self, family: int = 1, level: float = ALPHA) -> Difference:
+    def test(self, family: int = 1, level: float = ALPHA, made: Difference | None = None) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
         Args:
             family: Number of pairs that p will be adjusted for.
             level: One less the confidence of the interval.
+            made: The same test at another level, if it was made before.
         """
-        items = common_items(self.one, self.two)
-        one, two = in_order(self.one, items), in_order(self.two, items)
-        swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
-        found = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps)
+        found = None if made is None else _at_level(made, level, _width(self.scale))
+        if found is None:
+            one, two = aligned(self.one, self.two)
+            swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
+            found = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps)
         if self.scale.low is None or self.scale.high is None or math.isnan(found.low):
             return found
         width = self.scale.high - self.scale.low
@@ -97,12 +105,12 @@ def comparisons(
 
 def _family(measured: Measured, anyway: bool) -> list[Pair]:
     keys = [key for key, cell in measured.unit.cells.items() if cell.value is not None and measured.runs[key]]
-    observed = {key: measured.observe(key) for key in keys} if len(keys) > 1 else {}
-    pairs = ((first, second, why_not(measured, first, second)) for first, second in combinations(observed, 2))
+    observed = {key: in_order(measured.observe(key)) for key in keys} if len(keys) > 1 else {}
+    unit = measured.unit
     return [
-        pair(measured, first, second, one=observed[first], two=observed[second], flags=flags)
-        for first, second, flags in pairs
-        if not flags or anyway
+        Pair(unit.key, first, second, observed[first], observed[second], scale=unit.scale, flags=ordered(flags))
+        for first, second in combinations(observed, 2)
+        if not (flags := why_not(measured, first, second)) or anyway
     ]
 
 
@@ -118,24 +126,40 @@ def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
 
 def pair(measured: Measured, first: str, second: str, one: Observations, two: Observations, flags: set[Flag]) -> Pair:
     """Returns two entrants with their samples of a unit."""
-    return Pair(measured.unit.key, first, second, one=one, two=two, scale=measured.unit.scale, flags=ordered(flags))
+    unit = measured.unit
+    return Pair(unit.key, first, second, in_order(one), in_order(two), scale=unit.scale, flags=ordered(flags))
 
 
 def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int) -> Difference:
     """McNemar for right and wrong; for other means Student's t, or sign flips where few clusters differ."""
-    numbers = np.unique(one.clusters, return_inverse=True)[1]
-    clustered = numbers.max(initial=-1) + 1 < numbers.size
-    clusters = one.clusters if clustered else None
-    width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") and one.strata is None else None
-    if width and not clustered and all(np.isin(each.scores, (0.0, width)).all() for each in (one, two)):
+    numbers = numbered(one.clusters)[1]
+    clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
+    width = _width(scale)
+    if width and clusters is None and one.strata is None and all(_right_or_wrong(each, width) for each in (one, two)):
         return _times(mcnemar(one.scores / width, two.scores / width, confidence), width)
-    counted = None if one.strata is None else counts(one.strata, one.shares)
     differences = one.scores - two.scores
-    differing = np.count_nonzero(np.bincount(numbers, differences if counted is None else counted * differences))
-    if differing >= MANY:
-        values = [contributions(each.scores, one.strata, one.shares) for each in (one, two)]
-        return paired_difference(values[0], values[1], clusters, confidence)
+    counted = None if one.strata is None else counts(one.strata, one.shares)
+    sums = np.bincount(numbers, differences if counted is None else counted * differences)
+    if np.count_nonzero(sums) >= MANY:
+        values = contributions(differences, one.strata, one.shares)
+        return paired_difference(values, np.zeros(values.size), clusters, confidence)
     return paired_permutation(one.scores, two.scores, clusters, resamples=swaps, confidence=confidence, weights=counted)
+
+
+def _width(scale: Scale) -> float | None:
+    """Returns the score of a right answer on a scale of shares; None on any other."""
+    return scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") else None
+
+
+def _right_or_wrong(observed: Observations, width: float) -> bool:
+    return bool(((observed.scores == 0.0) | (observed.scores == width)).all())
+
+
+def _at_level(made: Difference, level: float, width: float | None) -> Difference | None:
+    """Returns a test with the interval of another level; None where that takes the samples."""
+    unit = width if width and made.method in ("McNemar exact", "McNemar mid-p") else 1.0
+    found = at_confidence(_times(made, 1.0 / unit), 1.0 - level)
+    return None if found is None else _times(found, unit)
 
 
 def _times(found: Difference, width: float) -> Difference:
@@ -160,7 +184,7 @@ def adjusted(pairs: Sequence[Pair], words: Callable[[str, str], str]) -> list[Co
     p_values = [float(p) for p in holm([test.p for test in tests])]
     level = ALPHA / max(1, sum(p > ALPHA for p in p_values))
     if level < ALPHA:
-        tests = [each.test(len(pairs), level) for each in pairs]
+        tests = [each.test(len(pairs), level, made) for each, made in zip(pairs, tests, strict=True)]
     return [
         _comparison(each, test, p_holm=p, level=level, words=words)
         for each, test, p in zip(pairs, tests, p_values, strict=True)
@@ -372,10 +396,8 @@ def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: 
 
 def _difference(first: _Side, second: _Side, statistic: str, flags: set[Flag]) -> Cell:
     """Returns the second number less the first, on the items that both have a score for."""
-    one, two = first.observe(statistic), second.observe(statistic)
-    items = common_items(one, two)
-    one, two = in_order(one, items), in_order(two, items)
-    clusters = two.clusters if np.unique(two.clusters).size < items.size else None
+    one, two = aligned(in_order(first.observe(statistic)), in_order(second.observe(statistic)))
+    clusters = two.clusters if np.unique(two.clusters).size < two.items.size else None
     found = paired_difference(two.scores, one.scores, clusters)
     scale = second.cell.scale
     return Cell(

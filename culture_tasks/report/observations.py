@@ -118,19 +118,29 @@ def _joined(parts: Sequence[Texts]) -> Texts:
     return Texts(np.concatenate(codes), tuple(names))
 
 
-def in_order(observed: Observations, items: NDArray[np.int64]) -> Observations:
-    """Returns the observations of these items, all of which must be there, in their order."""
-    order = np.argsort(observed.items, kind="stable")
-    at = order[np.searchsorted(observed.items[order], items)]
-    strata = None if observed.strata is None else observed.strata[at]
+def in_order(observed: Observations) -> Observations:
+    """Returns the observations that have a score, in the order of their items."""
+    scored = np.flatnonzero(~np.isnan(observed.scores))
+    return _chosen_items(observed, scored[np.argsort(observed.items[scored], kind="stable")])
+
+
+def aligned(one: Observations, two: Observations) -> tuple[Observations, Observations]:
+    """Returns what two have observed of the items that both have a score for, in one order; both are in order."""
+    if np.array_equal(one.items, two.items):
+        return one, two
+    items = np.intersect1d(one.items, two.items, assume_unique=True)
+    first, second = (_chosen_items(each, np.searchsorted(each.items, items)) for each in (one, two))
+    return first, second
+
+
+def _chosen_items(observed: Observations, at: NDArray[np.intp]) -> Observations:
     return replace(
-        observed, items=observed.items[at], scores=observed.scores[at], clusters=observed.clusters[at], strata=strata
+        observed,
+        items=observed.items[at],
+        scores=observed.scores[at],
+        clusters=observed.clusters[at],
+        strata=None if observed.strata is None else observed.strata[at],
     )
-
-
-def common_items(one: Observations, two: Observations) -> NDArray[np.int64]:
-    """Returns the items that both have a score for."""
-    return np.intersect1d(one.items[~np.isnan(one.scores)], two.items[~np.isnan(two.scores)], assume_unique=True)
 
 
 def interval(observed: Observations, scale: Scale) -> Interval:

@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.rankings import mean_rank
 from culture_tasks.report.comparisons import Pair, adjusted
 from culture_tasks.report.model import Cell, Comparison, Entrant, Mean, Unit
-from culture_tasks.report.observations import Observations
+from culture_tasks.report.observations import Observations, in_order
 from culture_tasks.report.scores import Measured
 from culture_tasks.report.standings import ranked
 
@@ -274,7 +274,7 @@ def _pairs(
     """Yields every two entrants with their samples of all columns; none where a column has no samples to test."""
     if any(unit.key not in measured or not all(measured[unit.key].runs[one] for one in entrants) for unit in units):
         return
-    stacked = {one: _stacked([measured[unit.key] for unit in units], one) for one in entrants}
+    stacked = {one: in_order(_stacked([measured[unit.key] for unit in units], one)) for one in entrants}
     for first, second in combinations(entrants, 2):
         yield Pair(key, first, second, one=stacked[first], two=stacked[second], scale=COMMON)
 
