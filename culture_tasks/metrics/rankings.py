@@ -82,9 +82,9 @@ class Spread(NamedTuple):
 
     Attributes:
         best: The best group's score, or NaN.
-        best_group: That group; the first of equals; None where no group has a score.
+        best_group: That group; the first of equals; None where no group has a score, or several all have the same.
         worst: The worst group's score (the "worst-group score"), or NaN.
-        worst_group: That group.
+        worst_group: That group; None as for the best.
         gap: Distance of the two; 0 is no difference between groups.
         variance: Variance of the groups' scores, each group counting alike, in squared units; 0 is no difference.
         mean: Mean of the groups' scores (macro average).
@@ -142,11 +142,12 @@ def spread(
     highest, lowest = max(scored, key=scored.__getitem__), min(scored, key=scored.__getitem__)
     best, worst = (highest, lowest) if higher_is_better else (lowest, highest)
     values = np.array(list(scored.values()))
+    all_equal = len(scored) > 1 and scored[best] == scored[worst]
     return Spread(
         best=scored[best],
-        best_group=best,
+        best_group=None if all_equal else best,
         worst=scored[worst],
-        worst_group=worst,
+        worst_group=None if all_equal else worst,
         gap=scored[highest] - scored[lowest],
         variance=float(values.var(ddof=ddof)) if values.size > ddof else math.nan,
         mean=float(values.mean()),

@@ -229,9 +229,9 @@ class Fairness:
         unit: Key of the unit.
         entrant: Key of the entrant.
         dimension: What the groups are.
-        best: Group with the best score.
+        best: Group with the best score; empty where all groups have the same.
         best_value: Its score.
-        worst: Group with the worst score.
+        worst: Group with the worst score; empty where all groups have the same.
         worst_value: Its score: the worst-group score.
         gap: Best minus worst, in the direction that is better; 0 where all groups do equally well.
         variance: Sample variance over the groups, in squared units of the scale.

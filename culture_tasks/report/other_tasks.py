@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +24,8 @@ from culture_tasks.report.model import Unit
 from culture_tasks.report.other_samples import OtherSamples
 from culture_tasks.report.scores import Measured, flags_of, harness_cell
 
-_SHARES = re.compile(r"(^|_)(acc|accuracy|acc_norm|exact_match|em|f1|anls|match|recall|precision)($|_|,)")
-"""Names of metrics that are shares, by one of their words."""
+_SHARES = frozenset(("acc", "acc_norm", "acc_mutual_info", "exact_match", "anls"))
+"""Metrics of the harnesses themselves that are shares. A task's own ``…_acc`` may as well be in percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +197,9 @@ def _without_filter(metric: str) -> str:
 
 
 def _scale(known: KnownTasks | None, metric: str, runs: Mapping[str, LoadedRun]) -> Scale:
-    """Returns the scale of a metric: the known one, else a share where its name says so, and else one without ends.
+    """Returns the scale of a metric: the known one, else a share where it is the harnesses' own, else one without ends.
 
-    A scale that a value isn't on isn't the right one.
+    No range is concluded from the values; one that they don't keep to isn't the right one.
     """
     name = _without_filter(metric)
     values = [each.result.metrics[metric] for each in runs.values() if metric in each.result.metrics]
@@ -208,7 +207,7 @@ def _scale(known: KnownTasks | None, metric: str, runs: Mapping[str, LoadedRun])
     higher = next((direction for direction in directions if direction is not None), True)
     better: Literal["higher", "lower"] = "higher" if higher else "lower"
     scales = [known.scale_of(name)] if known and name in known.metrics else []
-    if _SHARES.search(metric):
+    if name in _SHARES:
         scales.append(Scale("share", 0.0, 1.0, better=better, digits=3))
     fitting = (scale for scale in scales if all(scale.allows(value) for value in values))
     return next(fitting, Scale("unknown", None, None, better=scales[0].better if scales else better))

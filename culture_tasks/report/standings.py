@@ -49,7 +49,7 @@ def ranked(
 ) -> tuple[dict[str, Cell], Standing]:
     """Gives the cells of a column their places, and says who is best.
 
-    A column that was not tested, or whose scale has no better end, has no places.
+    A column that was not tested, that has one number alone, or whose scale has no better end has no places.
 
     Args:
         cells: The cells, by entrant.
@@ -59,7 +59,7 @@ def ranked(
     """
     sign = {"higher": -1.0, "lower": 1.0}.get(scale.better or "", 0.0)
     values = {key: sign * cell.value for key, cell in cells.items() if cell.value is not None and key not in left_out}
-    order = sorted(values, key=values.__getitem__) if sign and tests else []
+    order = sorted(values, key=values.__getitem__) if sign and tests and len(values) > 1 else []
     number = {key: at for at, key in enumerate(order)}
     better = {
         (number[test.better], number[_other(test)])

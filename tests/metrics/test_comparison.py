@@ -14,6 +14,7 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from culture_tasks.metrics.comparison import (
     EXACT_BELOW,
     Difference,
+    at_confidence,
     mcnemar,
     paired_difference,
     paired_permutation,
@@ -259,7 +260,7 @@ def test_intervals_of_a_difference_cover_it():
     assert np.mean([result.low <= 0.7 <= result.high for result in found]) == pytest.approx(0.95, abs=0.035)
 
 
-CONFIDENCES = st.sampled_from([0.5, 0.9, 0.95, 0.99, 1 - 0.05 / 28])
+CONFIDENCES = st.sampled_from([0.7, 0.9, 0.95, 0.99, 1 - 0.05 / 28])
 
 
 @given(pairs, CONFIDENCES)
@@ -278,6 +279,17 @@ def test_mcnemars_interval_leaves_0_out_exactly_where_the_test_rejects(ours, the
     if a:
         assert (found.p <= 1 - confidence) == (not found.low <= 0.0 <= found.high), found
         assert found.low <= found.difference <= found.high
+
+
+@given(pairs, CONFIDENCES)
+def test_another_confidence_needs_no_scores(items, confidence):
+    a, b, owners = columns(items)
+    found = at_confidence(paired_difference(a, b, owners), confidence)
+    assert found == pytest.approx(paired_difference(a, b, owners, confidence), nan_ok=True)
+    assert at_confidence(paired_permutation(a, b, owners), confidence) is None
+    ours, theirs = ([float(score > 5) if score == score else score for score in scores] for scores in (a, b))
+    found = at_confidence(mcnemar(ours, theirs), confidence)
+    assert found == pytest.approx(mcnemar(ours, theirs, confidence), nan_ok=True)
 
 
 def sparse(differing, of=2376, size=1.0):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.metrics.rankings import mean_rank, spread
+from culture_tasks.metrics.rankings import Places, mean_rank, places, spread
 
 NAN = math.nan
 
@@ -35,7 +35,8 @@ def test_spread_at_the_extremes():
     assert (alone.gap, alone.variance, alone.best_group, alone.worst_group) == (0.0, 0.0, "a", "a")
     assert math.isnan(spread({"a": 3.0}, ddof=1).variance)
     equal = spread({"a": 3.0, "b": 3.0})
-    assert (equal.best_group, equal.worst_group, equal.gap, equal.variance) == ("a", "a", 0.0, 0.0)
+    assert (equal.best, equal.worst, equal.gap, equal.variance) == (3.0, 3.0, 0.0, 0.0)
+    assert (equal.best_group, equal.worst_group) == (None, None)
     for bad in ({"values_by_group": {"a": math.inf}}, {"values_by_group": {}, "ddof": 2}):
         with pytest.raises(ValueError, match="finite scores"):
             spread(**bad)
@@ -93,3 +94,26 @@ def test_mean_rank_at_the_extremes():
 def test_mean_ranks_add_up(models, columns, seed):
     table = np.random.default_rng(seed).integers(0, 5, size=(models, columns))
     assert sum(rank.rank for rank in mean_rank(table)) == pytest.approx(models * (models + 1) / 2)
+
+
+def test_places_by_hand():
+    # 0 is better than 2 and 3; 1 is better than 3. So 0 and 1 may be first, and 3 is third or fourth.
+    found = places(4, [(0, 2), (0, 3), (1, 3), (0, 3)])
+    assert found == [Places(1, 2), Places(1, 3), Places(2, 4), Places(3, 4)]
+
+
+def test_places_at_the_extremes():
+    assert places(0, []) == []
+    assert places(1, []) == [(1, 1)]
+    assert places(3, []) == [(1, 3)] * 3
+    assert places(3, [(2, 1), (2, 0), (1, 0)]) == [(3, 3), (2, 2), (1, 1)]
+    for bad in ([(0, 3)], [(-1, 0)], [(1, 1)]):
+        with pytest.raises(ValueError, match="pairs of two of the 3 models"):
+            places(3, bad)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5))))
+def test_places_hold_the_true_ones_where_no_test_errs(skills, tested):
+    shown = {(a, b) for a, b in tested if max(a, b) < len(skills) and skills[a] > skills[b]}
+    for skill, found in zip(skills, places(len(skills), shown), strict=True):
+        assert found.first <= 1 + sum(other > skill for other in skills) <= found.last

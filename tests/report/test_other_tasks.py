@@ -42,6 +42,13 @@ def test_a_value_that_a_scale_does_not_have_is_shown_without_one(tmp_path):
     assert (found.scale.unit, found.scale.high, found.scale.better) == ("unknown", None, "lower")
 
 
+@pytest.mark.parametrize("value", [0.9, 47.5])
+def test_the_range_of_a_tasks_own_metric_is_not_guessed_from_its_value(tmp_path, value):
+    found = unit(tmp_path, "my_group", **{"my_acc,none": value})
+    assert (found.metric, found.scale.unit, found.scale.low, found.scale.high) == ("my_acc", "unknown", None, None)
+    assert unit(tmp_path / "b", "my_group", **{"acc,none": 0.5}).scale.high == 1.0
+
+
 @pytest.mark.parametrize(
     ("task", "paper"),
     [

@@ -104,6 +104,15 @@ def test_fairness_names_the_ends_and_their_distance(report):
     assert one.variance == pytest.approx((2 * 0.140625 + 0.390625 + 0.015625) / 3)
 
 
+def test_groups_that_are_all_equal_have_no_best_and_no_worst(tmp_path):
+    write_vqa(tmp_path, "a", [1.0] * 8)
+    report = build([str(tmp_path)], Options())
+    [found] = report.fairness
+    assert (found.best, found.worst, found.gap, found.groups) == ("", "", 0.0, 4)
+    [table] = [table for table in report.tables if table.key == "fairness"]
+    assert table.rows[0].labels == ("culturalvqa", "a", "all equal", "all equal")
+
+
 def test_pairs_are_tested_on_common_items(report):
     [test] = report.comparisons
     # b has no score for the last item; on the others b is right once more than a: 1/7.

@@ -6,6 +6,8 @@ from support.sample_files import care_sample, cedar_sample, write_run
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.figures.selecting import charts
+from culture_tasks.report.text.latex import table_latex
+from culture_tasks.report.text.wording import number
 
 CATEGORIES = ("entities", "opinion", "norms", "commonsense", "literacy")
 
@@ -66,6 +68,17 @@ def test_the_papers_rows_take_no_part_in_anything_worked_out(reports):
     for key in ("summary", "scores", "cultures", "fairness"):
         assert tables[0][key] == tables[1][key]
     assert both.models == without.models == {"GPT-4o", "b"}
+
+
+def test_a_percent_among_ratings_says_so(reports):
+    table = next(table for table in reports[1].tables if table.key.endswith("_table_3") and table.benchmark == "care")
+    [row] = [row for row in table.rows if row.published and "uman awareness" in " ".join(row.labels)]
+    [ratings] = [row for row in table.rows if row.published and "GPT-4o" in row.labels]
+    assert all(number(cell.value, cell.scale).endswith(" %") for cell in row.cells if cell is not None)
+    assert not any("%" in number(cell.value, cell.scale) for cell in ratings.cells if cell is not None)
+    assert r" \%$" in table_latex(table)
+    accuracies = next(table for table in reports[1].tables if table.key == "cedar_table_1")
+    assert not any("%" in number(cell.value, cell.scale) for row in accuracies.rows for cell in row.cells if cell)
 
 
 def test_the_papers_rows_name_their_tables(reports):

@@ -200,7 +200,8 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
             None if each.variance is None else Cell(each.variance, squared),
             Cell(float(each.groups), _COUNT),
         )
-        texts = (units[each.unit].title, context.entrants[each.entrant].label, each.best, each.worst)
+        groups = (each.best or "all equal", each.worst or "all equal")
+        texts = (units[each.unit].title, context.entrants[each.entrant].label, *groups)
         rows.append(Row(texts, cells, each.entrant))
     own = Scale("the score's own")
     columns = (

@@ -14,6 +14,7 @@ from culture_tasks import published
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import Cell, Column, Entrant, GroupValue, Row, Table
 from culture_tasks.report.scores import Measured, Scores
+from culture_tasks.report.text.wording import SAYS_PERCENT
 
 Keys = frozenset[tuple[str, str]]
 """What tells a published cell from others of its row."""
@@ -59,9 +60,14 @@ def _cell_in_row(table: published.PublishedTable, row: published.Row, column: in
         return None
     number = published.number(printed)
     measure = None if row.measure is None else table.measures[row.measure]
-    own = scale if measure is None else Scale(measure.unit)
+    own = scale if measure is None else Scale(_said_unit(measure, scale.unit))
     note = "" if measure is None else measure.name
     return Cell(number.value, replace(own, digits=number.digits), flags=("published",), note=note)
+
+
+def _said_unit(measure: published.Measure, of_column: str) -> str:
+    """Returns the unit of a cell, so that a percent among other numbers says that it is one."""
+    return SAYS_PERCENT if measure.unit == "percent" != of_column else measure.unit
 
 
 def paper_notes(paper: str) -> Iterator[str]:
@@ -174,7 +180,7 @@ def _table(table: published.PublishedTable) -> Table:
         rows=tuple(
             Row(
                 labels=tuple(row.keys.get(name, "") for name in headers),
-                cells=tuple(_cell(next(cells)) for _ in table.columns),
+                cells=tuple(_cell(next(cells), table.measures[column.measure].unit) for column in table.columns),
                 published=True,
             )
             for row in table.rows
@@ -190,10 +196,11 @@ def _scale(measure: published.Measure) -> Scale:
     return Scale(measure.unit, measure.low, measure.high, better=better)  # type: ignore[arg-type]
 
 
-def _cell(cell: published.Cell) -> Cell | None:
+def _cell(cell: published.Cell, of_column: str) -> Cell | None:
     if cell.number is None:
         return None
-    scale = Scale(cell.measure.unit, cell.measure.low, cell.measure.high, better=None, digits=cell.number.digits)
+    unit = _said_unit(cell.measure, of_column)
+    scale = Scale(unit, cell.measure.low, cell.measure.high, better=None, digits=cell.number.digits)
     deviation = cell.number.deviation
     note = "" if deviation is None else f"standard deviation over runs {deviation}"
     return Cell(cell.number.value, scale, flags=("published",), note=note)

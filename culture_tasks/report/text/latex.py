@@ -183,7 +183,7 @@ def _cell(cell: Cell | None, table: Table, at: int) -> str:
     if cell is None:
         return ""
     shown = number(cell.value, cell.scale)
-    value = escape(shown) if cell.value is None else f"${shown}$"
+    value = escape(shown) if cell.value is None else f"${shown}$".replace("%", r"\%")
     if is_best(cell, table, at):
         value = rf"$\mathbf{{{shown}}}$"
     marks, ends = marks_of(cell), interval(cell)

@@ -13,6 +13,9 @@ MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", st
 P_VALUE = Scale("probability", 0.0, 1.0, better=None, digits=4)
 """The scale of p-values."""
 
+SAYS_PERCENT = "%"
+"""The unit of percents in a column of other numbers: each says that it is one."""
+
 NOTHING = "—"
 """Stands where there is no number."""
 
@@ -32,7 +35,8 @@ def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
     if scale == P_VALUE and value < 10.0**-scale.digits:
         return f"< {10.0**-scale.digits:.{scale.digits}f}"
     text = f"{value:{'+' if signed else ''}.{scale.digits}f}"
-    return text.replace("-", "+" if signed else "", 1) if float(text) == 0 else text
+    text = text.replace("-", "+" if signed else "", 1) if float(text) == 0 else text
+    return f"{text} %" if scale.unit == SAYS_PERCENT else text
 
 
 def p_value(p: float) -> str:
