@@ -159,7 +159,7 @@ def means(
         entrants: The entrants, by key.
         tests: The tests between entrants, of all units.
         rankable: Whether a cell may be ranked.
-        other_tasks: Whether tasks of the harnesses, of which there are no tests, may be in a mean.
+        other_tasks: Whether tasks of the harnesses may be in a mean.
     """
     known = {unit.key: unit for unit in units}
     why_beside = {unit.key: why for unit in units if (why := _why_beside(unit, other_tasks=other_tasks))}
@@ -194,6 +194,8 @@ def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
         return "neither end of its metric is better"
     if unit.further:
         return "a further metric of its task"
+    if unit.further:
+        return "a further metric of a task"
     return "a task of the harness" if unit.benchmark is None and not other_tasks else ""
 
 
@@ -281,7 +283,7 @@ def _pairs(
 
 def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
     """Returns an entrant's samples of several columns as those of their mean; clusters are those of the benchmarks."""
-    benchmarks = list(dict.fromkeys(each.unit.benchmark for each in columns))
+    benchmarks = [each.unit.benchmark or each.unit.key for each in columns]
     parts: list[Observations] = []
     strata: list[Codes] = []
     shares: list[float] = []
@@ -295,8 +297,8 @@ def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
     scores = [_mapped_scores(own.scores, each.unit.scale) for own, each in zip(parts, columns, strict=True)]
     items = [own.items + (np.int64(at) << 48) for at, own in enumerate(parts)]
     clusters = [
-        own.clusters + (np.int64(benchmarks.index(each.unit.benchmark)) << 32)
-        for own, each in zip(parts, columns, strict=True)
+        own.clusters + (np.int64(benchmarks.index(benchmark)) << 32)
+        for own, benchmark in zip(parts, benchmarks, strict=True)
     ]
     return Observations(
         runs=tuple(run for own in parts for run in own.runs),
