@@ -130,7 +130,7 @@ class ScopedMethod(InsertionMethod):
         """Parameters of the encoder, the classifier and the replacement model."""
         parts = self._parts()
         loaded = (parts.classifier, parts.replacement.model.model)
-        counted = sum(weight.numel() for module in loaded for weight in module.parameters())
+        counted: int = sum(weight.numel() for module in loaded for weight in module.parameters())
         return counted + parts.encoder.parameter_count()
 
     def _parts(self) -> _Parts:
