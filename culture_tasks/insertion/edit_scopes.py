@@ -109,9 +109,8 @@ class ScopeClassifier(nn.Module):  # type: ignore[misc]  # torch is not followed
         self.projection = nn.Parameter(torch.eye(width))
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Maps vectors, shape (..., width), in float32 whatever the precision around it."""
-        with torch.autocast(vectors.device.type, enabled=False):
-            return vectors.float() @ self.projection.T
+        """Maps vectors, shape (..., width)."""
+        return vectors @ self.projection.T
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,6 @@ def load_replacement(name: str | None, layer: int, *, beside: MultimodalModel, m
         model = MultimodalModel.load(chosen, options)
     except SettingsError as error:
         raise SettingsError(
-            f"{method}: the replacement model can't be used: {error} Choose another with --set replacement=MODEL."
+            f"{method}: the replacement model can't be used. {error} The option replacement=MODEL names it."
         ) from error
     return ReplacementModel(model, layer)

@@ -152,6 +152,7 @@ class ScopedMethod(InsertionMethod):
     ) -> dict[str, Any]:
         if not any(case.locality for case in cases):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
+        self.reset()
         self._found = None
         parts = self._found = self._load_parts()
         queries = list({id(query): query for case in cases for query in case.queries()}.values())
@@ -176,6 +177,7 @@ class ScopedMethod(InsertionMethod):
         return None if self._found is None else self._found.replacement.identity
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
+        self.reset()
         self._found = None
         parts = self._load_parts()
         source = parts.encoder.identity.source
@@ -196,7 +198,6 @@ class ScopedMethod(InsertionMethod):
                 f"{parts.replacement.identity.source!r} or the encoder {source!r} ({error}). Put the models there that "
                 "the state was fitted with, or fit the method again."
             ) from None
-        self._memory.clear()
         self._found = parts
 
 
@@ -234,17 +235,23 @@ class _ScopedLearner(Learner[TrainingCase]):
 
     def learn(self, case: TrainingCase, scale: float) -> Learned:
         parts = self._parts
-        classifier = scope_loss(*_distances(parts.encoder, parts.classifier, case))
-        (scale * classifier).backward()
+        with self._in_full_precision():
+            classifier = scope_loss(*_distances(parts.encoder, parts.classifier, case))
+            (scale * classifier).backward()
         answered = (case.insertion, *case.generality)
         total = 0.0
         for item in answered:  # one after the other: several conversations at once need as many times the memory
             shown = (shown_after(case.insertion, item.query), item.answer)
             loss = parts.replacement.loss(self.layer, [shown]) / len(answered)
-            (scale * loss).backward()
+            with self._in_full_precision():
+                (scale * loss).backward()
             total += float(loss.detach())
         scoped = float(classifier.detach())
         return Learned({"loss": scoped + total, "classifier": scoped, "replacement": total})
+
+    def _in_full_precision(self) -> torch.autocast:
+        """Turns mixed precision off: distances need float32, and gradients have the types of what they belong to."""
+        return torch.autocast(self._parts.classifier.projection.device.type, enabled=False)
 
 
 def _mapped(classifier: ScopeClassifier, vectors: torch.Tensor) -> torch.Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.tiny_families import family
+from support.tiny_families import family, save_family
 from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
@@ -69,6 +69,24 @@ def test_ike_is_fitted_too(fit):
     status, said = fit(method="ike", option="encoder=lexical")
     assert status == 0
     assert '"demonstrations"' in said.out
+
+
+def test_a_method_with_a_model_of_its_own_is_fitted_too(fit, tmp_path, capsys):
+    replacement = save_family("internvl", tmp_path / "replacement", seed=1)
+    status, said = fit("--set", f"replacement={replacement}", "--limit", "2", method="serac", option="encoder=lexical")
+    assert status == 0
+    assert '"training_accuracy"' in said.out
+    assert main(["insertion", "show", str(tmp_path / "state")]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["replacement"]["source"] == str(replacement)
+    assert "classifier.projection" in shown["tensors"]
+
+
+def test_a_replacement_model_that_is_not_there_is_explained(fit, tmp_path):
+    place = tmp_path / "nothing"
+    status, said = fit("--set", f"replacement={place}", method="serac", option="encoder=lexical")
+    assert status == 1
+    assert f"serac: the replacement model can't be used. insertion: pretrained='{place}' can't be loaded" in said.err
 
 
 @pytest.mark.parametrize(

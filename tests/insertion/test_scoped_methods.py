@@ -10,7 +10,7 @@ import signal
 import pytest
 import torch
 from PIL import Image
-from support import fit_and_die
+from support import fit_and_die, tiny_families
 from support.tiny_encoders import POSITIONS, WIDTH, save_tiny_bert, save_tiny_clip
 from support.tiny_families import family, save_family
 from support.tiny_world import COLOURS, Instance, write_release
@@ -353,6 +353,28 @@ class TestTraining:
         nll = sum(float(untrained.answer_loss([pair])) for pair in shown) / len(shown)
         assert method.report["replacement"] == pytest.approx(nll, rel=1e-4)
 
+    def test_mixed_precision_leaves_scores_in_float32(self, fitted, model, folders, data):
+        mixed = make(fitted.name, model, folders, mixed_precision="bf16")
+        mixed.fit(data, ValueStore(None))
+        assert torch.equal(mixed._tensors()["classifier.projection"], fitted._tensors()["classifier.projection"])
+        assert mixed.report["classifier"] == fitted.report["classifier"]
+        assert mixed.report["replacement"] == pytest.approx(fitted.report["replacement"], rel=0.05)
+        assert mixed.report["replacement"] != fitted.report["replacement"]
+
+    def test_small_steps_in_bfloat16_are_not_lost(self, folders, data):
+        """A step of 1e-5 is far below the resolution of a weight near 1, so it is made on a copy in float32."""
+        made = tiny_families.FAMILIES["internvl"]()
+        model = MultimodalModel(made.model.to(torch.bfloat16), made.processor, "tiny internvl in bfloat16")
+        method = make("serac", model, folders, epochs=8, replacement_learning_rate=1e-3)
+        method.fit(data, ValueStore(None))
+        layer = {name: weight for name, weight in method._tensors().items() if name.startswith("replacement.")}
+        assert {weight.dtype for weight in layer.values()} == {torch.bfloat16}
+        untrained = load_replacement(str(folders["replacement"]), -1, beside=model, method="serac").trained
+        moved = sum(
+            float((weight != untrained[name.removeprefix("replacement.")]).sum()) for name, weight in layer.items()
+        )
+        assert moved > 0.5 * sum(weight.numel() for weight in layer.values())
+
     def test_fitting_again_begins_from_the_checkpoint(self, model, folders, data):
         method = make("serac", model, folders)
         method.fit(data, ValueStore(None))
@@ -457,7 +479,9 @@ def rename(folder, **options):
 class TestReplacementModels:
     def test_the_papers_is_taken_for_its_architecture(self, model):
         assert REPLACEMENTS[model.model.config.model_type] == "OpenGVLab/InternVL3_5-1B-HF"
-        with pytest.raises(SettingsError, match=r"'OpenGVLab/InternVL3_5-1B-HF' can't be loaded.*--set replacement="):
+        with pytest.raises(
+            SettingsError, match=r"'OpenGVLab/InternVL3_5-1B-HF' can't be loaded.*replacement=MODEL names it"
+        ):
             load_replacement(None, -1, beside=model, method="serac")
 
     def test_for_another_architecture_it_must_be_named(self):
@@ -475,11 +499,11 @@ class TestReplacementModels:
     def test_without_a_chat_template_it_is_refused(self, model, tmp_path):
         folder = save_family("internvl", tmp_path)
         (folder / "chat_template.jinja").unlink()
-        with pytest.raises(SettingsError, match=r"serac: the replacement model can't be used: .*no chat template"):
+        with pytest.raises(SettingsError, match=r"serac: the replacement model can't be used\. .*no chat template"):
             load_replacement(str(folder), -1, beside=model, method="serac")
 
     def test_a_model_without_vision_is_refused(self, model, tiny_lm):
-        with pytest.raises(SettingsError, match=r"serac: the replacement model can't be used: .*images and text"):
+        with pytest.raises(SettingsError, match=r"serac: the replacement model can't be used\. .*images and text"):
             load_replacement(str(tiny_lm), -1, beside=model, method="serac")
 
     def test_a_layer_that_is_not_there_is_refused(self, model, folders):
