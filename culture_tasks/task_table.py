@@ -1,4 +1,4 @@
-"""The task table of the README and of ``culture-tasks tasks``."""
+"""The task table of the README and of ``culture-tasks tasks --markdown``, and which tasks measure the same."""
 
 from __future__ import annotations
 
@@ -11,18 +11,27 @@ HEADER = ("task", "what it measures", "harnesses", "shown", "asked in", "metric"
 _LISTED = 8
 
 
-def rows(extra: Callable[[Entry], str] | None = None) -> list[tuple[str, ...]]:
+def rows(
+    extra: Callable[[Entry], str] | None = None, entries: Iterable[Sequence[Entry]] | None = None
+) -> list[tuple[str, ...]]:
     """Returns the table's rows; tasks that measure the same share one, a group or tag standing before its members.
 
     Args:
         extra: Gives one more column, from the first entry of a row.
+        entries: The tasks and groups of each row; None for :func:`alike`.
     """
-    alike: dict[tuple[str, ...], list[Entry]] = {}
+    shown = alike() if entries is None else entries
+    return [(*_row(together), *((extra(together[0]),) if extra else ())) for together in shown]
+
+
+def alike() -> list[list[Entry]]:
+    """Returns the tasks and groups; those that measure the same are together, a group or tag before its members."""
+    found: dict[tuple[str, ...], list[Entry]] = {}
     for entry in entries().values():
         first = tasks_below(entry.name)[0]
         modality = "image+text" if any(task.shows_images for task in tasks_below(entry.name)) else "text"
-        alike.setdefault((benchmark_of(entry.name).name, entry.about, modality, first.metric), []).append(entry)
-    return [(*_row(together), *((extra(together[0]),) if extra else ())) for together in alike.values()]
+        found.setdefault((benchmark_of(entry.name).name, entry.about, modality, first.metric), []).append(entry)
+    return list(found.values())
 
 
 def _row(together: Sequence[Entry]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from culture_tasks.text_tables import as_markdown, as_text, csv_cell, markdown_cell, plain, write_csv
+from culture_tasks.text_tables import as_markdown, as_text, csv_cell, markdown_cell, plain, printable, write_csv
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,20 @@ def test_tables():
     assert as_markdown(["a"], [[markdown_cell("x|y")]]) == "| a |\n| --- |\n| x\\|y |"
     assert as_markdown(["a", "b"], [["x|y", "z"]]) == "| a | b |\n| --- | --- |\n| x\\|y | z |"
     assert as_markdown(["`a`", "b"], [["c", "1"]], numbers=1) == "| `a` | b |\n| --- | ---: |\n| c | 1 |"
+
+
+def test_one_column_is_wrapped_to_the_width():
+    rows = [("a", "one two three four five six seven"), ("b", "eight")]
+    assert as_text(("x", "words"), rows, 24, wraps=1).splitlines() == [
+        "x  words",
+        "-  ---------------------",
+        "a  one two three four",
+        "   five six seven",
+        "b  eight",
+    ]
+    assert as_text(("x", "words"), rows, 80, wraps=1) == as_text(("x", "words"), rows)
+    assert max(map(len, as_text(("x", "words"), rows, 5, wraps=1).splitlines())) == 1 + 2 + 18
+
+
+def test_printable_text_keeps_its_lines_and_does_not_act():
+    assert printable("a\x1b[31m\tb\r\n  c\u202e\udcff") == "a[31m b\n  c\ufffd"

@@ -138,14 +138,15 @@ def _load_dataset(source: Source, where: str) -> Any:
 
 
 def availability(sources: tuple[Source, ...], data_folder: Path | None) -> str:
-    """Says in a few words where the data of a task would come from now, without downloading them.
+    """Looks where the data of a task are now, without loading them and without a connection.
 
     Args:
         sources: What the task needs.
         data_folder: The user's data folder, or None.
 
     Returns:
-        ``local``, ``downloaded``, ``on the Hub``, ``not here`` or several of these; or why local data can't be used.
+        ``local``, ``downloaded``, ``not downloaded``, ``missing`` or several of these; or why local data can't be used.
+        What is said after a colon is what to do.
     """
     try:
         found = [_availability_of(source, data_folder) for source in sources]
@@ -155,18 +156,42 @@ def availability(sources: tuple[Source, ...], data_folder: Path | None) -> str:
 
 
 def _availability_of(source: Source, data_folder: Path | None) -> str:
-    if local_file(source, data_folder) is not None:
+    path = local_file(source, data_folder)
+    if path is not None:
+        _look_into(path)
         return "local"
     if source.hub is None:
-        return f"not here: put it into {source.folder}/ of CULTURE_TASKS_DATA"
-    return "downloaded" if _is_downloaded(source.hub, source.config) else "on the Hub"
+        return f"missing: put it into {source.folder}/ of CULTURE_TASKS_DATA"
+    return "downloaded" if _is_downloaded(source, source.hub) else "not downloaded"
 
 
-def _is_downloaded(hub: str, config: str | None) -> bool:
+def _look_into(path: Path) -> None:
+    """Makes sure that a file can be read and holds something other than a pointer to what Git left out.
+
+    Raises:
+        DataError: If not.
+    """
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(_POINTER_SIZE).lstrip()
+    except OSError as error:
+        raise DataError(f"{path}: can't be read ({error.strerror}).") from None
+    if not beginning:
+        raise DataError(f"{path}: is empty.")
+    if beginning.startswith(b"version https://git-lfs"):
+        raise DataError(f"{path}: is a pointer of Git LFS. Fetch the file with `git lfs pull`.")
+
+
+_POINTER_SIZE = 200
+
+
+def _is_downloaded(source: Source, hub: str) -> bool:
     """Looks for prepared data where ``datasets`` puts them: ``<owner>___<name_in_snake_case>/<config>/…``."""
     import datasets
     from datasets.naming import camelcase_to_snakecase
 
     owner, _, name = hub.partition("/")
     folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / f"{owner}___{camelcase_to_snakecase(name)}"
-    return any(folder.glob(f"{config or 'default'}*/**/*.arrow")) if folder.is_dir() else False
+    found = folder.glob(f"{source.config or 'default'}*/**/*-{source.split}*.arrow") if folder.is_dir() else ()
+    # While data are being prepared, and after that has failed, their folder's name has this ending.
+    return any(not part.endswith(".incomplete") for path in found for part in [path.parent.name])

@@ -1,4 +1,4 @@
-"""``culture-tasks tasks``: every task, and whether its data can be had now."""
+"""``culture-tasks tasks``: every task, and where its data are now."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from culture_tasks.benchmarks.registry import benchmark_of, entries
 from culture_tasks.cli import tasks
 from culture_tasks.cli.main import main
 from culture_tasks.data.sources import Source, availability
-from culture_tasks.task_table import HEADER, rows
+from culture_tasks.task_table import HEADER, alike, rows
 
 ON_THE_HUB = Source("bench", ("test",), "owner/CamelCase-eval", config="arabic")
 BY_REQUEST = Source("asked", ("test",), None)
@@ -26,7 +26,7 @@ def cells(line):
 
 
 def table(capsys):
-    assert main(["tasks"]) == 0
+    assert main(["tasks", "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
     return [dict(zip(cells(lines[0]), cells(line), strict=True)) for line in lines[2:] if line.startswith("|")]
 
@@ -49,10 +49,11 @@ def test_local_data_are_seen(capsys, monkeypatch, fixture_data):
             assert row["data now"] == "local"
 
 
-def test_without_local_data_the_hub_is_where_they_are(capsys):
+def test_without_local_data_nothing_is_promised(capsys):
+    """Whether the Hub has the data is not known before they are downloaded."""
     for row in table(capsys):
         if row["task"].startswith(("`care", "`culturalvqa")):
-            assert row["data now"] == "on the Hub"
+            assert row["data now"] == "not downloaded"
 
 
 def test_a_data_folder_that_is_missing_is_said_in_the_table(capsys, monkeypatch, tmp_path):
@@ -67,7 +68,38 @@ def test_a_benchmark_folder_without_its_file_is_said_in_its_rows_only(capsys, mo
         if row["task"].startswith("`care"):
             assert "holds no Arabic-test.json" in row["data now"]
         if row["task"].startswith("`culturalvqa"):
-            assert row["data now"] == "on the Hub"
+            assert row["data now"] == "not downloaded"
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_by_default_the_tasks_are_listed_by_benchmark_in_the_terminal_s_width(capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["tasks"]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= width
+    names = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line.strip()]
+    for together in alike():
+        assert names.count(together[0].name) == 1
+        assert not any(entry.name in names for entry in together[1:])
+    assert {benchmark_of(name).title for name in entries()} <= {line.partition(" (")[0] for line in text.splitlines()}
+    assert "care           + 3   question alone, sampled (App. B)" in text
+
+
+def test_all_tasks_have_lines_of_their_own_where_asked(capsys):
+    assert main(["tasks", "--all"]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert set(entries()) <= set(names)
+    assert main(["tasks", "--all", "--markdown"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {cells(line)[0].strip("`") for line in lines if line.startswith("| `")} == set(entries())
+
+
+def test_what_to_do_about_missing_data_is_said_once(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main(["tasks"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("put it into blend/ of CULTURE_TASKS_DATA") == 1
+    assert text.count("put it into cedar/ of CULTURE_TASKS_DATA") == 1
 
 
 def test_as_json_every_name_has_its_own_entry(capsys, monkeypatch, fixture_data):
@@ -125,17 +157,31 @@ def test_a_missing_entry_point_of_ours_is_said(capsys, monkeypatch):
 
 def test_this_installation_s_entry_point_is_there(capsys):
     assert main(["tasks"]) == 0
-    assert "plug-in" not in capsys.readouterr().out.rpartition("|")[2]
+    assert "plug-in" not in capsys.readouterr().out
 
 
 def test_what_is_available_is_said_in_a_few_words(tmp_path):
-    assert availability((ON_THE_HUB,), None) == "on the Hub"
-    assert availability((BY_REQUEST,), None) == "not here: put it into asked/ of CULTURE_TASKS_DATA"
-    assert availability((ON_THE_HUB, ON_THE_HUB), None) == "on the Hub"
+    assert availability((ON_THE_HUB,), None) == "not downloaded"
+    assert availability((BY_REQUEST,), None) == "missing: put it into asked/ of CULTURE_TASKS_DATA"
+    assert availability((ON_THE_HUB, ON_THE_HUB), None) == "not downloaded"
     (tmp_path / "asked").mkdir()
     (tmp_path / "asked" / "test.json").write_text("[]")
     assert availability((BY_REQUEST,), tmp_path) == "local"
-    assert availability((BY_REQUEST, ON_THE_HUB), tmp_path) == "local and on the Hub"
+    assert availability((BY_REQUEST, ON_THE_HUB), tmp_path) == "local and not downloaded"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "git lfs pull"),
+    ],
+)
+def test_local_data_are_looked_into(tmp_path, content, said):
+    (tmp_path / "asked").mkdir()
+    (tmp_path / "asked" / "test.json").write_bytes(content)
+    assert said in availability((BY_REQUEST,), tmp_path)
 
 
 def test_downloaded_data_are_found_where_the_library_puts_them(tmp_path, monkeypatch):
@@ -143,11 +189,16 @@ def test_downloaded_data_are_found_where_the_library_puts_them(tmp_path, monkeyp
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
     folder = tmp_path / "owner___camel_case-eval" / "arabic" / "0.0.0" / "abc"
     folder.mkdir(parents=True)
-    assert availability((ON_THE_HUB,), None) == "on the Hub"
+    assert availability((ON_THE_HUB,), None) == "not downloaded"
+    (folder / "camel_case-eval-train.arrow").touch()
+    unfinished = folder.with_name("def.incomplete")
+    unfinished.mkdir()
+    (unfinished / "camel_case-eval-test.arrow").touch()
+    assert availability((ON_THE_HUB,), None) == "not downloaded"
     (folder / "camel_case-eval-test.arrow").touch()
     assert availability((ON_THE_HUB,), None) == "downloaded"
     other = Source("bench", ("test",), "owner/CamelCase-eval", config="chinese")
-    assert availability((other,), None) == "on the Hub"
+    assert availability((other,), None) == "not downloaded"
 
 
 def test_the_folder_of_downloads_is_the_library_s_own(tmp_path, monkeypatch):
