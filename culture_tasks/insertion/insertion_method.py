@@ -27,6 +27,7 @@ from culture_tasks.insertion import state, tensor_files
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.checkpoints import Checkpoints
 from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.device_meter import forget_peak, now, peak_gib
 from culture_tasks.insertion.identity import ModelIdentity
 from culture_tasks.insertion.progress import Progress, silent
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase
@@ -164,7 +165,18 @@ class InsertionMethod(ABC):
         if not self.needs_state:
             raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
         own = None if checkpoints is None else replace(checkpoints, key=self._key_of_fit(data))
-        self._report = self._fit(data.cases, kept, progress, own)
+        is_new = not len(kept) and (own is None or not own.file.exists())
+        forget_peak()
+        start = now(self.model.device)
+        report = self._fit(data.cases, kept, progress, own)
+        seconds = now(self.model.device) - start
+        self._report = {
+            **report,
+            "cases": len(data.cases),
+            # What continues an earlier fit, or finds its features, says nothing of how long a fit takes.
+            "seconds": seconds if is_new else None,
+            "peak_gib": peak_gib(self.model.device),
+        }
         self._data, self._description = data.facts, None
 
     def save(self, folder: Path) -> state.Description:

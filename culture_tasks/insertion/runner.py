@@ -15,15 +15,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
-import torch
-
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.device_meter import device_name, now
 from culture_tasks.insertion.insertion_method import Asked, InsertionMethod
 from culture_tasks.insertion.progress import Counted, Progress, silent
 from culture_tasks.insertion.queries import Insertion, Query
@@ -267,17 +265,18 @@ class Runner:
 
     def _alone(self, wanted: _Wanted, job: Job | None = None) -> Reply:
         """Answers one request on its own: of the plain model, or of the method after a job's insertions."""
-        key = wanted.key and f"alone:{wanted.key}"
+        # An answer given on its own says how long it took, which holds for this kind of device alone.
+        key = wanted.key and f"alone:{device_name(self._method.model.device)}:{wanted.key}"
         stored = self._stored(key)
         if stored is not None:
             self.costs.found += 1
             return stored
         if job is not None:
             self._insert(job.insertions)
-        start = _now(self._method.model)
+        start = now(self._method.model.device)
         asked = self._method.model if job is None else self._method
         answer = asked.generate(wanted.asked.query, wanted.decoding)
-        seconds = _now(self._method.model) - start
+        seconds = now(self._method.model.device) - start
         return self._keep(key, Reply.of(answer, seconds), seconds)
 
     def _pooled(self, wanted: Mapping[int, _Wanted], progress: Progress, description: str) -> dict[int, Reply]:
@@ -303,7 +302,7 @@ class Runner:
         self, wanted: Mapping[int, _Wanted], missing: Mapping[MultimodalModel | None, list[list[int]]]
     ) -> Iterator[tuple[list[int], Reply]]:
         """Yields the places that share a prompt, with the answer, once it is stored."""
-        start = _now(self._method.model)
+        start = now(self._method.model.device)
         for model, groups in missing.items():
             asked = [wanted[places[0]] for places in groups]
             engine = self._engine if model is None else InBatches(model, self._method.batch_size)
@@ -312,9 +311,9 @@ class Runner:
             for number, reply in engine.answers(
                 [each.asked.query for each in asked], [each.decoding for each in asked]
             ):
-                now = _now(self._method.model)
-                yield groups[number], self._keep(asked[number].key, reply, now - start)
-                start = now
+                end = now(self._method.model.device)
+                yield groups[number], self._keep(asked[number].key, reply, end - start)
+                start = end
 
     def _stored(self, key: str | None) -> Reply | None:
         content = None if key is None else self._kept.get(key)
@@ -346,22 +345,22 @@ class Runner:
         return None if decoding.samples else f"answer:{_hash([*asked, decoding.as_dict()])}"
 
     def _prepare(self, jobs: Collection[Job], progress: Progress) -> None:
-        start = _now(self._method.model)
+        start = now(self._method.model.device)
         insertions = {insertion.key: insertion for job in jobs for insertion in job.insertions}
         self._method.prepare([job.query for job in jobs], list(insertions.values()), self._kept, progress)
-        self.costs.prepared_seconds += _now(self._method.model) - start
+        self.costs.prepared_seconds += now(self._method.model.device) - start
 
     def _insert(self, wanted: tuple[Insertion, ...]) -> None:
         """Inserts a chain; if it extends what is already inserted, only the rest."""
         there = [insertion.key for insertion in self._inserted]
         if there != [insertion.key for insertion in wanted[: len(there)]]:
             self._renew()
-        start = _now(self._method.model)
+        start = now(self._method.model.device)
         for insertion in wanted[len(self._inserted) :]:
             self._method.insert(insertion)
             self._inserted = (*self._inserted, insertion)
             self.costs.inserted += 1
-        self.costs.insertion_seconds += _now(self._method.model) - start
+        self.costs.insertion_seconds += now(self._method.model.device) - start
 
     def _renew(self) -> None:
         self._method.reset()
@@ -396,13 +395,6 @@ def _chains(jobs: Mapping[int, Job]) -> list[list[int]]:
 
 def _with_routing(reply: Reply, asked: Asked) -> Reply:
     return replace(reply, activated=asked.activated, similarity=asked.similarity, threshold=asked.threshold)
-
-
-def _now(model: MultimodalModel) -> float:
-    """Returns the time once the device has done what it was given."""
-    if model.device.type == "cuda":
-        torch.cuda.synchronize(model.device)
-    return time.perf_counter()
 
 
 def _hash(value: object) -> str:

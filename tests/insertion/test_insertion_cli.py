@@ -47,7 +47,11 @@ def test_fits_and_is_done_the_second_time(fit, tmp_path, capsys):
     shown = json.loads(capsys.readouterr().out)
     assert shown["data"]["count"] == 12
     assert shown["tensors"]["fusion.weight"] == [8, 16]
-    assert set(shown["report"]) == {"requests", "loss", "threshold", "training_accuracy"}
+    costs = {"cases", "seconds", "peak_gib"}
+    assert set(shown["report"]) == {"requests", "loss", "threshold", "training_accuracy"} | costs
+    assert shown["report"]["cases"] == 12
+    assert shown["report"]["seconds"] > 0
+    assert shown["report"]["peak_gib"] > 0.01
 
 
 def test_another_fit_into_the_same_folder_is_refused(fit):

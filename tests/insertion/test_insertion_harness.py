@@ -14,6 +14,7 @@ from support.in_process import run_lmms_eval
 from support.lmms_models import ChatEcho
 from support.tiny_families import family
 from support.tiny_world import write_release
+from support.written_runs import write_lmms_eval
 
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.adapter import MultimodalModel
@@ -258,6 +259,29 @@ def test_each_insertion_is_done_once_a_case(arguments, make_state, monkeypatch):
     assert len(inserted) == 8 + 4 * 3
 
 
+@pytest.mark.parametrize("way", [{"paper_latency": "true"}, {"batch_size": "4"}])
+def test_the_result_file_says_what_the_run_cost(arguments, make_state, tmp_path, way):
+    chosen = {**arguments, **way, "method": "mcki", "state": str(make_state())}
+    text = ",".join(f"{name}={value}" for name, value in chosen.items())
+    path = write_lmms_eval(tmp_path, SINGLE, lmms="knowledge_insertion", model_args=text, bootstrap_iters=0)
+    costs = json.loads(path.read_text(encoding="utf-8"))["insertion_costs"]
+    is_alone = "paper_latency" in way
+    assert (costs["device"], costs["ranks"], costs["one_at_a_time"]) == ("CPU", 1, is_alone)
+    assert costs["batch_size"] == int(way.get("batch_size", 1))
+    # 8 single-insert cases of 4 requests each; in batches, prompts that are the same are answered once
+    assert costs["insertions"] == 8
+    assert costs["requests"] == (32 if is_alone else costs["answered"])
+    assert costs["answered"] + costs["found"] == (16 + 32 if is_alone else costs["answered"])  # 16 want a plain answer
+    assert all(costs[name] > 0 for name in ("request_ms", "insert_ms", "train_ms", "train_gib", "peak_gib"))
+    parameters = MultimodalModel.load(chosen["pretrained"]).model.num_parameters()
+    assert costs["parameters"] * 1e9 > parameters  # the router comes on top
+
+
+def test_other_models_say_nothing_of_costs(tmp_path):
+    path = write_lmms_eval(tmp_path, ["crosscult_diagnostic"], bootstrap_iters=0, limit=2)
+    assert "insertion_costs" not in json.loads(path.read_text(encoding="utf-8"))
+
+
 def test_a_second_run_generates_nothing(arguments, make_state, monkeypatch):
     chosen = {**arguments, "method": "mcki", "state": str(make_state())}
     first = run(SINGLE, chosen)
@@ -348,3 +372,5 @@ def test_two_ranks_answer_as_one_does(arguments, make_state, tmp_path):
     lines = next((tmp_path / "out").rglob(f"*samples_{SINGLE[2]}.jsonl")).read_text(encoding="utf-8")
     rows = sorted((json.loads(line) for line in lines.splitlines()), key=lambda row: row["doc_id"])
     assert [tuple(row["filtered_resps"][:2]) for row in rows] == responses(alone, SINGLE[2])
+    costs = json.loads(next((tmp_path / "out").rglob("*_results.json")).read_text(encoding="utf-8"))["insertion_costs"]
+    assert (costs["ranks"], costs["insertions"]) == (2, alone["insertion_costs"]["insertions"])

@@ -27,9 +27,11 @@ from lmms_eval.api.model import lmms
 from culture_tasks.errors import DataError, SettingsError, nearest
 from culture_tasks.harness.lmms_eval.backend import Backend
 from culture_tasks.harness.lmms_eval.plugin import one_message
+from culture_tasks.harness.model_costs import ModelCosts, combined
 from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.device_meter import device_name, forget_peak, peak_gib
 from culture_tasks.insertion.insertion_method import InsertionMethod
 from culture_tasks.insertion.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.progress import Counted, Item, Note, progress_bar
@@ -76,6 +78,9 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         max_batch_size: Not used.
         others: Options of a method that needs no state, by their names, and arguments of the backend; one that the
             backend shares with this class has the prefix ``backend_``. What nobody knows is refused.
+
+    Attributes:
+        costs: What the run cost, on all ranks together; None before it is over.
 
     Raises:
         CultureTasksError: If an argument can't be used, before any inference.
@@ -151,6 +156,15 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
             self._backend = _backend(str(backend), rest, pretrained=str(pretrained), shared=shared, model=model)
         self._kept = ValueStore(_answers_file(answers))
         self._runner: Runner | None = Runner(self._method, self._kept, self._backend, one_at_a_time=one_at_a_time)
+        self._setup = {
+            "device": device_name(self._device),
+            "ranks": self._world_size,
+            "batch_size": self._batch_size,
+            "one_at_a_time": one_at_a_time,
+            "backend": backend,
+        }
+        self.costs: ModelCosts | None = None
+        forget_peak()
         self._made: dict[tuple[str, ...], Query] = {}
         self._without_images: dict[tuple[str, str], Any] = {}
         _identify_in_cache(NAME, self._runner.identity)
@@ -189,13 +203,39 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         raise SettingsError(f"{NAME}: {len(requests)} requests have several rounds. Use it with tasks of one round.")
 
     def clean(self) -> None:
-        """Gives the model's memory back, before judges run."""
+        """Sums up what the run cost, and gives the model's memory back, before judges run."""
+        if self._runner is not None:
+            self.costs = _of_all_ranks(self._measured(self._runner))
         if self._backend is not None:
             self._backend.clean()
         self._method = self._runner = self._backend = None
         self._made.clear()
         self._without_images.clear()
         super().clean()
+
+    def _measured(self, runner: Runner) -> ModelCosts:
+        """Returns what this rank cost."""
+        assert self._method is not None
+        costs, report = runner.costs, self._method.report
+        is_alone = bool(self._setup["one_at_a_time"])
+        requests = len(costs.alone) if is_alone else costs.answered
+        seconds = sum(costs.alone) if is_alone else costs.prepared_seconds + costs.seconds
+        train_seconds = report.get("seconds")
+        parameters = self._method.model.model.num_parameters() + self._method.parameter_count()
+        return ModelCosts(
+            **self._setup,
+            answered=costs.answered,
+            found=costs.found,
+            requests=requests,
+            request_ms=1000 * seconds / requests if requests else None,
+            insertions=costs.inserted,
+            insert_ms=1000 * costs.insertion_seconds / costs.inserted if costs.inserted else None,
+            train_ms=None if train_seconds is None else 1000 * train_seconds / report["cases"],
+            train_gib=report.get("peak_gib"),
+            # A backend's engine may have memory, or a process, of its own.
+            peak_gib=peak_gib(self._device) if self._backend is None else None,
+            parameters=parameters / 1e9,
+        )
 
     def _join_ranks(self, device: str | None) -> None:
         from accelerate import Accelerator
@@ -383,6 +423,14 @@ def _backend(
     return Backend(
         name, arguments, pretrained=pretrained, shared=shared, model=model.identity.weights, make_room=make_room
     )
+
+
+def _of_all_ranks(costs: ModelCosts) -> ModelCosts:
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return costs
+    found: list[ModelCosts] = [costs] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(found, costs)
+    return combined(found)
 
 
 def _share_of_gpus(accelerator: Any, device_map: str | None) -> dict[int, int] | None:

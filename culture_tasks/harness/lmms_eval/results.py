@@ -1,5 +1,8 @@
 """lmms-eval's results with what they lack for our tasks (see :mod:`culture_tasks.harness.result_rows`).
 
+A model of ours may have said what the run cost (:class:`~culture_tasks.harness.model_costs.ModelCosts`), which becomes
+an entry of the file too.
+
 lmms-eval takes an entry ``care_rating`` of a group's file for every metric whose name holds these letters, so that a
 group's row has the categories and counts too.
 """
@@ -11,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from culture_tasks.harness import result_rows
+from culture_tasks.harness.model_costs import KEY, ModelCosts
 
 
 class Rows(defaultdict[str, dict[str, Any]]):
@@ -30,9 +34,20 @@ def extend_results() -> None:
     """Extends the functions that make lmms-eval's results; safe to call again."""
     from lmms_eval import evaluator
 
-    result_rows.extend(evaluator, "evaluate", result_rows.knowing_the_run)
+    result_rows.extend(evaluator, "evaluate", lambda original: result_rows.knowing_the_run(_with_costs(original)))
     result_rows.extend(evaluator, "consolidate_results", _of_tasks)
     result_rows.extend(evaluator, "consolidate_group_results", _of_groups)
+
+
+def _with_costs(original: Callable[..., Any]) -> Callable[..., Any]:
+    def evaluate(*args: Any, **kwargs: Any) -> Any:
+        results = original(*args, **kwargs)
+        costs = getattr(kwargs.get("lm", args[0] if args else None), "costs", None)
+        if results is not None and isinstance(costs, ModelCosts):
+            results[KEY] = costs.model_dump(mode="json")
+        return results
+
+    return evaluate
 
 
 def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,103 @@
+"""What a model of ours says in the result file of what a run cost, where the harness has no place for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+KEY = "insertion_costs"
+"""Name of the entry in the result file."""
+
+
+class ModelCosts(BaseModel):
+    """The costs of a run with knowledge insertion, in the quantities of CrossCult-KIBench's Table 4.
+
+    What wasn't measured, or is nothing of this run, is None.
+
+    Attributes:
+        device: The device or devices, by name.
+        ranks: Number of processes.
+        batch_size: Requests that were answered together.
+        one_at_a_time: Whether every request was answered on its own, which is the only way to measure its latency.
+        backend: Model class of the harness that generated; None if the model itself did.
+        answered: Prompts that were answered now, the plain model's among them.
+        found: Prompts whose answer was there already.
+        requests: Requests that ``request_ms`` is a mean over.
+        request_ms: Milliseconds a request. One at a time: from the request to its answer. In batches: all computing
+            for routing and answers, divided by the requests that were answered.
+        insertions: Insertions that ``insert_ms`` is a mean over.
+        insert_ms: Milliseconds an insertion; in batches, without what was computed ahead.
+        train_ms: Milliseconds of fitting a training case.
+        train_gib: Peak memory in fitting, in GiB: of the GPUs of a process, or of the process on a CPU.
+        peak_gib: The same in evaluation.
+        parameters: Loaded parameters, in billions.
+    """
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    device: str
+    ranks: int = 1
+    batch_size: int = 1
+    one_at_a_time: bool = False
+    backend: str | None = None
+    answered: int = 0
+    found: int = 0
+    requests: int = 0
+    request_ms: float | None = None
+    insertions: int = 0
+    insert_ms: float | None = None
+    train_ms: float | None = None
+    train_gib: float | None = None
+    peak_gib: float | None = None
+    parameters: float | None = None
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> ModelCosts | None:
+        """Returns the costs that a result file has; None where it has none that can be read."""
+        try:
+            return cls.model_validate(content.get(KEY))
+        except ValidationError:
+            return None
+
+    @property
+    def way(self) -> str:
+        """How requests were answered, and where, for a table."""
+        generated = f" by {self.backend}" if self.backend else ""
+        way = "one at a time" if self.one_at_a_time else f"batches of {self.batch_size}{generated}"
+        ranks = f", {self.ranks} processes" if self.ranks > 1 else ""
+        return f"{self.device}, {way}{ranks}"
+
+
+def combined(parts: Sequence[ModelCosts]) -> ModelCosts:
+    """Returns the costs of several ranks, or of several runs of one model on one kind of device.
+
+    Times are means weighted by what they are means over, memory is the highest of all.
+    """
+    first = parts[0]
+    return first.model_copy(
+        update={
+            "device": " + ".join(dict.fromkeys(each.device for each in parts)),
+            "batch_size": max(each.batch_size for each in parts),
+            "one_at_a_time": all(each.one_at_a_time for each in parts),
+            **{name: sum(getattr(each, name) for each in parts) for name in _COUNTS},
+            "request_ms": _mean(parts, lambda each: (each.request_ms, each.requests)),
+            "insert_ms": _mean(parts, lambda each: (each.insert_ms, each.insertions)),
+            **{name: _highest(getattr(each, name) for each in parts) for name in _HIGHEST},
+        }
+    )
+
+
+_COUNTS = ("answered", "found", "requests", "insertions")
+_HIGHEST = ("train_ms", "train_gib", "peak_gib", "parameters", "ranks")
+
+
+def _mean(parts: Sequence[ModelCosts], pick: Callable[[ModelCosts], tuple[float | None, int]]) -> float | None:
+    known = [(value, count) for value, count in map(pick, parts) if value is not None and count]
+    total = sum(count for _, count in known)
+    return sum(value * count for value, count in known) / total if total else None
+
+
+def _highest(values: Any) -> float | None:
+    return max((value for value in values if value is not None), default=None)

@@ -1,0 +1,47 @@
+"""Time and memory of a device: when it has done what it was given, and the most that it had to hold."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import torch
+
+_GIB = 2**30
+
+
+def now(device: torch.device) -> float:
+    """Returns the time in seconds, once the device has done what it was given."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+def forget_peak() -> None:
+    """Begins a new peak on the GPUs; that of a process on a CPU begins with the process."""
+    if torch.cuda.is_initialized():
+        for number in range(torch.cuda.device_count()):
+            torch.cuda.reset_peak_memory_stats(number)
+
+
+def peak_gib(device: torch.device) -> float | None:
+    """Returns the most memory that was in use, in GiB.
+
+    Args:
+        device: Where the model is. For a GPU it is what tensors of this process took on all GPUs together, for a CPU
+            the memory of the process; None where the system doesn't say.
+    """
+    if device.type == "cuda":
+        numbers = range(torch.cuda.device_count())
+        return sum(torch.cuda.max_memory_allocated(number) for number in numbers) / _GIB
+    if device.type != "cpu" or sys.platform == "win32":
+        return None
+    import resource  # not on Windows
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / _GIB if sys.platform == "darwin" else most * 1024 / _GIB
+
+
+def device_name(device: torch.device) -> str:
+    """Returns a name for a table, such as ``NVIDIA A100-SXM4-80GB`` or ``CPU``."""
+    return str(torch.cuda.get_device_name(device)) if device.type == "cuda" else device.type.upper()

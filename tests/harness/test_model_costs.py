@@ -1,0 +1,53 @@
+"""What a run with knowledge insertion cost, over ranks and files."""
+
+from __future__ import annotations
+
+import pytest
+
+from culture_tasks.harness.model_costs import KEY, ModelCosts, combined
+
+
+def test_ranks_are_combined_by_what_they_counted():
+    one = ModelCosts(
+        device="A100",
+        ranks=2,
+        batch_size=8,
+        answered=30,
+        found=2,
+        requests=30,
+        request_ms=100.0,
+        insertions=10,
+        insert_ms=4.0,
+        peak_gib=20.0,
+        parameters=8.5,
+    )
+    two = one.model_copy(
+        update={"answered": 10, "requests": 10, "request_ms": 200.0, "peak_gib": 25.0, "insertions": 0}
+    )
+    both = combined([one, two.model_copy(update={"insert_ms": None, "train_ms": 7.0})])
+    # (30 * 100 + 10 * 200) / 40
+    assert (both.answered, both.found, both.requests, both.request_ms) == (40, 4, 40, 125.0)
+    assert (both.insertions, both.insert_ms) == (10, 4.0)
+    assert (both.peak_gib, both.train_ms, both.train_gib, both.parameters) == (25.0, 7.0, None, 8.5)
+    assert both.way == "A100, batches of 8, 2 processes"
+
+
+def test_what_was_never_counted_has_no_mean():
+    both = combined([ModelCosts(device="CPU"), ModelCosts(device="A100", one_at_a_time=True)])
+    assert (both.request_ms, both.insert_ms, both.peak_gib) == (None, None, None)
+    assert (both.device, both.one_at_a_time) == ("CPU + A100", False)
+
+
+def test_the_way_names_what_generated():
+    assert ModelCosts(device="CPU", one_at_a_time=True).way == "CPU, one at a time"
+    assert ModelCosts(device="H200", batch_size=32, backend="vllm").way == "H200, batches of 32 by vllm"
+
+
+@pytest.mark.parametrize("content", [{}, {KEY: None}, {KEY: []}, {KEY: {"device": "CPU", "request_ms": "NaN"}}])
+def test_files_without_costs_have_none(content):
+    assert ModelCosts.read(content) is None
+
+
+def test_costs_are_read_as_they_were_written():
+    costs = ModelCosts(device="CPU", request_ms=1.5, requests=3)
+    assert ModelCosts.read({KEY: costs.model_dump(mode="json")}) == costs
