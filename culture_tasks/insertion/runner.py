@@ -323,7 +323,8 @@ class Runner:
         self.costs.answered += 1
         self.costs.seconds += seconds
         self.costs.new_tokens += reply.new_tokens or 0
-        if key is not None:
+        # Nothing said may be a failure that a backend didn't tell: what isn't stored is asked again.
+        if key is not None and (reply.text or reply.new_tokens):
             self._kept.put(key, json.dumps(asdict(reply), ensure_ascii=False).encode())
         return reply
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -177,11 +178,14 @@ def backends(monkeypatch):
 class OwnSystem(Echoing):
     """A chat model that puts a system message of its own first."""
 
-    def generate_until(self, requests):
-        for request in requests:
-            _, to_messages, _, doc_id, task, split = request.args
-            to_messages(self.task_dict[task][split][doc_id]).insert(0, {"role": "system", "content": []})
-        return super().generate_until(requests)
+    def _shown(self, request):
+        def to_messages(doc):
+            messages = request.args[1](doc)
+            messages.insert(0, {"role": "system", "content": [{"type": "text", "text": "You are helpful."}]})
+            return messages
+
+        arguments = (request.args[0], to_messages, *request.args[2:])
+        return super()._shown(replace(request, arguments=arguments))
 
 
 @pytest.mark.parametrize(("name", "threshold"), [("base", None), ("ike", None), ("mcki", -1.0), ("mcki", 2.0)])
@@ -233,9 +237,18 @@ def test_a_backend_that_cannot_be_used_is_refused_before_inference(arguments, ch
         run(SINGLE[:1], {**arguments, **change})
 
 
-def test_a_backend_with_a_system_message_of_its_own_is_refused(arguments, backends):
-    with pytest.raises(SettingsError, match="puts a system message of its own"):
-        run(SINGLE[:1], {**arguments, "backend": "own_system"})
+def test_a_backends_own_system_message_gives_way_to_the_tasks(arguments, backends):
+    found = run(SINGLE[:1], {**arguments, "backend": "own_system", "answers": "off"})
+    expected = run(SINGLE[:1], {**arguments, "backend": "echoing", "answers": "off"})
+    assert responses(found, SINGLE[0]) == responses(expected, SINGLE[0])
+
+
+def test_an_empty_answer_of_a_backend_is_asked_again(arguments, backends, monkeypatch):
+    chosen = {**arguments, "backend": "echoing"}
+    with monkeypatch.context() as patch:
+        patch.setattr(Echoing, "generate_until", lambda self, requests: ["" for _ in requests])
+        assert {text for text, _ in responses(run(SINGLE[:1], chosen), SINGLE[0])} == {""}
+    assert "" not in {text for text, _ in responses(run(SINGLE[:1], chosen), SINGLE[0])}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Generation by a model class of lmms-eval: its engines, its batches, its parallelism.
 
 What is asked becomes one virtual task of that class, whose documents are made when they are asked for. One task and one
-way to messages serve all requests, since some classes take those of the first request for a whole batch.
+way to messages serve all requests, since some classes take those of the first request for a whole batch. Some answer
+with an empty text where generating failed: an empty answer is never stored, so that a later run asks again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import torch
 from lmms_eval.api.instance import GenerationResult, Instance
 
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
+from culture_tasks.harness.lmms_eval.hooks import Conversation
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.queries import Query
 from culture_tasks.insertion.runner import Reply
@@ -29,23 +31,6 @@ _CHUNK = 256  # requests whose answers are stored together; a class that batches
 _PREFIX = "backend_"
 _CHECKPOINT = ("pretrained", "model", "model_version")
 _ENGINES = ("vllm", "sglang", "transformers")
-
-
-class Conversation(list[dict[str, Any]]):
-    """Messages that have a system message of ours, and take no second one."""
-
-    def insert(self, place: Any, message: dict[str, Any]) -> None:
-        """Refuses a system message; all else is inserted.
-
-        Raises:
-            SettingsError: If the messages would have two system messages, which chat templates refuse.
-        """
-        if message.get("role") == "system" and any(each["role"] == "system" for each in self):
-            raise SettingsError(
-                "knowledge_insertion: this backend puts a system message of its own before the task's, and a chat "
-                "template takes one. Choose another backend, such as vllm, or none."
-            )
-        super().insert(place, message)
 
 
 class _Prompts(Sequence[Query]):
@@ -102,6 +87,7 @@ class Backend:
         self._prompts.queries = queries
         size = max(_CHUNK, int(self._arguments.get("batch_size") or 1))
         rounds = -(-_most_of_all_ranks(len(queries)) // size)
+        empty = 0
         for number in range(rounds):
             places = range(number * size, min(len(queries), (number + 1) * size))
             # Ranks that share an engine have to call it equally often, with something to ask each time.
@@ -112,7 +98,16 @@ class Backend:
                     f"knowledge_insertion: the backend answered {len(found)} of {len(asked)} requests."
                 )
             for place, answer in zip(places, found, strict=False):
-                yield place, _reply(answer)
+                reply = _reply(answer)
+                empty += not reply.text and not reply.new_tokens
+                yield place, reply
+        if empty:
+            _log.warning(
+                "knowledge_insertion: %d of %d answers of the backend are empty; if its log shows errors, run again: "
+                "these alone will be asked",
+                empty,
+                len(queries),
+            )
 
     def clean(self) -> None:
         """Gives the memory back."""
