@@ -94,7 +94,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         overview.details(context, list(units.values())),
         overview.cultures(context, scores, over_all),
         overview.fairness_table(context, units, spreads),
-        overview.comparison_table(context, units, tests),
+        overview.comparison_table(context, units, tests, over_all),
         *own.tables,
         *contrast_tables(context, scores, sides),
         *(other_tables(scores, own.laid_out) if options.published else ()),

@@ -94,6 +94,15 @@ def test_a_further_benchmark_does_not_make_a_model_the_best(tmp_path):
     assert mean.title == "Mean of 2"
     assert named(report, mean.standing.best) == ["good"]
     assert bold(report, "mean") == {"good"}
+    ranks = {name: row_of(report, name)["rank"] for name in ("good", "bad")}
+    assert {name: (cell.value, cell.low, cell.high) for name, cell in ranks.items()} == {
+        "good": (1.0, 1.0, 1.0),
+        "bad": (2.0, 2.0, 2.0),
+    }
+    table = next(table for table in report.tables if table.key == "comparisons")
+    assert [row.labels[:4] for row in table.rows if row.labels[0] == "Mean of 2"] == [
+        ("Mean of 2", "bad", "good", "good is better")
+    ]
     assert row_of(report, "good")["mean"].value == pytest.approx(75.0)
     assert row_of(report, "bad")["mean"].value == pytest.approx(50.0)
     assert mean.beside == {"care_zh": "missing or not comparable for 1 of the 2 models"}

@@ -61,6 +61,13 @@ def drawn_answers(rng, skills, items=150):
     return [observed((rng.normal(size=items) + skill > difficulty).astype(float)) for skill in skills]
 
 
+def drawn_means(rng, skills, items=300):
+    """Two parts, the smaller of which counts three times as much, and items of which are clusters of two."""
+    models = drawn_models(rng, skills, items, clusters=2)
+    strata = (np.arange(items) >= items * 3 // 4).astype(np.int32)
+    return [observed(each.scores, each.clusters, strata, np.array([0.25, 0.75])) for each in models]
+
+
 def test_an_interval_says_what_its_verdict_says():
     rng = np.random.default_rng(1)
     seen = set()
@@ -169,6 +176,7 @@ def hold(rng, draw, skills, times, **options):
         (drawn_answers, 5, {"items": 150}),
         (drawn_models, 2, {"items": 30}),
         (drawn_models, 4, {"items": 400}),
+        (drawn_means, 3, {"items": 600}),
     ],
 )
 def test_a_tie_is_called_a_tie(draw, models, options):

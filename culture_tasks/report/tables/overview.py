@@ -19,6 +19,12 @@ _COUNT = Scale("count", 0.0, None, better=None, digits=0)
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
 
 
+_ABOUT_RANKS = (
+    "Rank: 1 plus the number of models that are significantly better, and the range of places that the tests leave "
+    "open. Bold: no other model is significantly better; where the tests tell none apart, none is bold."
+)
+
+
 def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> Table:
     """The means over common columns, and every headline score on the common scale."""
     headline = [unit for unit in units if unit.headline]
@@ -26,6 +32,10 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> T
     places: list[Place] = []
     for mean in means:
         places.append(Place(Column(mean.key, mean.title, COMMON), mean.cells))
+        ranks = {key: _rank_cell(cell.rank) for key, cell in mean.cells.items() if cell.rank is not None}
+        if ranks:
+            letter = mean.title.removeprefix("Mean").rpartition(" of ")[0]
+            places.append(Place(Column(mean.key.replace("mean", "rank"), f"Rank{letter}", _COUNT), ranks))
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
             places.append(Place(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
@@ -44,6 +54,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> T
         notes=(
             "Each metric's own range is mapped to 0-100, 100 being its better end.",
             *(note for mean in means for note in _about_mean(context, mean)),
+            *([_ABOUT_RANKS] if any(mean.standing.ranked for mean in means) else []),
             *([] if means or len(placed) < 2 else ["There is no mean: no two models share two of these columns."]),
             *_left_out(headline, placed),
         ),
@@ -160,7 +171,14 @@ def details(context: Context, units: Sequence[Unit]) -> Table:
         for key, cell in unit.cells.items()
     ]
     headers = ("Benchmark", "Metric", "Model", "Judge")
-    return Table("details", "Scores in detail", row_headers=headers, columns=columns, rows=tuple(rows))
+    return Table(
+        "details",
+        "Scores in detail",
+        row_headers=headers,
+        columns=columns,
+        rows=tuple(rows),
+        notes=(_ABOUT_RANKS,) if any(unit.standing.ranked for unit in units) else (),
+    )
 
 
 def _detail(context: Context, unit: Unit, key: str, cell: Cell) -> Row:
@@ -221,8 +239,10 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
     )
 
 
-def comparison_table(context: Context, units: Mapping[str, Unit], tests: Sequence[Comparison]) -> Table:
-    """Every test between two entrants."""
+def comparison_table(
+    context: Context, units: Mapping[str, Unit], tests: Sequence[Comparison], means: Sequence[Mean]
+) -> Table:
+    """Every test between two entrants: on a benchmark, and of their means."""
     columns = (
         Column("difference", "B - A", Scale("the score's own")),
         Column("p", "p", P_VALUE),
@@ -230,11 +250,17 @@ def comparison_table(context: Context, units: Mapping[str, Unit], tests: Sequenc
         Column("n", "Common items", _COUNT),
         Column("needed", "Items needed", _COUNT),
     )
-    rows = [_comparison_row(context, units, each) for each in tests]
+    rows = [
+        _comparison_row(context, each, title=units[each.unit].title, scale=units[each.unit].scale) for each in tests
+    ]
+    rows += [
+        _comparison_row(context, each, title=mean.title, scale=COMMON) for mean in means for each in mean.comparisons
+    ]
     note = (
-        "On the items that both answered. Holm's adjustment is over all pairs of a benchmark. The interval is the "
-        "test's own, with the same adjustment: it leaves 0 out exactly where the two are told apart. Items needed: how "
-        "many common items would tell the two apart at this difference 4 times out of 5, after the same adjustment. "
+        "On the items that both answered. Holm's adjustment is over all pairs of a benchmark, or of a mean. The interval "
+        "is the test's own, with the same adjustment: it leaves 0 out exactly where the two are told apart. Items "
+        "needed: how many common items would tell the two apart at this difference 4 times out of 5, after the same "
+        "adjustment. "
         "A task of the harnesses is tested where its samples are there and their mean is its score."
     )
     headers = ("Benchmark", "A", "B", "Verdict", "Test")
@@ -248,18 +274,17 @@ def comparison_table(context: Context, units: Mapping[str, Unit], tests: Sequenc
     )
 
 
-def _comparison_row(context: Context, units: Mapping[str, Unit], each: Comparison) -> Row:
-    unit = units[each.unit]
-    scale = Scale(unit.scale.unit, None, None, better=None, neutral=0.0, digits=unit.scale.digits)
+def _comparison_row(context: Context, each: Comparison, title: str, scale: Scale) -> Row:
+    apart = Scale(scale.unit, None, None, better=None, neutral=0.0, digits=scale.digits)
 
     def count(value: int | None) -> Cell | None:
         return None if value is None else Cell(float(value), _COUNT)
 
     labels = (context.entrants[each.first].label, context.entrants[each.second].label)
     return Row(
-        (unit.title, *labels, each.verdict, each.test),
+        (title, *labels, each.verdict, each.test),
         (
-            Cell(each.difference, scale, low=each.low, high=each.high, n=each.n, flags=each.flags),
+            Cell(each.difference, apart, low=each.low, high=each.high, n=each.n, flags=each.flags),
             None if each.p is None else Cell(each.p, P_VALUE),
             None if each.p_holm is None else Cell(each.p_holm, P_VALUE),
             count(each.n),
