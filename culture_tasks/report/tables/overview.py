@@ -258,10 +258,10 @@ def comparison_table(
     ]
     note = (
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark, or of a mean. The "
-        "interval is the test's own, with the same adjustment: it leaves 0 out exactly where the two are told apart. Items "
-        "needed: how many common items would tell the two apart at this difference 4 times out of 5, after the same "
-        "adjustment. "
-        "A task of the harnesses is tested where its samples are there and their mean is its score."
+        "interval is the test's own, with the same adjustment: it leaves 0 out exactly where the two are told "
+        "apart. Items needed: how many common items would tell the two apart at this difference 4 times out of 5, "
+        "after the same adjustment. A task of the harnesses is tested where its samples are there and their mean is "
+        "its score."
     )
     headers = ("Benchmark", "A", "B", "Verdict", "Test")
     return Table(
