@@ -7,7 +7,8 @@ import pickle
 
 import pytest
 import torch
-from support.tiny_families import family
+from support.tiny_encoders import save_tiny_bert, save_tiny_clip
+from support.tiny_families import family, save_family
 from support.tiny_world import Instance, write_release
 
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
@@ -40,9 +41,21 @@ def model():
     return MultimodalModel(made.model, made.processor, "tiny internvl")
 
 
-@pytest.fixture(params=sorted(OPTIONS))
-def fitted(request, model, data):
-    method = method_class(request.param)(model, method_config(request.param, OPTIONS[request.param]))
+@pytest.fixture(scope="module")
+def options(tmp_path_factory):
+    """Options of all methods that are fitted, some of which name models."""
+    root = tmp_path_factory.mktemp("models")
+    replacement = str(save_family("internvl", root / "replacement", seed=1))
+    return {
+        **OPTIONS,
+        "serac": {"encoder": "lexical", "replacement": replacement},
+        "mscke": {"encoder": str(save_tiny_clip(root / "clip")), "replacement": replacement},
+    }
+
+
+@pytest.fixture(params=sorted([*OPTIONS, "mscke", "serac"]), scope="module")
+def fitted(request, model, data, options):
+    method = method_class(request.param)(model, method_config(request.param, options[request.param]))
     method.fit(data, ValueStore(None))
     return method
 
@@ -291,7 +304,7 @@ class TestIke:
             method.fit(data, ValueStore(None))
 
     def test_means_of_a_transformer_are_normalised_and_ignore_padding(self, model, data, tmp_path):
-        encoder = method_config("ike", {"encoder": str(_tiny_bert(tmp_path)), "demonstrations": 2})
+        encoder = method_config("ike", {"encoder": str(save_tiny_bert(tmp_path)), "demonstrations": 2})
         method = method_class("ike")(model, encoder)
         method.fit(data, ValueStore(None))
         alone, beside = method._encode(["hat"])[0], method._encode(["hat", "is this hat fine here"])[0]
@@ -300,28 +313,9 @@ class TestIke:
         assert method.parameter_count() > 0
 
     def test_a_state_with_another_encoder_is_refused(self, model, data, tmp_path):
-        method = method_class("ike")(model, method_config("ike", {"encoder": str(_tiny_bert(tmp_path / "bert"))}))
+        method = method_class("ike")(model, method_config("ike", {"encoder": str(save_tiny_bert(tmp_path / "bert"))}))
         method.fit(data, ValueStore(None))
         method.save(tmp_path / "state")
-        _tiny_bert(tmp_path / "bert", seed=1)
+        save_tiny_bert(tmp_path / "bert", seed=1)
         with pytest.raises(state.StateError, match="is not the encoder"):
             method_class("ike")(model).load(tmp_path / "state")
-
-
-def _tiny_bert(folder, seed=0):
-    from tiny_models import make_tokenizer
-    from transformers import BertConfig, BertModel
-
-    torch.manual_seed(seed)
-    tokenizer = make_tokenizer()
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        initializer_range=0.5,
-    )
-    BertModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder

@@ -484,6 +484,9 @@ class TestReplacementModels:
         ):
             load_replacement(None, -1, beside=model, method="serac")
 
+    def test_both_of_the_papers_architectures_have_one(self):
+        assert {family(name).model.config.model_type for name in ("internvl", "qwen3_5")} == set(REPLACEMENTS)
+
     def test_for_another_architecture_it_must_be_named(self):
         made = family("llava")
         other = MultimodalModel(made.model, made.processor, "tiny llava")
