@@ -122,6 +122,10 @@ def run(options: argparse.Namespace) -> int:
     formats = parse_formats(options.formats)
     if options.output.exists() and not options.output.is_dir():
         raise SettingsError(f"report: {options.output} is a file. Choose a folder with -o.")
+    if options.images is not None and not options.images.is_dir():
+        raise SettingsError(
+            f"report: --images {options.images}: no such folder. Name the folder of the samples' images."
+        )
     report = build(options.results, choices(options))
     paths = write_report(report, options.output, formats, options.images, options.samples_per_cell)
     _say(report, paths, options.output)

@@ -45,7 +45,9 @@ def other_questions(one: Settings, two: Settings) -> bool:
 
     Prompts say so only where they don't hold a template of the model's own, or the same one.
     """
-    if one.asked is None or two.asked is None or one.asked.items != two.asked.items:
+    if one.asked is None or two.asked is None:
+        return False
+    if (one.asked.items, one.asked.maker) != (two.asked.items, two.asked.maker):
         return False
     return (one.chat_template, one.data) == (two.chat_template, two.data) and one.asked != two.asked
 

@@ -193,8 +193,6 @@ def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
     if unit.scale.better is None:
         return "neither end of its metric is better"
     if unit.further:
-        return "a further metric of its task"
-    if unit.further:
         return "a further metric of a task"
     return "a task of the harness" if unit.benchmark is None and not other_tasks else ""
 

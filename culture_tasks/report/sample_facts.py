@@ -59,7 +59,7 @@ class SampleFacts:
         """All prompts as one hash; None where a sample doesn't have its own."""
         if not self._asked:
             return None
-        return Asked(self._samples, f"{self._asked % 2**64:016x}")
+        return Asked(self._samples, f"{self._asked % 2**64:016x}", "report")
 
     @property
     def spent(self) -> Spent:

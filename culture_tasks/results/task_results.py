@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from culture_tasks.results.finding import Harness, Problem
@@ -39,10 +39,12 @@ class Asked(NamedTuple):
     Attributes:
         items: Number of items.
         sha: A hash over all prompts, and what else its maker put into it.
+        maker: Who made it: hashes of two makers can't be compared.
     """
 
     items: int
     sha: str
+    maker: Literal["harness", "report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         yield TaskResult(
             **shared,
             task=task,
-            **_settings(task, data, config),
+            **_settings(task, data, config, run.harness),
             **_numbers(values),
             higher_is_better=_directions(data, task),
             members=tuple((data.get("group_subtasks") or {}).get(task) or ()),
@@ -218,12 +220,12 @@ def _date(run: RunFiles, zone: Any) -> str:
         return local.isoformat()
 
 
-def _settings(task: str, data: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(task: str, data: Mapping[str, Any], config: Mapping[str, Any], harness: Harness) -> dict[str, Any]:
     own = (data.get("configs") or {}).get(task) or {}
     counts = (data.get("n-samples") or {}).get(task) or {}
     original, effective = (_count(counts.get(name)) for name in ("original", "effective"))
     shots = (data.get("n-shot") or {}).get(task)
-    template = _chat_template(data)
+    template = _chat_template(data, harness)
     parts = [
         f"{shots} shots" if shots else "",
         "examples as turns" if shots and template not in ("", "none") and data.get("fewshot_as_multiturn") else "",
@@ -233,7 +235,8 @@ def _settings(task: str, data: Mapping[str, Any], config: Mapping[str, Any]) -> 
         "version": _version((data.get("versions") or {}).get(task)),
         "prompt": ", ".join(part for part in parts if part),
         "chat_template": template,
-        "asked": _asked(task, data, own, effective),
+        # lmms-eval's hash has no prompt in it.
+        "asked": _asked(task, data, own, effective) if harness == "lm_eval" else None,
         "decoding": _decoding(own, config.get("gen_kwargs")),
         "limit": effective if effective != original else None,
         "expected": effective,
@@ -256,20 +259,19 @@ def _count(value: Any) -> int | None:
 _MOST_ITEMS = 10**9
 
 
-def _chat_template(data: Mapping[str, Any]) -> str:
+def _chat_template(data: Mapping[str, Any], harness: Harness) -> str:
     """Says whether a chat template was applied. lmms-eval's models have their own ways where none is asked for."""
-    template = data.get("chat_template", "")
-    if template is None:
-        return "" if "lmms_eval_version" in data else "none"
+    if data.get("chat_template", "") is None:
+        return "none" if harness == "lm_eval" else ""
     sha = data.get("chat_template_sha")
     return str(sha)[:12] if sha else "the endpoint's" if "chat_template" in data else ""
 
 
 def _asked(task: str, data: Mapping[str, Any], config: Mapping[str, Any], items: int | None) -> Asked | None:
-    """Returns lm-eval's hash of a task; lmms-eval's has no prompt in it, and one with images differs in every run."""
+    """Returns lm-eval's hash of a task; one of documents with images differs in every run."""
     sha = (data.get("task_hashes") or {}).get(task)
     has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
-    return Asked(items, str(sha)) if sha and items and not has_media and "lmms_eval_version" not in data else None
+    return Asked(items, str(sha), "harness") if sha and items and not has_media else None
 
 
 def _version(value: Any) -> str:

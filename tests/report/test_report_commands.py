@@ -72,6 +72,7 @@ def test_a_name_that_fits_nothing_is_an_error(runs, capsys, command):
         (["--formats", "docx"], "unknown format 'docx'"),
         (["--formats", "markdwon"], "Did you mean 'markdown'"),
         (["--name", "x"], "PATTERN=NAME"),
+        (["--images", "nowhere"], "--images nowhere: no such folder"),
     ],
 )
 def test_report_explains_what_it_can_not_do(runs, capsys, arguments, said):

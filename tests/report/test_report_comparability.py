@@ -119,6 +119,7 @@ def asked(samples, prompt="prompt"):
     return [sample | {"input": f"{prompt} {number}"} for number, sample in enumerate(samples)]
 
 
+LM_EVAL = "2026-01-01T00-00-00.5"
 TEMPLATE = {"chat_template": "{{ messages }}", "chat_template_sha": "a" * 64}
 NO_TEMPLATE = {"chat_template": None, "chat_template_sha": None}
 
@@ -131,7 +132,6 @@ NO_TEMPLATE = {"chat_template": None, "chat_template_sha": None}
         ({"chat_template": ""}, NO_TEMPLATE, ("other_prompt",)),
         ({"chat_template": ""}, TEMPLATE, ()),
         (NO_TEMPLATE, {}, ()),
-        (TEMPLATE, {"lmms_eval_version": "0.7.3"} | NO_TEMPLATE, ()),
         (decoding(max_new_tokens=64, until=["\n"]), decoding(max_new_tokens=64, until=[]), ("other_decoding",)),
         (decoding(until=["b", "a"]), decoding(until=["a", "b"]), ()),
         (decoding(until=["a"]), decoding(until="a"), ()),
@@ -139,17 +139,24 @@ NO_TEMPLATE = {"chat_template": None, "chat_template_sha": None}
 )
 def test_chat_template_and_stop_strings_are_looked_at(tmp_path, one, two, flags):
     """Every model has a template of its own; a model with one and a model with none were asked in different ways."""
-    write_vqa(tmp_path / "a", "a", SCORES, **one)
-    write_vqa(tmp_path / "b", "b", SCORES, **two)
+    write_vqa(tmp_path / "a", "a", SCORES, LM_EVAL, **one)
+    write_vqa(tmp_path / "b", "b", SCORES, LM_EVAL, **two)
     found = {flag for cell in cells(build([str(tmp_path)], Options())).values() for flag in cell.flags}
     assert tuple(found) == flags
+
+
+def test_lmms_eval_does_not_say_that_a_model_had_no_template(tmp_path):
+    """Its models apply their own where no other is asked for."""
+    write_vqa(tmp_path / "a", "a", SCORES, **NO_TEMPLATE)
+    write_vqa(tmp_path / "b", "b", SCORES, **TEMPLATE)
+    assert {cell.flags for cell in cells(build([str(tmp_path)], Options())).values()} == {()}
 
 
 @pytest.mark.parametrize(("changes", "flags"), [(TEMPLATE, ("other_prompt",)), (NO_TEMPLATE, ())])
 def test_examples_as_turns_are_another_prompt_where_there_are_turns(tmp_path, changes, flags):
     for model, turns in (("a", True), ("b", False)):
         shots = {"n-shot": {"culturalvqa": 3}, "fewshot_as_multiturn": turns}
-        write_vqa(tmp_path / model, model, SCORES, **shots, **changes)
+        write_vqa(tmp_path / model, model, SCORES, LM_EVAL, **shots, **changes)
     found = {flag for cell in cells(build([str(tmp_path)], Options())).values() for flag in cell.flags}
     assert tuple(found) == flags
 
@@ -181,13 +188,22 @@ def test_lm_eval_s_hash_of_a_task_tells_where_there_are_no_samples(tmp_path):
     for model, sha in (("a", "1"), ("b", "1"), ("c", "2")):
         results = {"task": {"acc,none": 0.5}}
         counts = {"n-samples": {"task": {"original": 4, "effective": 4}}, "task_hashes": {"task": sha * 64}}
-        write_run(tmp_path / model, model, {}, "2026-01-01T00-00-00.5", results=results, date=1.0, **counts)
+        write_run(tmp_path / model, model, {}, LM_EVAL, results=results, date=1.0, **counts)
     found = {label: cell.flags for label, cell in cells(build([str(tmp_path)], Options()), "task").items()}
     assert found == {
         "a": ("from_result_file",),
         "b": ("from_result_file",),
         "c": ("from_result_file", "other_prompt"),
     }
+
+
+def test_hashes_of_the_harness_and_of_the_report_are_not_compared(tmp_path):
+    """A has samples with their prompts, and B only the harness's hash of what may be the same prompts."""
+    write_run(tmp_path / "a", "a", {"culturalvqa": asked(vqa_samples(SCORES))}, LM_EVAL, date=1.0)
+    counts = {"n-samples": {"culturalvqa": {"original": 8, "effective": 8}}, "task_hashes": {"culturalvqa": "f" * 64}}
+    write_run(tmp_path / "b", "b", {}, LM_EVAL, results={"culturalvqa": {"lave,none": 0.5}}, date=1.0, **counts)
+    found = {flag for cell in cells(build([str(tmp_path)], Options())).values() for flag in cell.flags}
+    assert "other_prompt" not in found
 
 
 def test_a_newer_run_with_other_prompts_does_not_take_the_place_of_the_older(tmp_path):
@@ -200,7 +216,7 @@ def test_a_newer_run_with_other_prompts_does_not_take_the_place_of_the_older(tmp
 def test_one_model_in_two_harnesses_is_ranked_once_and_shown_beside_with_the_difference(tmp_path):
     write_vqa(tmp_path / "a", "org/a", SCORES)
     write_vqa(tmp_path / "b", "org/b", BETTER)
-    write_vqa(tmp_path / "again", "org/b", [0.0] * 8, "2026-01-01T00-00-00.5", date=1.0)
+    write_vqa(tmp_path / "again", "org/b", [0.0] * 8, LM_EVAL, date=1.0)
     report = build([str(tmp_path)], Options())
     found = cells(report)
     assert list(found) == ["org/a", "org/b", "org/b [harness: lm-eval]"]
@@ -212,7 +228,7 @@ def test_one_model_in_two_harnesses_is_ranked_once_and_shown_beside_with_the_dif
 
 def test_the_harness_that_most_models_ran_in_is_the_first(tmp_path):
     for model in "ab":
-        write_vqa(tmp_path / model, model, SCORES, "2026-01-01T00-00-00.5", date=1.0)
+        write_vqa(tmp_path / model, model, SCORES, LM_EVAL, date=1.0)
     write_vqa(tmp_path / "b", "b", SCORES)
     assert list(cells(build([str(tmp_path)], Options()))) == ["a", "b", "b [harness: lmms-eval]"]
 
