@@ -170,11 +170,13 @@ def paired_permutation(
     are drawn, and p = (1 + as extreme) / (1 + drawn), which is never 0 and never too small on average. Assumes only
     that without a difference the two models' scores could be swapped.
 
-    The interval holds the shifts that the same swaps don't reject: each swap parts the clusters in two, and the
-    shift lies between the means of the parts unless it is more extreme than the swap; so the ends are quantiles of the
-    lower and of the higher of the two means. Where so few clusters differ that all swaps are gone through, and most
-    don't differ, a shift of all would be no fair picture. There the interval is that of the share of swaps in favour
-    of the first, at the sizes that were seen, times an interval of the mean size.
+    The interval holds the differences that the same swaps don't reject. A swap parts the clusters in those that it
+    leaves and those that it takes; supposing a difference, it is at least as extreme as what was observed exactly
+    where the supposed difference lies between the means of the two parts. So the ends are quantiles of the lower and
+    of the higher of these means. That supposes that a difference shifts all clusters alike, which isn't plausible
+    where most don't differ at all. Where so few differ that all swaps are gone through, and more than half don't, the
+    ends are those of the share of clusters in favour of the first, which the same swaps give at shares other than
+    1/2, times an interval of the mean size.
 
     Args:
         a: The first model's scores; NaN where there is none.

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 from culture_tasks import __version__, published
 from culture_tasks.errors import DataError
-from culture_tasks.report.comparisons import comparisons, contrasts, fairness
+from culture_tasks.report.comparisons import comparisons, fairness
+from culture_tasks.report.contrasts import contrasts
 from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.other_tasks import other_measured

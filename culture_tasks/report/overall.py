@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.rankings import mean_rank
 from culture_tasks.report.comparisons import Pair, adjusted
 from culture_tasks.report.model import Cell, Comparison, Entrant, Mean, Unit
-from culture_tasks.report.observations import Observations, in_order
+from culture_tasks.report.observations import Observations, in_order, ordered
 from culture_tasks.report.scores import Measured
 from culture_tasks.report.standings import ranked
 
@@ -60,7 +60,8 @@ def weights(units: Sequence[Unit]) -> list[float]:
 def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
     """Returns the weighted mean of cells on the common scale.
 
-    Its interval adds up those of the columns as independent ones; without the interval of one it has none.
+    Its interval adds up those of the columns as independent ones; without the interval of one it has none. What a
+    reader must know of a column, a reader must know of the mean.
     """
     shares = np.array(weights) / sum(weights)
     mean = float(shares @ np.array([cell.value for cell in cells], dtype=np.float64))
@@ -72,6 +73,7 @@ def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
         low=None if below is None else mean - below,
         high=None if above is None else mean + above,
         n=sum(cell.n for cell in cells),
+        flags=ordered({flag for cell in cells for flag in cell.flags}),
         runs=tuple(run for cell in cells for run in cell.runs),
     )
 
@@ -128,11 +130,13 @@ _MOST_SETS = 2000
 
 def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Returns the sets of two columns or more that some of the entrants share: all intersections of their sets."""
-    found = dict.fromkeys(own for own in sets if len(own) > 1)
-    for own in list(found):
-        for other in list(found):
-            if len(own & other) > 1 and len(found) < _MOST_SETS:
-                found.setdefault(own & other)
+    own = [columns for columns in dict.fromkeys(sets) if len(columns) > 1]
+    found = dict.fromkeys(own)
+    new = own
+    while new and len(found) < _MOST_SETS:
+        met = dict.fromkeys(one & other for one in new for other in own if len(one & other) > 1)
+        new = [columns for columns in met if columns not in found]
+        found.update(dict.fromkeys(new))
     return list(found)
 
 

@@ -173,6 +173,7 @@ def test_what_cannot_be_compared_is_in_no_mean(tmp_path):
         ({"a": "12345", "b": "12345", "c": "12"}, [("12", "abc")]),  # 3 pairs x 2 columns, against 1 x 5
         ({"a": "12", "b": "12", "c": "34", "d": "34", "e": "34"}, [("34", "cde"), ("12", "ab")]),
         ({"a": "12", "b": "34"}, []),
+        ({"a": "1235", "b": "1234", "c": "1245"}, [("12", "abc")]),  # no two share more than three columns
         ({"a": "1", "b": "1"}, []),
         ({"a": "12", "b": ""}, [("12", "a")]),
         ({"a": ""}, []),

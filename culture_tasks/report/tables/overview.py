@@ -64,9 +64,10 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> T
 
 def _about_mean(context: Context, mean: Mean) -> Iterator[str]:
     """Yields what a mean is of, who has none, and what is not in it."""
+    shared = f", which {len(mean.cells)} of {len(context.entrants)} rows share" if len(context.entrants) > 1 else ""
     yield (
-        f"{mean.title}: over {', '.join(mean.columns)}, which {len(mean.cells)} of {len(context.entrants)} rows share. "
-        "Every benchmark weighs the same, and so do the columns of one benchmark."
+        f"{mean.title}: over {', '.join(mean.columns)}{shared}. Every benchmark weighs the same, and so do the columns "
+        "of one benchmark."
     )
     reasons: dict[str, list[str]] = {}
     for column, why in mean.beside.items():
