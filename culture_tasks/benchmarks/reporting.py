@@ -149,12 +149,27 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """A number of a run as a whole, which a model of ours writes into the result file.
+
+    Attributes:
+        name: Its name there (:class:`culture_tasks.harness.model_costs.ModelCosts`).
+        scale: Its scale.
+        of_single_requests: Whether it is the paper's quantity only where requests were answered one at a time.
+    """
+
+    name: str
+    scale: Scale
+    of_single_requests: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class At:
     """The address of numbers, one for each model.
 
     Attributes:
         unit: Key of the unit.
-        statistic: ``score``, or the name of a further score or a derived statistic.
+        statistic: ``score``, or the name of a further score, a derived statistic or a cost.
         where: Groups of the samples; the last one is the statistic's own group where it has a dimension.
     """
 
@@ -195,8 +210,21 @@ class Line:
     at: Mapping[str, At]
 
 
-Header = Literal["Model", "Judge", "Base model", "Method"]
-"""A text before a row's numbers: the model, who graded, the model without its insertion method, that method."""
+Header = Literal["Model", "Judge", "Base model", "Method", "Measured"]
+"""A text before a row's numbers: the model, who graded, the model without its method, that method, how it was timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodArgument:
+    """The argument of a model that says which method was applied to it.
+
+    Attributes:
+        name: The argument.
+        labels: How tables write its values, as the paper does; an absent argument is the empty text.
+    """
+
+    name: str
+    labels: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,6 +493,8 @@ class BenchmarkReport:
         culture: The field whose groups are cultures; empty where there is none.
         further: Further scores of each sample.
         derived: Statistics that are no means of a score.
+        costs: Numbers of runs as a whole.
+        method: What says which method was applied to a model; None where there is nothing of the kind.
         units: Gives what is measured as one number.
         tables: Gives the benchmark's own tables, by the units that were run.
         figures: Its figures.
@@ -480,6 +510,8 @@ class BenchmarkReport:
     culture: str = ""
     further: tuple[FurtherScore, ...] = ()
     derived: tuple[Derived, ...] = ()
+    costs: tuple[Cost, ...] = ()
+    method: MethodArgument | None = None
     units: Callable[[Ran], Iterable[UnitOf]] = whole_groups_then_tasks
     tables: Callable[[Sequence[UnitOf]], Iterable[TableOf]] = lambda _: ()
     figures: tuple[FigureOf, ...] = ()

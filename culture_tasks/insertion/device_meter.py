@@ -33,13 +33,13 @@ def peak_gib(device: torch.device) -> float | None:
     """
     if device.type == "cuda":
         numbers = range(torch.cuda.device_count())
-        return sum(torch.cuda.max_memory_allocated(number) for number in numbers) / _GIB
+        return float(sum(torch.cuda.max_memory_allocated(number) for number in numbers)) / _GIB
     if device.type != "cpu" or sys.platform == "win32":
         return None
     import resource  # not on Windows
 
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / _GIB if sys.platform == "darwin" else most * 1024 / _GIB
+    return most * (1 if sys.platform == "darwin" else 1024) / _GIB
 
 
 def device_name(device: torch.device) -> str:

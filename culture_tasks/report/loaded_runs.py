@@ -221,6 +221,7 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
         outcomes=tuple(sorted(loaded.outcomes.items())) if loaded else (),
         problems=tuple(problems),
         spent=loaded.spent if loaded else result.spent,
+        measured=result.costs.way if result.costs else "",
     )
 
 

@@ -39,14 +39,15 @@ Flag = Literal[
     "mixed_settings",
     "incomplete",
     "from_result_file",
+    "in_batches",
     "published",
     "other_harness",
 ]
 """What a reader must know of a cell.
 
-The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete`` and ``unjudged`` mean that the cell is
-neither ranked nor tested against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap,
-``from_result_file`` a number that a harness worked out, and ``published`` a paper's own.
+The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged`` and ``in_batches`` mean that
+the cell is neither ranked nor tested against others, unless the user asked for it. ``lexical_judge`` is a score by text
+overlap, ``from_result_file`` a number that a harness worked out, and ``published`` a paper's own.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {
@@ -63,6 +64,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "mixed_settings": "its parts were run under settings that differ from each other",
     "incomplete": "parts or items of it are missing",
     "from_result_file": "the harness's own number, from its result file",
+    "in_batches": "measured in batches: the papers measure one request at a time",
     "published": "published by the paper, with the paper's own judge",
     "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
 }
@@ -70,7 +72,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
 
 NOT_COMPARABLE: frozenset[Flag] = frozenset(
     flag for flag in FLAG_TEXT if flag.startswith("other_") or flag in {"low_coverage", "mixed_settings", "incomplete"}
-) | {"unjudged"}
+) | {"unjudged", "in_batches"}
 """Flags that keep a cell out of ranks and tests."""
 
 

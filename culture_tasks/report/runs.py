@@ -87,6 +87,7 @@ class Run:
         outcomes: How many samples ended how, by outcome.
         problems: What is wrong with its files, one line each.
         spent: Tokens of model and judge, and the length of the responses; None where nothing says.
+        measured: Where and how its requests were timed; empty where nothing says.
     """
 
     key: str
@@ -104,6 +105,7 @@ class Run:
     outcomes: tuple[tuple[str, int], ...] = ()
     problems: tuple[str, ...] = ()
     spent: Spent | None = None
+    measured: str = ""
 
     @property
     def coverage(self) -> float | None:

@@ -14,6 +14,7 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Benchmark, Group, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below
 from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, FurtherScore, Ran, UnitOf, Where
+from culture_tasks.harness.model_costs import combined
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.metrics.intervals import Interval, mean_interval
 from culture_tasks.report import comparability
@@ -274,6 +275,7 @@ class Scores:
             return None
         others = {each.name: each.scale for each in measured.reported.further}
         others |= {each.name: each.scale for each in measured.reported.derived}
+        others |= {each.name: each.scale for each in measured.reported.costs}
         return others.get(address.statistic, measured.unit.scale)
 
     def put(self, entrant: str, address: At, cell: Cell) -> None:
@@ -292,6 +294,7 @@ def all_scores(measured: Sequence[Measured]) -> Scores:
     for each in measured:
         _add_whole(scores, each)
         _add_groups(scores, each)
+        _add_costs(scores, each)
     for each in measured:
         for derived in each.reported.derived:
             if derived.units(each.unit.key):
@@ -326,6 +329,22 @@ def _add_groups(scores: Scores, measured: Measured) -> None:
                     own = _further(measured, entrant, where=where, further=further)
                     if own is not None:
                         scores.put_group(entrant, At(key, further.name, where), own)
+
+
+def _add_costs(scores: Scores, measured: Measured) -> None:
+    """Adds what the runs of each entrant cost, each result file once; a new grading repeats the old file's costs."""
+    for entrant, runs in measured.runs.items():
+        files = {each.result.graded_from or each.result.path: each.result.costs for each in runs}
+        known = [costs for costs in files.values() if costs is not None]
+        if not known:
+            continue
+        costs, keys = combined(known), tuple(each.run.key for each in runs)
+        for cost in measured.reported.costs:
+            value = getattr(costs, cost.name)
+            flags: tuple[Flag, ...] = ("in_batches",) if cost.of_single_requests and not costs.one_at_a_time else ()
+            if value is not None:
+                cell = Cell(float(value), cost.scale, flags=flags, runs=keys)
+                scores.put(entrant, At(measured.unit.key, cost.name), cell)
 
 
 def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.results.finding import Harness, Problem
 from culture_tasks.results.run_files import RunFiles
 
@@ -96,6 +97,7 @@ class TaskResult:
         together: The tasks that were run together with it, itself included.
         seconds: How long all of these took, with the loading of the model and the grading.
         spent: Tokens of the model, where the result file says them.
+        costs: What a model of ours says that the run cost.
     """
 
     harness: Harness
@@ -120,6 +122,7 @@ class TaskResult:
     together: frozenset[str]
     seconds: float | None
     spent: Spent | None
+    costs: ModelCosts | None
 
 
 def task_results(run: RunFiles) -> list[TaskResult] | Problem:
@@ -147,6 +150,7 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "graded_from": run.graded_from,
         "together": frozenset(data.get("configs") or ()),
         "seconds": _seconds(data.get("total_evaluation_time_seconds")),
+        "costs": ModelCosts.read(data),
     }
     for task, values in data["results"].items():
         if not isinstance(values, dict):

@@ -66,7 +66,7 @@ def test_retention_has_a_column_for_each_order_step_and_partition(retention):
 
 def test_retention_has_a_row_for_each_model_and_method(retention):
     table = tables(retention)["crosscult_retention"]
-    assert [line.labels for line in table.rows] == [("m", "Base Model", "judge-1"), ("m", "mcki", "judge-1")]
+    assert [line.labels for line in table.rows] == [("m", "Base Model", "judge-1"), ("m", "MCKI", "judge-1")]
     base, edited = row(table, 0), row(table, 1)
     assert base["ar_zh_en_ar_after_1"] is None
     # scores of 8, 9, 8, 9 less one for each later insertion: sd 0.577, se 0.289, t(3) 3.182

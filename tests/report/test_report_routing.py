@@ -94,7 +94,7 @@ def test_other_thresholds_are_worked_out_from_the_similarities(report):
 
 def test_methods_that_compare_nothing_have_no_row(report):
     for key in ("crosscult_single_routing", "crosscult_single_thresholds"):
-        assert {row.labels[1] for row in table(report, key).rows} == {"mcki"}
+        assert {row.labels[1] for row in table(report, key).rows} == {"MCKI"}
 
 
 def test_both_rates_are_drawn_over_the_threshold(report):

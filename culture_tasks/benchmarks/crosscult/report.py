@@ -1,7 +1,7 @@
 """How CrossCult-KIBench is reported.
 
-Roles (Tables 2 and 3), with and without insertion (Figure 5), retention (Figures 6 and 11-13), and which requests were
-routed wrongly, where a method routes them at all.
+Roles (Tables 2 and 3), with and without insertion (Figure 5), retention (Figures 6 and 11-13), what a method costs
+(Table 4), and which requests were routed wrongly, where a method routes them at all.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from culture_tasks.benchmarks.reporting import (
     ContrastFigure,
     ContrastOf,
     ContrastTable,
+    Cost,
     Derived,
     Drawn,
     Field,
@@ -39,6 +40,7 @@ from culture_tasks.benchmarks.reporting import (
     FurtherScore,
     Header,
     Line,
+    MethodArgument,
     OtherArgument,
     Ran,
     Shown,
@@ -114,6 +116,20 @@ _ROLES: Mapping[str, Mapping[str, str]] = {
 _NUMBERS = {"crosscult_single": 2, "crosscult_sequential": 3}
 _DIAGNOSTIC = "crosscult_diagnostic"
 _RETENTION = "crosscult_retention"
+_METHOD = MethodArgument(
+    "method",
+    {
+        "": "Base Model",
+        "base": "Base Model",
+        "finetune": "FineTune",
+        "ike": "IKE",
+        "mend": "MEND",
+        "serac": "SERAC",
+        "mscke": "MSCKE",
+        "mcki": "MCKI",
+    },
+)
+_PLAIN = tuple(method for method, label in _METHOD.labels.items() if label == "Base Model")
 _WITH_METHOD: tuple[Header, ...] = ("Base model", "Method", "Judge")
 
 
@@ -139,6 +155,9 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             yield _thresholds(unit)
         elif unit == _DIAGNOSTIC:
             yield _by_language_and_topic()
+    timed = next((unit for unit in ran if _is_single(unit)), None)
+    if timed is not None:
+        yield _efficiency(timed)
     orders = [order for order in ORDERS if f"{_RETENTION}_{'_'.join(order)}" in ran]
     if orders:
         yield _retention(_RETENTION, "score", scores="the judge's score from 0 to 10", orders=orders)
@@ -167,6 +186,42 @@ def _by_role(unit: str) -> TableOf:
         headers=_WITH_METHOD,
         notes=("Overall: the mean over the roles, each weighing the same.",),
         papers=(f"crosscult_table_{_NUMBERS[unit]}",),
+    )
+
+
+_MS = Scale("ms", 0.0, better="lower", digits=1)
+_GIB = Scale("GiB", 0.0, better="lower", digits=1)
+_COUNT = Scale("count", 0.0, better=None, digits=0)
+_COSTS: Mapping[Cost, tuple[str, str]] = {
+    Cost("train_ms", _MS): ("Train / case, ms", "train_time"),
+    Cost("insert_ms", _MS, of_single_requests=True): ("Insert / case, ms", "insert_time"),
+    Cost("request_ms", _MS, of_single_requests=True): ("Request / sample, ms", "request_time"),
+    Cost("train_gib", _GIB): ("Train Mem., GiB", "train_memory"),
+    Cost("peak_gib", _GIB, of_single_requests=True): ("Eval Mem., GiB", "eval_memory"),
+    Cost("parameters", Scale("billions", 0.0, better="lower")): ("Params, B", "parameters"),
+    Cost("answered", _COUNT): ("Answered", ""),
+    Cost("found", _COUNT): ("Found", ""),
+}
+"""What a run cost, with its header and its quantity in Table 4."""
+
+
+def _efficiency(unit: str) -> TableOf:
+    return TableOf(
+        key="crosscult_table_4",
+        title=f"{unit}: time, memory and size",
+        source="CrossCult-KIBench, Table 4",
+        columns=tuple(
+            Shown(cost.name, label, at=At(unit, cost.name), printed={"quantity": quantity} if quantity else {})
+            for cost, (label, quantity) in _COSTS.items()
+        ),
+        headers=("Base model", "Method", "Measured"),
+        notes=(
+            "Of whole runs, with all of their tasks. Times are comparable with the paper's where requests were "
+            "answered one at a time (paper_latency=true) on the same device. Memory is that of the GPUs, or of the "
+            "process on a CPU. Answered: prompts, the plain model's among them. Found: prompts whose answer was there "
+            "already.",
+        ),
+        papers=("crosscult_table_4",),
     )
 
 
@@ -394,7 +449,7 @@ def _insertion_figure(key: str, title: str, statistic: str) -> ContrastFigure:
 _WITHOUT_AND_WITH = ContrastOf(
     kind="insertion",
     source="CrossCult-KIBench, Figure 5",
-    first=OtherArgument("method", ("", "base")),
+    first=OtherArgument(_METHOD.name, _PLAIN),
     units=_is_single,
     fixed=(("role", "reliability"),),
     splits=(("role",), ("role", "topic"), ("role", "partition")),
@@ -428,6 +483,8 @@ REPORT = BenchmarkReport(
     culture="partition",
     further=(_OVERLAP, *_ROUTING_SCORES),
     derived=(_CURVE,),
+    costs=tuple(_COSTS),
+    method=_METHOD,
     units=_units,
     tables=_tables,
     figures=_FIGURES,

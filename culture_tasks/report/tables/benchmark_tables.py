@@ -13,6 +13,7 @@ from culture_tasks.benchmarks.reporting import (
     ContrastTable,
     Header,
     Line,
+    MethodArgument,
     Shown,
     TableOf,
     UnitOf,
@@ -21,9 +22,6 @@ from culture_tasks.benchmarks.reporting import (
 from culture_tasks.report.model import Cell, Column, Contrast, Table
 from culture_tasks.report.scores import Measured, Scores
 from culture_tasks.report.tables.grid import Context, Place, grid
-
-_METHOD = "method"
-"""The model's argument that names what inserts knowledge into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +155,8 @@ class _RowTexts:
         found: dict[Header, str] = {
             "Model": label,
             "Base model": label.replace(f" + {method}", "", 1) if method else label,
-            "Method": "Base Model" if method in ("", "base") else method,
+            "Method": self._labels.get(method, method),
+            "Measured": self._measured(entrant),
             "Judge": self._judges(entrant),
         }
         return tuple(found[header] for header in headers)
@@ -170,11 +169,23 @@ class _RowTexts:
         runs = (self.context.runs[key] for key in self._runs(entrant))
         return " + ".join(dict.fromkeys(judge.label for run in runs for judge in run.settings.judges)) or "unknown"
 
+    def _measured(self, entrant: str) -> str:
+        runs = (self.context.runs[key] for key in self._runs(entrant))
+        return " + ".join(dict.fromkeys(run.measured for run in runs if run.measured))
+
+    @property
+    def _argument(self) -> MethodArgument | None:
+        return next((self.scores.units[unit].reported.method for unit in self.units if unit in self.scores.units), None)
+
+    @property
+    def _labels(self) -> Mapping[str, str]:
+        return self._argument.labels if self._argument else {}
+
     def _method(self, entrant: str) -> str:
         runs = self._runs(entrant)
-        arguments = self.context.runs[runs[0]].model_args.split(", ") if runs else []
+        arguments = self.context.runs[runs[0]].model_args.split(", ") if runs and self._argument else []
         pairs = (argument.partition("=") for argument in arguments)
-        return next((value for name, _, value in pairs if name == _METHOD), "")
+        return next((value for name, _, value in pairs if self._argument and name == self._argument.name), "")
 
 
 # Two numbers side by side, with their difference
