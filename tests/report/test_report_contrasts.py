@@ -142,7 +142,7 @@ def test_insertions_have_a_table_and_a_figure_for_each_score(tmp_path):
     edited(tmp_path, "ike", reliability(2, 3, 4, 5, 6, 7), "ike")
     report = build([str(tmp_path)], Options())
     found = table(report, "crosscult_insertion")
-    assert [row.labels for row in found.rows] == [("org/m", "ike", "judge-1"), ("org/m", "mcki", "judge-1")]
+    assert [row.labels for row in found.rows] == [("org/m", "IKE", "judge-1"), ("org/m", "MCKI", "judge-1")]
     overs = [column.over for column in found.columns[::3]]
     assert overs == ["All", "Social", "Religious", "Ethical", "Chinese", "Arabic"]
     assert [cell.value for cell in found.rows[0].cells[12:15]] == [2.0, 3.0, 1.0]
