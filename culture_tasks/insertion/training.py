@@ -44,7 +44,7 @@ class GradientConfig(MethodConfig):
     Attributes:
         epochs: Passes over the training cases.
         cases_per_step: Cases whose mean gradient makes one step of the optimizer (gradient accumulation).
-        clip_norm: Largest norm of the gradients of all that is trained; None leaves them as they are.
+        clip_norm: Largest norm of the gradients of all that is trained; 0 leaves them as they are.
         mixed_precision: ``bf16`` computes the loss in bfloat16 where that is safe. What is trained stays float32.
         optimizer: The optimizer, with PyTorch's defaults.
         seed: Of the order of cases, and of all random numbers.
@@ -52,7 +52,7 @@ class GradientConfig(MethodConfig):
 
     epochs: int = Field(default=1, ge=1)
     cases_per_step: int = Field(default=1, ge=1)
-    clip_norm: float | None = Field(default=None, gt=0)
+    clip_norm: float = Field(default=0.0, ge=0)
     mixed_precision: Literal["no", "bf16"] = "no"
     optimizer: OptimizerName = "adam"
     seed: int = 0
@@ -206,7 +206,7 @@ class _Training(Generic[Case]):
         for case in learned:
             self._count(step, case)
         self._add_gradients()
-        if self._config.clip_norm is not None:
+        if self._config.clip_norm:
             torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), self._config.clip_norm)
         self._optimizer.step()
         self._learner.absorb([case.observed for case in learned if case.observed is not None])

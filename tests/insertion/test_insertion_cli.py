@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 from support.tiny_families import family, save_family
@@ -119,3 +124,65 @@ def test_a_model_that_is_not_there_is_explained(fit, tmp_path):
     status, said = fit("--pretrained", str(tmp_path / "nothing"))
     assert status == 1
     assert "can't be loaded as a model of images and text" in said.err
+
+
+@pytest.fixture(scope="module")
+def fits(checkpoint, tmp_path_factory):
+    """A fit in a process of its own, without a break."""
+    data = write_release(tmp_path_factory.mktemp("data"), range(2), range(3))
+    whole = _process(checkpoint, data, tmp_path_factory.mktemp("whole"))
+    complaints = whole.communicate(timeout=200)[1]
+    assert whole.returncode == 0, complaints
+    return checkpoint, data, _fitted(whole)
+
+
+class TestProcesses:
+    @pytest.mark.slow
+    def test_a_killed_fit_goes_on_to_the_same_state(self, fits, tmp_path):
+        checkpoint, data, whole = fits
+        killed = _process(checkpoint, data, tmp_path)
+        while not (tmp_path / "training.safetensors").exists():
+            assert killed.poll() is None, killed.stderr.read()
+            time.sleep(0.01)
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate(timeout=60)
+        assert killed.returncode == -signal.SIGKILL
+        assert not (tmp_path / "state.json").exists()
+        again = _process(checkpoint, data, tmp_path)
+        said = again.communicate(timeout=200)[1]
+        assert again.returncode == 0, said
+        assert "mend: training (from step " in said
+        assert "loss " in said
+        assert _fitted(again) == whole
+        assert not list(tmp_path.glob("training.safetensors*"))
+
+    @pytest.mark.slow
+    def test_two_processes_fit_what_one_does(self, fits, tmp_path):
+        checkpoint, data, whole = fits
+        launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
+        both = _process(checkpoint, data, tmp_path, launcher)
+        said, complaints = both.communicate(timeout=250)
+        assert both.returncode == 0, complaints
+        assert said.count("mend on 12 cases") == 1
+        assert _fitted(both) == whole
+
+
+def _process(checkpoint, data, out, launcher=()):
+    command = [sys.executable, *launcher, "-m", "culture_tasks.cli.main", "insertion", "fit", "--method", "mend"]
+    options = ["--pretrained", checkpoint, "--data", data, "--out", out, "--checkpoint-every", "1"]
+    chosen = [part for option in ("layers=2", "rank=4", "epochs=5") for part in ("--set", option)]
+    process = subprocess.Popen(
+        [*command, *map(str, options), *chosen],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    process.out = out
+    return process
+
+
+def _fitted(process):
+    """What must be the same: the hash of what was trained, and what was measured."""
+    description = json.loads((process.out / "state.json").read_text())
+    return description["tensors"], description["report"]

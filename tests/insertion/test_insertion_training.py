@@ -129,7 +129,7 @@ class TestSteps:
             trained(learner=Half())
 
     def test_options_out_of_range_are_refused(self):
-        for options in ({"epochs": 0}, {"cases_per_step": 0}, {"clip_norm": 0}, {"optimizer": "best"}):
+        for options in ({"epochs": 0}, {"cases_per_step": 0}, {"clip_norm": -1}, {"optimizer": "best"}):
             with pytest.raises(ValidationError):
                 GradientConfig(**options)
 

@@ -138,7 +138,7 @@ class TestEditors:
         editors = editors_of(model, edit_rate=1e-3)
         before = (model(inputs) - wanted).square().sum()
         gradients = gradients_of(model, inputs, wanted)
-        edited = editors.edited(editors.transformed(gradients))
+        edited = editors.edited(editors.transformed(gradients), editors.rates)
         for name, linear in editors.linears.items():
             step = linear.weight - 1e-3 * gradients[name].product()
             assert torch.allclose(edited[f"{name}.weight"], step, atol=1e-7)
@@ -164,7 +164,7 @@ class TestEditors:
         model = chain(3, 4, dtype=torch.bfloat16)
         editors = editors_of(model, edit_rate=0.5)
         gradients = gradients_of(model, torch.randn(1, 5, 3, dtype=torch.bfloat16), torch.zeros(1))
-        edited = editors.edited(editors.transformed(gradients))["0.weight"]
+        edited = editors.edited(editors.transformed(gradients), editors.rates)["0.weight"]
         exact = model[0].weight.float() - 0.5 * gradients["0"].product()
         assert torch.equal(edited, exact.to(torch.bfloat16))
 

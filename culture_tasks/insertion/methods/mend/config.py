@@ -26,7 +26,7 @@ class MendConfig(GradientConfig):
         generality_weight: Weight of its loss on the generality items.
         locality_weight: Weight of its divergence from the plain model on the locality items.
         cases_per_step: Training cases that make one step.
-        clip_norm: Largest norm of the gradients of all that is trained.
+        clip_norm: Largest norm of the gradients of all that is trained; 0 leaves them as they are.
     """
 
     layers: int = Field(default=3, ge=1)
@@ -41,4 +41,4 @@ class MendConfig(GradientConfig):
     generality_weight: float = Field(default=0.1, ge=0)
     locality_weight: float = Field(default=1.0, ge=0)
     cases_per_step: int = Field(default=2, ge=1)
-    clip_norm: float | None = Field(default=100.0, gt=0)
+    clip_norm: float = Field(default=100.0, ge=0)

@@ -261,14 +261,18 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
                 found[name] = self.of_shape[shape](moved, place, moments if self._normalize else None)
         return found
 
-    def edited(self, transformed: Mapping[str, TokenGradients]) -> dict[str, torch.Tensor]:
+    def edited(self, transformed: Mapping[str, TokenGradients], rates: torch.Tensor) -> dict[str, torch.Tensor]:
         """Returns the edited weights, by their names: W - rate * (sum of outer products of the transformed gradient).
 
         The minus makes an edit a step of descent as long as an editor is the identity, with a rate above 0. It is
         computed in float32, and rounded to the weight's own type, to the nearest value.
+
+        Args:
+            transformed: What :meth:`transformed` returned.
+            rates: How far each weight goes, mostly :attr:`rates`.
         """
         found: dict[str, torch.Tensor] = {}
-        for rate, (name, linear) in zip(self.rates, self._linears.items(), strict=True):
+        for rate, (name, linear) in zip(rates, self._linears.items(), strict=True):
             with torch.autocast(self.rates.device.type, enabled=False):
                 edit = rate * transformed[name].mapped(torch.Tensor.float).product()
             weight = linear.weight.detach()

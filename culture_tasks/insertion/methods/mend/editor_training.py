@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -14,6 +15,18 @@ from culture_tasks.insertion.training import Group, Learned, Learner
 from culture_tasks.insertion.weight_edits import with_weights
 
 Pairs = Sequence[tuple[Query, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """What an edit is made of: transformed gradients by the names of linear maps, and rates."""
+
+    transformed: Mapping[str, TokenGradients]
+    rates: torch.Tensor
+
+    def tensors(self) -> list[torch.Tensor]:
+        """Returns all tensors, in an order of their own."""
+        return [self.rates, *(rows for each in self.transformed.values() for rows in (each.inputs, each.outputs))]
 
 
 class EditorTraining(Learner[TrainingCase]):
@@ -63,7 +76,9 @@ class EditorTraining(Learner[TrainingCase]):
         gradients = token_gradients(self._editors.linears, lambda: self._model.answer_loss(sample))
         moments = self._editors.moments(gradients)
         transformed = self._editors.transformed(gradients, moments)
-        cut = {name: gradient.mapped(_leaf) for name, gradient in transformed.items()}
+        cut = _Edit(
+            {name: gradient.mapped(_leaf) for name, gradient in transformed.items()}, _leaf(self._editors.rates)
+        )
         weights = {
             "edit": self._config.edit_weight,
             "generality": self._config.generality_weight,
@@ -74,7 +89,8 @@ class EditorTraining(Learner[TrainingCase]):
             "generality": self._part(_pairs(case.generality), weights["generality"] * scale, cut, self._misfit),
             "locality": self._part(_pairs(case.locality), weights["locality"] * scale, cut, self._drift),
         }
-        _carry_on(transformed, cut)
+        made = _Edit(transformed, self._editors.rates)
+        torch.autograd.backward(made.tensors(), [leaf.grad for leaf in cut.tensors()])
         total = sum(weights[part] * loss for part, loss in losses.items())
         observed = torch.cat([moments[shape].values for shape in self._editors.of_shape])
         return Learned({"loss": total, **losses}, observed)
@@ -83,7 +99,7 @@ class EditorTraining(Learner[TrainingCase]):
         self,
         pairs: Pairs,
         scale: float,
-        transformed: Mapping[str, TokenGradients],
+        edit: _Edit,
         prepared: Callable[[Pairs], Callable[[], torch.Tensor]],
     ) -> float:
         """Adds the gradients of the edited model's mean loss on items, and returns it; 0 without items."""
@@ -91,7 +107,8 @@ class EditorTraining(Learner[TrainingCase]):
         for start in range(0, len(pairs), self._batch_size):
             some = pairs[start : start + self._batch_size]
             share = len(some) / len(pairs)
-            loss = with_weights(self._model.model, self._editors.edited(transformed), prepared(some))
+            edited = self._editors.edited(edit.transformed, edit.rates)
+            loss = with_weights(self._model.model, edited, prepared(some))
             (scale * share * loss).backward()
             total += share * float(loss.detach())
         return total
@@ -136,10 +153,3 @@ def _pairs(items: Sequence[Insertion | Negative]) -> Pairs:
 
 def _leaf(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().requires_grad_()
-
-
-def _carry_on(transformed: Mapping[str, TokenGradients], cut: Mapping[str, TokenGradients]) -> None:
-    """Takes the gradients that were collected where the editors end back through the editors."""
-    ends = [end for gradient in transformed.values() for end in (gradient.inputs, gradient.outputs)]
-    collected = [leaf.grad for gradient in cut.values() for leaf in (gradient.inputs, gradient.outputs)]
-    torch.autograd.backward(ends, collected)

@@ -61,7 +61,8 @@ class MendMethod(InsertionMethod):
         sample = [(insertion.query, insertion.answer)]
         gradients = token_gradients(self.editors.linears, lambda: self.model.answer_loss(sample))
         with torch.no_grad():
-            self._weights.set(self.editors.edited(self.editors.transformed(gradients)))
+            transformed = self.editors.transformed(gradients)
+            self._weights.set(self.editors.edited(transformed, self.editors.rates))
 
     def reset(self) -> None:
         """Puts the weights back, bit for bit."""
