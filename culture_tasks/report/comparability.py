@@ -76,8 +76,9 @@ def between(one: ByTask, two: ByTask) -> set[Flag]:
 
 
 def within(settings: ByTask) -> set[Flag]:
-    """Returns ``mixed_settings`` where the parts of one entrant's unit had different judges or decoding."""
+    """Returns ``mixed_settings`` where parts of one entrant's unit had other judges, decoding or chat templates."""
     mixed = any(_graders(one) != _graders(two) or one.decoding != two.decoding for one, two in _pairs(settings))
+    mixed |= any(_other_template(one, two) for one, two in _pairs(settings))
     mixed |= any(_other_prompts(one.judges, two.judges) for one, two in _pairs(settings))
     mixed |= any(len(each.judges) > 1 for each in settings.values())
     return {"mixed_settings"} if mixed else set()

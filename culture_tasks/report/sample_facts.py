@@ -16,43 +16,42 @@ class SampleFacts:
     """Gathers the facts of one file, sample by sample, in a few numbers."""
 
     def __init__(self) -> None:
-        self._samples = 0
+        self._samples = self._responses = self._characters = 0
         self._asked: int | None = 0
-        self._responses = self._characters = 0
-        self._tokens: dict[str, int | None] = {"input_tokens": 0, "output_tokens": 0}
-        self._judge = [0, 0]
+        self._tokens: tuple[int | None, int | None] = (0, 0)
+        self._judge = (0, 0)
 
     def add(self, item: str, sample: Mapping[str, Any], record: Mapping[str, Any]) -> None:
         """Takes a sample in.
 
         Raises:
-            TypeError: If a response is no text, or a number of tokens is none.
+            TypeError, ValueError: If a response is no text, or a number of tokens is none.
         """
-        responses = [run["response"] for run in record["runs"] if "response" in run]
-        if not all(isinstance(response, str) for response in responses):
-            raise TypeError("a response that is no text")
-        judge = [run["tokens"] for run in record["runs"] if "tokens" in run]
-        used = [(_count(tokens[0]), _count(tokens[1])) for tokens in judge]
-        own = {name: _sum(sample.get("token_counts"), name) for name in self._tokens}
+        responses = characters = 0
+        read, written = self._judge
+        for run in record["runs"]:
+            if "response" in run:
+                response = run["response"]
+                if type(response) is not str:
+                    raise TypeError("a response that is no text")
+                responses += 1
+                characters += len(response)
+            if "tokens" in run:
+                tokens_in, tokens_out = run["tokens"]
+                read += _count(tokens_in)
+                written += _count(tokens_out)
+        tokens = self._tokens
+        if tokens != (None, None):
+            counts = sample.get("token_counts")
+            tokens = (_more(tokens[0], counts, "input_tokens"), _more(tokens[1], counts, "output_tokens"))
         self._samples += 1
-        self._responses += len(responses)
-        self._characters += sum(map(len, responses))
-        for read, written in used:
-            self._judge[0] += read
-            self._judge[1] += written
-        for name, total in self._tokens.items():
-            more = own[name]
-            self._tokens[name] = None if total is None or more is None else total + more
-        self._add_prompt(item, sample)
-
-    def _add_prompt(self, item: str, sample: Mapping[str, Any]) -> None:
-        """Adds the hash of an item with its prompt: the sum is the same in any order of the samples."""
-        prompt = sample.get("prompt_hash") or sample.get("input")  # lm-eval's, and lmms-eval's
-        if self._asked is None or not isinstance(prompt, str):
-            self._asked = None
-        else:
-            text = f"{item}\0{prompt}".encode("utf-8", "surrogatepass")
-            self._asked += int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+        self._responses += responses
+        self._characters += characters
+        self._judge, self._tokens = (read, written), tokens
+        if self._asked is not None:
+            # lm-eval logs the prompt's hash, lmms-eval the prompt. The sum is the same in any order of the samples.
+            prompt = sample.get("prompt_hash") or sample.get("input")
+            self._asked = self._asked + _hash(f"{item}\0{prompt}") if isinstance(prompt, str) else None
 
     @property
     def asked(self) -> Asked | None:
@@ -68,8 +67,8 @@ class SampleFacts:
         return Spent(
             responses=self._responses,
             characters=self._characters,
-            tokens_in=self._tokens["input_tokens"] if self._samples else None,
-            tokens_out=self._tokens["output_tokens"] if self._samples else None,
+            tokens_in=self._tokens[0] if self._samples else None,
+            tokens_out=self._tokens[1] if self._samples else None,
             judge_tokens_in=read if read or written else None,
             judge_tokens_out=written if read or written else None,
         )
@@ -81,7 +80,17 @@ def _count(value: Any) -> int:
     return value
 
 
-def _sum(counts: Any, name: str) -> int | None:
-    """Returns the tokens of a sample's requests; None where one doesn't say."""
-    found = [entry.get(name) if isinstance(entry, dict) else None for entry in counts or ()]
-    return sum(map(_count, found)) if found and None not in found else None
+def _more(total: int | None, counts: Any, name: str) -> int | None:
+    """Adds the tokens of a sample's requests to a total; None where one doesn't say."""
+    if total is None or not counts:
+        return None
+    for entry in counts:
+        found = entry.get(name) if isinstance(entry, dict) else None
+        if found is None:
+            return None
+        total += _count(found)
+    return total
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

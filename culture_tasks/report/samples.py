@@ -226,7 +226,7 @@ class _Pass:
             return "duplicate"
         try:
             self._facts.add(row.item, sample, record)
-        except (KeyError, TypeError, AttributeError, IndexError):
+        except (KeyError, TypeError, ValueError, AttributeError):
             return "unknown_record"
         self._seen.add(item)
         self._append(row, item, offset)

@@ -255,6 +255,13 @@ def test_a_judge_that_changed_within_a_file_is_mixed(two):
     assert "mixed_settings" in cells(build([str(two)], Options()))["c"].flags
 
 
+def test_a_group_whose_parts_had_a_chat_template_and_none_is_mixed(tmp_path):
+    for place, (language, changes) in enumerate({"ar": TEMPLATE, "ja": TEMPLATE, "zh": NO_TEMPLATE}.items(), start=1):
+        samples = {f"care_{language}": care_samples(language, 5.0)}
+        write_run(tmp_path, "a", samples, f"2026-01-0{place}T00-00-00.5", date=float(place), **changes)
+    assert cells(build([str(tmp_path)], Options()), "care")["a"].flags == ("mixed_settings",)
+
+
 def care_samples(language, rating, count=4):
     return [care_sample(n, rating, language) for n in range(count)]
 
