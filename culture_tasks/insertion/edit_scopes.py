@@ -98,7 +98,7 @@ class ScopeEncoder(ABC):
 
 
 class ScopeClassifier(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
-    """The linear map of a frozen encoder's vectors, without bias, since distances don't feel one.
+    """The linear map of a frozen encoder's vectors, without a bias, which would cancel out in distances.
 
     Args:
         width: Length of the vectors.
@@ -169,7 +169,7 @@ class KeptVectors(Generic[Input]):
 
     Args:
         encoder: Fingerprint of the encoder and of the place where it runs.
-        key_of: Says what an input is known by.
+        key_of: Returns the key of an input.
         encode: Turns inputs into float32 vectors on the CPU, shape (inputs, width).
     """
 

@@ -48,11 +48,11 @@ class ReplacementModel:
                 f"insertion: replacement_layer={layer}, but the replacement model {model.identity.source!r} has "
                 f"{len(names)} layers. Name one from {-len(names)} to {len(names) - 1}."
             )
-        inside = f"{names[layer]}."
+        self._layer = names[layer]
         self.model = model
         self.identity: ModelIdentity = model.identity
         self.trained: dict[str, nn.Parameter] = {
-            name: weight for name, weight in model.model.named_parameters() if name.startswith(inside)
+            name: weight for name, weight in model.model.named_parameters() if name.startswith(f"{self._layer}.")
         }
 
     def copies(self) -> dict[str, nn.Parameter]:
@@ -77,7 +77,7 @@ class ReplacementModel:
         """
         shapes = {name: tuple(weight.shape) for name, weight in self.trained.items()}
         if {name: tuple(weight.shape) for name, weight in weights.items()} != shapes:
-            raise ValueError(f"are not weights of {', '.join(shapes)}")
+            raise ValueError(f"they are not the weights of its {self._layer}")
         with torch.no_grad():
             for name, weight in self.trained.items():
                 weight.copy_(weights[name])

@@ -1,6 +1,6 @@
 """Methods that leave the model alone and let a replacement model answer within the scope of an edit.
 
-SERAC and MSCKE differ in what they compare, which is all that their folders say. Common to them:
+SERAC and MSCKE differ only in what they compare, which their folders say. They have in common:
 
 * Every sample is kept in a memory. A request goes to the edit with the highest scope score; from the threshold on the
   replacement model answers it, with that edit's question and answer before it. Otherwise the model itself answers, as
@@ -154,15 +154,17 @@ class ScopedMethod(InsertionMethod):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
         self.reset()
         self._found = None
-        parts = self._found = self._load_parts()
+        parts = self._load_parts()
         queries = list({id(query): query for case in cases for query in case.queries()}.values())
-        self.prepare(queries, [case.insertion for case in cases], kept, progress)
+        edits = [case.insertion for case in cases]
+        parts.encoder.prepare(queries, edits, kept, batch_size=self.batch_size, progress=progress)
         if checkpoints is not None:  # other models under the same names are another training
             models = (parts.encoder.identity.run, parts.replacement.identity.run)
             checkpoints = replace(checkpoints, key=" ".join((checkpoints.key, *models)))
         learner = _ScopedLearner(parts, self.config)
         losses = train(learner, cases, self.config, name=self.name, progress=progress, checkpoints=checkpoints)
         parts.replacement.take(learner.layer)
+        self._found = parts
         return {**losses, "training_accuracy": self.scope_accuracy(cases)}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
@@ -250,7 +252,7 @@ class _ScopedLearner(Learner[TrainingCase]):
         return Learned({"loss": scoped + total, "classifier": scoped, "replacement": total})
 
     def _in_full_precision(self) -> torch.autocast:
-        """Turns mixed precision off: distances need float32, and gradients have the types of what they belong to."""
+        """Turns mixed precision off: distances need float32, and backward passes don't belong under autocast."""
         return torch.autocast(self._parts.classifier.projection.device.type, enabled=False)
 
 
