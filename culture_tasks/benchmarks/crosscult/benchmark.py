@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _DIAGNOSTIC = "each partition's question, nothing inserted (Figure 1b)"
 _SINGLE = "four roles after one insertion; their mean is Overall (Table 2)"
 _SEQUENTIAL = "three roles of each step after a chain of insertions; their mean is Overall (Table 3)"
-_RETENTION = "reliability of what was inserted, after each step of a chain (Figures 6, 11-13)"
+_RETENTION = "reliability of what was inserted, after each step of a chain (Figures 6, 11-13); no mean in the paper"
 
 _INSERTING: tuple[Harness, ...] = ("lmms_eval",)
 """The harness that has a model that inserts."""
