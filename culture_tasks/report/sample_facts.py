@@ -29,7 +29,11 @@ class SampleFacts:
         """
         responses = characters = 0
         read, written = self._judge
+        if type(record["runs"]) is not list:
+            raise TypeError("responses that are no list")
         for run in record["runs"]:
+            if type(run) is not dict:
+                raise TypeError("a response that is no object")
             if "response" in run:
                 response = run["response"]
                 if type(response) is not str:

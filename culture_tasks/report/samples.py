@@ -244,6 +244,8 @@ class _Pass:
         judge = record.get("judge")
         if judge is not None and not (isinstance(judge, dict) and isinstance(judge.get("sampling", {}), dict)):
             return None
+        if judge is not None and outcomes.get("scored") and record.get("score") is None:
+            return None
         return _Row(
             item=str(record["item"]),
             cluster=str(record["cluster"]),
@@ -348,8 +350,8 @@ _REASONS: Mapping[str, tuple[Kind, str]] = {
     "withheld": ("foreign", "of data whose answers are withheld: there is nothing to score"),
     "unknown_record": (
         "unknown_record",
-        f"with a record of another version than {RECORD_VERSION}, of another benchmark or metric, on another scale, or "
-        "without a field",
+        f"with a record of another version than {RECORD_VERSION}, of another benchmark or metric, on another scale, "
+        "without a field, or with a value that makes no sense",
     ),
     "off_scale": ("damaged", "with a score that its scale doesn't have"),
     "duplicate": ("duplicate", "with an item that an earlier line has; the first counts"),

@@ -82,11 +82,15 @@ def test_any_value_of_a_sample_may_be_nonsense(tmp_path, path):
         {"runs": [{"response": "x", "outcome": "scored", "tokens": ["1", 1]}]},
         {"runs": [{"response": "x", "outcome": "scored", "tokens": [10**400, 1]}]},
         {"runs": [{"response": 3, "outcome": "scored"}]},
+        {"runs": ["scored"]},
+        {"runs": "scored"},
+        {"score": None},
     ],
 )
 def test_counts_that_are_none_and_judges_that_are_none_are_named_and_left_out(tmp_path, changes):
     good = vqa_samples([1.0, 0.0, 1.0, 1.0])
-    bad = vqa_samples([1.0] * 5, **changes)[4]
+    bad = vqa_samples([1.0] * 5)[4]
+    bad["lave"] |= changes
     found = load([str(write_run(tmp_path, "m", {"culturalvqa": [*good, bad]}))], Names())
     assert [problem.kind for problem in found.problems] == ["unknown_record"]
     assert found.runs[0].columns.items.size == 4
