@@ -23,6 +23,7 @@ from culture_tasks.insertion.method_registry import method_class, method_config
 from culture_tasks.insertion.state import StateError
 from culture_tasks.insertion.training_data import load_training_data
 from culture_tasks.insertion.value_store import ValueStore
+from culture_tasks.report.building import Options, build
 
 SINGLE = [
     "crosscult_single_reliability",
@@ -288,6 +289,13 @@ def test_the_result_file_says_what_the_run_cost(arguments, make_state, tmp_path,
     assert all(costs[name] > 0 for name in ("request_ms", "insert_ms", "train_ms", "train_gib", "peak_gib"))
     parameters = MultimodalModel.load(chosen["pretrained"]).model.num_parameters()
     assert costs["parameters"] * 1e9 > parameters  # the router comes on top
+    tables = {table.key: table for table in build([str(tmp_path)], Options()).tables}
+    [row] = tables["crosscult_table_4"].rows
+    assert row.labels[1:] == ("MCKI", "CPU, one at a time" if is_alone else "CPU, batches of 4")
+    assert [cell.value for cell in row.cells][:3] == [costs[name] for name in ("train_ms", "insert_ms", "request_ms")]
+    # what was inserted has the similarity 1, and is used whatever the threshold
+    assert tables["crosscult_single_routing"].rows[0].cells[0].value == 0.0
+    assert len(tables["crosscult_single_routing"].rows) == 4
 
 
 def test_other_models_say_nothing_of_costs(tmp_path):

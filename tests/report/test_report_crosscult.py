@@ -10,6 +10,8 @@ from culture_tasks.report.figures.selecting import charts
 
 ORDERS = (("en", "zh", "ar"), ("ar", "zh", "en"))
 METHODS = ("base", "mcki")
+SEVEN = ("base", "finetune", "ike", "mend", "serac", "mscke", "mcki")
+NAMES = ("Base Model", "FineTune", "IKE", "MEND", "SERAC", "MSCKE", "MCKI")
 
 
 def tables(report):
@@ -102,6 +104,49 @@ def test_retention_of_which_nobody_ran_all_steps_is_shown(tmp_path):
     assert cell.flags == ("incomplete",)
     assert not report.units["crosscult_retention_en_zh_ar"].headline
     assert {chart.key for chart in charts(report)} == {"crosscult_retention", "crosscult_retention_rouge_l"}
+
+
+@pytest.fixture(scope="module")
+def seven(tmp_path_factory):
+    """The paper's seven rows of one backbone, in all settings."""
+    folder = tmp_path_factory.mktemp("seven")
+    single = ("reliability", "generality", "cross_language_locality", "cross_scenario_locality")
+    for number, method in enumerate(SEVEN):
+        samples = {
+            f"crosscult_single_{role}": [
+                crosscult_sample(each, float(number), 10.0 * number, ("zh", "ar")[each % 2], role) for each in range(4)
+            ]
+            for role in single
+        }
+        samples |= {
+            f"crosscult_sequential_{role}_{partition}": [
+                crosscult_sample(each, float(number), 10.0 * number, partition, role, 3) for each in range(4)
+            ]
+            for role in ("reliability", "generality", "locality")
+            for partition in ORDERS[0]
+        }
+        for order in ORDERS:
+            samples |= chain(order, 3.0 + number)
+        insert(folder, "m", samples, method)
+    return build([str(folder)], Options(published=True))
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_tables_2_and_3_have_all_methods_beside_the_papers(seven, number):
+    table = tables(seven)[f"crosscult_table_{number}"]
+    own = [row for row in table.rows if not row.published]
+    assert {row.labels[1] for row in own} == {row.labels[1] for row in table.rows if row.published} == set(NAMES)
+    assert {row.labels[1]: row.cells[-1].value for row in own} == {name: float(n) for n, name in enumerate(NAMES)}
+    assert len(table.rows) == 7 + 14
+
+
+def test_figures_have_all_methods(seven):
+    drawn = {chart.key: chart for chart in charts(seven)}
+    assert {panel.title for panel in drawn["crosscult_retention"].panels} == {
+        f"m + {method} · {order}" for method in SEVEN for order in ("EN→ZH→AR", "AR→ZH→EN")
+    }
+    # with and without the insertion, for all that insert
+    assert {panel.title for panel in drawn["crosscult_insertion"].panels} == {f"m + {method}" for method in SEVEN[1:]}
 
 
 def test_diagnostic_has_languages_topics_and_all(tmp_path):
