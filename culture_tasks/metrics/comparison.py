@@ -202,7 +202,10 @@ def paired_permutation(
     check_confidence(confidence)
     differences = _differences(a, b)
     kept = ~np.isnan(differences)
-    counted = np.ones(differences.size) if weights is None else weights * (kept.sum() / weights[kept].sum())
+    if weights is None or not kept.any():
+        counted = np.ones(differences.size)
+    else:
+        counted = weights * (kept.sum() / weights[kept].sum())
     middle = float((counted * differences)[kept].mean()) if kept.any() else math.nan
     by_t = paired_difference(middle + counted * (differences - middle), np.zeros(differences.size), clusters)
     columns = np.stack([(counted * differences)[kept], counted[kept]], axis=1)

@@ -263,7 +263,8 @@ class Comparison:
         first: Key of one entrant.
         second: Key of the other.
         difference: Score of the second minus score of the first on common items.
-        low: Lower end of its interval.
+        low: Lower end of its interval, which is the test's own at its adjusted level: it leaves 0 out exactly where
+            the verdict says that one is better. None where there is none.
         high: Upper end.
         p: The test's p-value.
         p_holm: The same after Holm's adjustment over all pairs of the unit.
@@ -271,7 +272,8 @@ class Comparison:
         n: Number of common items.
         clusters: Number of clusters; None where the items are independent.
         verdict: In words, such as ``B is better`` or ``not distinguishable``.
-        items_needed: Items that would tell them apart at this difference, 80 % of the time; None where unknown.
+        items_needed: Items that would tell them apart at this difference, 80 % of the time, at the same adjusted
+            level; more than ``n``. None where they are told apart, or it isn't known.
         flags: Why they should not have been compared, where the user insisted.
         better: Key of the one that is significantly better; None where the test doesn't tell them apart.
     """

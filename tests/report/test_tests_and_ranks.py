@@ -10,7 +10,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.metrics.significance import holm
 from culture_tasks.report.comparisons import ALPHA, Pair, adjusted
 from culture_tasks.report.model import Cell, Rank
-from culture_tasks.report.observations import Observations
+from culture_tasks.report.observations import Observations, in_order
 from culture_tasks.report.standings import ranked
 from culture_tasks.report.text.wording import P_VALUE, number, p_value
 
@@ -21,14 +21,16 @@ RATING = Scale("rating", 1.0, 10.0)
 def observed(scores, clusters=None, strata=None, shares=None):
     items = np.arange(len(scores), dtype=np.int64)
     codes = items if clusters is None else np.asarray(clusters)
-    return Observations(
-        ("r1",),
-        items,
-        np.asarray(scores, dtype=np.float64),
-        codes.astype(np.int32),
-        None if strata is None else np.asarray(strata, dtype=np.int32),
-        1.0,
-        shares,
+    return in_order(
+        Observations(
+            ("r1",),
+            items,
+            np.asarray(scores, dtype=np.float64),
+            codes.astype(np.int32),
+            None if strata is None else np.asarray(strata, dtype=np.int32),
+            1.0,
+            shares,
+        )
     )
 
 
@@ -122,6 +124,17 @@ def test_parts_that_weigh_the_same_are_tested_exactly_where_few_items_differ():
     [test] = compared([observed(a, strata=strata), observed(b, strata=strata)], RATING)
     assert test.difference == pytest.approx((3 / 1000 + 2 / 10) / 2)
     assert (test.p, test.test) == (2 / 2**5, "all sign flips")
+
+
+@pytest.mark.parametrize("strata", [None, [0, 1]])
+@pytest.mark.parametrize("scale", [SHARE, RATING])
+def test_nothing_in_common_is_not_tested(scale, strata):
+    [test] = compared([observed([1.0, math.nan], strata=strata), observed([math.nan, 1.0], strata=strata)], scale)
+    assert (test.n, test.p, test.low, test.verdict, test.better) == (0, None, None, "not tested", None)
+    cells = {"0": Cell(1.0, scale), "1": Cell(1.0, scale)}
+    found, standing = ranked(cells, scale, tests=[test], left_out={})
+    assert [cell.rank for cell in found.values()] == [Rank(1, 2)] * 2
+    assert standing.best == ("0", "1")
 
 
 def test_a_lower_score_may_be_the_better_one():

@@ -101,11 +101,12 @@ def cultures(context: Context, scores: Scores, means: Sequence[Mean]) -> Table:
                 inside = [(place, unit) for place, unit in zip(columns, units, strict=True) if unit.key in mean.columns]
                 if len(inside) > 1:
                     places.append(_culture_mean(culture, mean, inside=inside, context=context))
-    note = (
-        "Only cultures that two of the benchmarks here share. A mean is over the columns that are in the mean of the "
-        "same name over benchmarks, of models that have all of them; every benchmark weighs the same, and so do the "
-        "columns of one benchmark."
-    )
+    note = "Only cultures that two of the benchmarks here share."
+    if means:
+        note += (
+            " A mean is over the columns that are in the mean of the same name over benchmarks, of models that have "
+            "all of them; every benchmark weighs the same, and so do the columns of one benchmark."
+        )
     table = Table(
         "cultures",
         "Cultures over benchmarks, on a common scale of 0-100",
