@@ -28,6 +28,11 @@ Where = tuple[tuple[str, str], ...]
 NO_GROUP = "(none)"
 """Stands for a group that a record says it has none of, such as the label of a reply that couldn't be read."""
 
+Question = Literal["best", "cultures", "biases", "changes", "papers", "runs"]
+"""What a reader asks, in the order of the report: who is best, for which cultures it is worst, what biases there are,
+what makes a difference, what the papers print, and how it was run.
+"""
+
 CULTURES = ("Chinese", "Arabic", "Japanese", "American", "Indian")
 """Cultures that several benchmarks have groups of, in the order of their columns; others come after them."""
 
@@ -188,6 +193,7 @@ class Shown:
         at: The numbers that it shows, where the rows are models; else the rows say.
         over: Header that it shares with its neighbours; may be empty.
         printed: Keys of the column of published tables that it corresponds to; empty where there is none.
+        sums_up: Whether it sums up the columns before it: the last such one stays in sight where a table is wide.
     """
 
     key: str
@@ -195,6 +201,7 @@ class Shown:
     at: At | None = None
     over: str = ""
     printed: Mapping[str, str] = field(default_factory=dict)
+    sums_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +249,7 @@ class TableOf:
         each_model: Whether every model has a table of its own, named by ``{model}`` in the title, with the lines alone.
         notes: What stands below it.
         papers: Published tables whose rows may stand below the user's.
+        question: What it answers.
     """
 
     key: str
@@ -254,6 +262,7 @@ class TableOf:
     each_model: bool = False
     notes: tuple[str, ...] = ()
     papers: tuple[str, ...] = ()
+    question: Question = "cultures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +320,7 @@ class FigureOf:
         group: Gives the name of its group.
         along: Fields whose order the groups have; empty for the dimensions.
         value: What the numbers are, with their unit; empty for the name of the statistic.
+        question: What it answers.
     """
 
     key: str
@@ -330,6 +340,7 @@ class FigureOf:
     group: Naming = lambda at: at.group
     along: tuple[str, ...] = ()
     value: str = ""
+    question: Question = "cultures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,6 +428,7 @@ class ContrastOf:
         source: The paper's figure.
         first: Where the first number is found.
         splits: Fields of the groups that are set side by side, each as the splits of the score have them.
+        words: What a sentence calls the first and the second number, such as ``asked in English``.
         fixed: What must be held fixed.
         units: Whether the second number may be of a unit, by its key.
         tables: Its tables.
@@ -427,6 +439,7 @@ class ContrastOf:
     source: str
     first: OtherTask | OtherArgument
     splits: tuple[tuple[str, ...], ...]
+    words: tuple[str, str]
     fixed: Where = ()
     units: Callable[[str], bool] = lambda _: True
     tables: tuple[ContrastTable, ...] = ()

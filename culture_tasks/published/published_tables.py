@@ -28,6 +28,8 @@ Dimension = Literal[
     "modality",
     "language",
     "category",
+    "country",
+    "facet",
     "scope",
     "emotion",
     "role",

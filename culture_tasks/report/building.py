@@ -10,6 +10,7 @@ from culture_tasks import __version__, published
 from culture_tasks.errors import DataError
 from culture_tasks.report.comparisons import comparisons, fairness
 from culture_tasks.report.contrasts import contrasts
+from culture_tasks.report.findings import findings
 from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.other_tasks import other_measured
@@ -91,8 +92,6 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     own = benchmark_tables(context, scores)
     tables = [
         overview.summary(context, list(units.values()), over_all),
-        overview.scores_table(context, list(units.values())),
-        overview.details(context, list(units.values())),
         overview.cultures(context, scores, over_all),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, over_all),
@@ -116,6 +115,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         comparisons=tuple(tests),
         contrasts=tuple(sides),
         means=over_all,
+        findings=findings(units, over_all, scores, sides, entrants),
         problems=tuple(loading.problems),
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.report.html import SAMPLES_PER_CELL
@@ -13,6 +13,9 @@ from culture_tasks.report.text.csv import write_csv
 from culture_tasks.report.text.json import write_json
 from culture_tasks.report.text.latex import write_latex
 from culture_tasks.report.text.markdown import write_markdown
+
+if TYPE_CHECKING:
+    from culture_tasks.report.figures.charts import Chart
 
 Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -40,7 +43,13 @@ def write_report(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        drawn = _drawn(report, formats)
         paths = [path for name in formats if name in _TEXT for path in _TEXT[name](report, folder)]
+        if "markdown" in formats:
+            suffix = next((name for name in ("png", "svg") if name in formats), "")
+            paths += write_markdown(report, folder, drawn if suffix else (), suffix)
+        if "latex" in formats:
+            paths += write_latex(report, folder, drawn if "pdf" in formats else ())
         return (
             paths
             + _html(report, folder, formats=formats, images=images, samples_per_cell=samples_per_cell)
@@ -91,9 +100,16 @@ def _figures(report: Report, folder: Path, formats: Sequence[Format]) -> list[Pa
     return write_figures(report, folder / "figures", wanted, published=published)
 
 
+def _drawn(report: Report, formats: Sequence[Format]) -> Sequence[Chart]:
+    """Returns the figures that Markdown and LaTeX can show: those of which a file is written too."""
+    if not {"png", "svg", "pdf"}.intersection(formats):
+        return ()
+    from culture_tasks.report.figures.selecting import charts
+
+    return charts(report, published=report.options.get("published") == "true")
+
+
 _TEXT: Mapping[Format, Callable[[Report, Path], list[Path]]] = {
-    "markdown": write_markdown,
-    "latex": write_latex,
     "csv": write_csv,
     "json": write_json,
 }

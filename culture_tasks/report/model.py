@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import Where
+from culture_tasks.benchmarks.reporting import Question, Where
 from culture_tasks.report.runs import Run, SampleStore
 from culture_tasks.results.finding import Problem
 
@@ -357,12 +357,14 @@ class Column:
         label: Its header.
         over: Header that it shares with its neighbours, such as a language over its categories; may be empty.
         scale: The scale of its numbers.
+        sums_up: Whether it sums up the others: the last such one stays in sight where a table is wide.
     """
 
     key: str
     label: str
     scale: Scale
     over: str = ""
+    sums_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +397,7 @@ class Table:
         columns: The columns of numbers.
         rows: The rows.
         notes: What stands below it, one paragraph each.
+        question: What it answers.
     """
 
     key: str
@@ -405,6 +408,37 @@ class Table:
     reproduces: str = ""
     benchmark: str | None = None
     notes: tuple[str, ...] = ()
+    question: Question = "cultures"
+
+
+class Part(NamedTuple):
+    """A piece of a sentence.
+
+    Attributes:
+        text: Its text.
+        is_name: Whether it comes from models or data, and so must be set apart from the words around it.
+    """
+
+    text: str
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence that the numbers bear out, made by a rule.
+
+    Attributes:
+        question: What it answers.
+        parts: Its pieces, in order.
+    """
+
+    question: Question
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        return "".join(part.text for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,6 +457,7 @@ class Report:
         fairness: Spread over groups.
         comparisons: Tests between entrants.
         contrasts: Numbers of one entrant that a paper sets side by side.
+        findings: What the numbers say, in three to six sentences.
         means: Means over the columns that entrants share, the one of most entrants first.
         problems: Files that were not used, and why.
         notes: What holds for the whole report.
@@ -444,6 +479,7 @@ class Report:
     samples: SampleStore
     notes: tuple[str, ...] = ()
     means: tuple[Mean, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def models(self) -> set[str]:

@@ -84,7 +84,7 @@ def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
     }
     expected = {"benchmark": "cedar", "metric": "acc", "item": "en 2", "cluster": "text 2", "groups": groups}
     expected |= {"score": 1.0, "runs": [read], "outcomes": {"scored": 1}, "references": ["sadness"]}
-    expected |= {"question": "N en 2.\nQ en 2?", "prompt": "text_ar.v1", "facts": {"modality": "text", "minority": ""}}
+    expected |= {"question": "N en 2.\nQ en 2?", "prompt": "text_ar.v1", "facts": {"modality": "text"}}
     assert expected.items() <= record.items()
     assert record["scale"]["times"] == 100.0  # a share in the harness, percent in the paper
     assert len(record["prompt_sha256"]) == 64

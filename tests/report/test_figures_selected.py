@@ -7,14 +7,14 @@ from support.example_report import MODELS, PERCENT, RATIO, example_report
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.report.figures.charts import panels
-from culture_tasks.report.figures.selecting import charts, group_name
-from culture_tasks.report.model import Cell, GroupValue
+from culture_tasks.report.figures.selecting import OVERVIEW, charts, group_name, overview
+from culture_tasks.report.model import Cell, GroupValue, Mean, Standing
 
 
 def _only(*values):
     report = example_report(("m",), published=False)
     alone = replace(report, groups=values, units=_own_units(report), contrasts=())
-    return {chart.key: chart for chart in charts(alone)}
+    return {chart.key: chart for chart in charts(alone) if chart.key != OVERVIEW}
 
 
 def _own_units(report):
@@ -30,8 +30,8 @@ def test_papers_rows_are_left_out_and_can_be_asked_for():
     for published, expected in ((False, 4), (True, 5)):
         [chart] = [chart for chart in charts(report, published=published) if chart.key == "culturalvqa_country"]
         assert len(chart.panels[0].series) == expected
-    assert "Rows from papers are not drawn" in charts(report)[0].notes
-    assert any(note.startswith("Hollow: published") for note in charts(report, published=True)[0].notes)
+    assert "Rows from papers are not drawn" in charts(report)[1].notes
+    assert any(note.startswith("Hollow: published") for note in charts(report, published=True)[1].notes)
 
 
 def test_a_papers_row_is_told_from_a_users_row_of_that_name():
@@ -54,7 +54,7 @@ def test_papers_rows_of_other_figures_are_not_numbered_with_those_of_this_one():
 
 
 def test_rows_that_look_alike_are_told_apart():
-    chart = charts(example_report(("same", "same\u202e", "other"), published=False))[0]
+    chart = charts(example_report(("same", "same\u202e", "other"), published=False))[1]
     assert [line.label.replace(" †", "") for line in chart.panels[0].series] == ["same", "same (2)", "other"]
 
 
@@ -125,6 +125,28 @@ def test_retention_has_a_line_for_each_insertion():
         ("ZH", ["2", "3"]),
         ("AR", ["3"]),
     ]
+
+
+def test_the_overview_has_a_panel_a_score_and_the_best_mean_first():
+    report = example_report(("a", "b", "c"), published=False)
+    cells = {
+        key: replace(cell, value=value)
+        for (key, cell), value in zip(report.units["culturalvqa"].cells.items(), (40.0, 60.0, 50.0), strict=True)
+    }
+    unit = replace(report.units["culturalvqa"], cells=cells, standing=Standing(("m1", "m2", "m0"), best=("m1", "m2")))
+    mean = Mean("mean", "Mean of 2", ("care_ar", "culturalvqa"), {}, cells, {}, unit.standing, ())
+    report = replace(report, units=report.units | {"culturalvqa": unit}, means=(mean,))
+    chart = overview(report)
+    assert [panel.title for panel in chart.panels][:3] == ["Mean of 2", "CulturalVQA", "CARE Arabic"]
+    assert chart.panels[0].groups == ("b", "c", "a")
+    assert [chart.panels[0].best, chart.panels[1].best] == [frozenset(("b", "c"))] * 2
+    assert [chart.look_of(label) for label in ("a", "b", "c")] == [0, 1, 2]
+    assert len(chart.panels) == 8
+    assert chart.notes[-1] == "In the table alone: 2 more scores"
+    many = overview(example_report([f"model {number}" for number in range(20)]))
+    assert {len(panel.groups) for panel in many.panels} == {15}
+    assert many.notes[-1].endswith("and 5 more models")
+    assert overview(replace(report, units={}, means=())) is None
 
 
 def test_numbers_without_a_value_are_not_drawn():

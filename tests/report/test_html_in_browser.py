@@ -137,9 +137,9 @@ def test_a_name_can_not_turn_the_number_beside_it_around(tmp_path):
 
 
 def test_sorting_with_the_keyboard(page, tmp_path):
-    values = """[...document.querySelectorAll('#table-culturalvqa_country ~ .scroll tbody tr')]
+    values = """[...document.querySelectorAll('#table-culturalvqa_country .scroll tbody tr')]
         .map((row) => Number(row.cells[3].dataset.value))"""
-    header = "document.querySelector('#table-culturalvqa_country ~ .scroll thead tr:last-child').cells[3]"
+    header = "document.querySelector('#table-culturalvqa_country .scroll thead tr:last-child').cells[3]"
 
     async def steps(tab: Tab) -> None:
         before = await tab.run(values)
@@ -175,7 +175,7 @@ def test_numbers_that_are_missing_come_last_in_both_directions(tmp_path):
 
 
 def test_a_cell_opens_its_samples_and_escape_closes_them(page, tmp_path):
-    button = "document.querySelector('#table-culturalvqa_country ~ .scroll button[data-cell]')"
+    button = "document.querySelector('#table-culturalvqa_country .scroll button[data-cell]')"
 
     async def steps(tab: Tab) -> None:
         await tab.run(f"{button}.focus()")
@@ -238,7 +238,7 @@ def test_filters_of_samples(page, tmp_path):
 
 def test_other_models_on_the_same_items(page, tmp_path):
     async def steps(tab: Tab) -> None:
-        await tab.run("document.querySelector('#table-culturalvqa_country ~ .scroll button[data-cell]').click()")
+        await tab.run("document.querySelector('#table-culturalvqa_country .scroll button[data-cell]').click()")
         await tab.until("document.querySelectorAll('#samples article').length === 4")
         await tab.run("document.querySelector('#others').click()")
         await tab.until("document.querySelectorAll('#samples article').length === 16")
@@ -264,7 +264,7 @@ _CARDS = """[...document.querySelectorAll("#samples article")].map((card) => [
 
 
 def _cell_of(table: str) -> str:
-    return f"document.querySelector('#table-{table} ~ .scroll button[data-cell]').click()"
+    return f"document.querySelector('#table-{table} .scroll button[data-cell]').click()"
 
 
 @pytest.fixture(scope="module")
@@ -397,9 +397,7 @@ def test_no_text_runs_from_files_beside_the_page(tmp_path):
 
 
 def test_filters_of_tables(page, tmp_path):
-    visible = (
-        "[...document.querySelectorAll('#table-culturalvqa_country ~ .scroll {what}')].filter((one) => !one.hidden)"
-    )
+    visible = "[...document.querySelectorAll('#table-culturalvqa_country .scroll {what}')].filter((one) => !one.hidden)"
     rows, headers = visible.format(what="tbody tr"), visible.format(what="thead tr:last-child th")
 
     async def steps(tab: Tab) -> None:
@@ -492,7 +490,7 @@ def test_thumbnails_are_shown(tmp_path):
     sizes = "[...document.querySelectorAll('#samples img')].map((image) => [image.naturalWidth, image.alt])"
 
     async def steps(tab: Tab) -> None:
-        await tab.run("document.querySelector('#table-culturalvqa_country ~ .scroll button[data-cell]').click()")
+        await tab.run("document.querySelector('#table-culturalvqa_country .scroll button[data-cell]').click()")
         await tab.until("[...document.querySelectorAll('#samples img')].every((image) => image.complete)")
         assert await tab.run(sizes) == [[280, "Image of item brazil-0"]]
 

@@ -25,7 +25,7 @@ from culture_tasks.report.html.choosing import chosen, correctness
 from culture_tasks.report.html.page import as_markup, environment, rendered, write_html
 from culture_tasks.report.html.payload import safe_json, shortened
 from culture_tasks.report.html.thumbnails import Thumbnails
-from culture_tasks.report.model import Cell
+from culture_tasks.report.model import Cell, Finding, Part
 from culture_tasks.report.runs import Rows
 from culture_tasks.report.text.wording import flag_words, interval, number
 
@@ -223,13 +223,54 @@ def test_numbers_and_flags_in_words():
     ]
 
 
+def test_the_first_screen_has_findings_a_picture_and_one_table(tmp_path):
+    finding = Finding("best", (Part("X", is_name=True), Part(" is best.")))
+    path = tmp_path / "report.html"
+    write_html(replace(example_report(("X", "Y")), findings=(finding,)), path)
+    tree = parsed.fromstring(path.read_text(encoding="utf-8"))
+    assert [each.text_content() for each in tree.xpath("//header/ul/li")] == ["X is best."]
+    before = tree.xpath("//main/*[following-sibling::div[@id='questions']]")
+    assert [each.get("id") for each in before if each.get("id")] == ["figure-overview", "table-summary", "tools"]
+    assert not tree.xpath("//main/section//details[@open]")
+
+
+def test_the_rest_stands_folded_below_its_question(written):
+    tree = parsed.fromstring(written)
+    titles = [each.text_content() for each in tree.xpath("//section[@class='question']/h2")]
+    assert titles == [
+        "For which cultures is it worst?",
+        "What biases are there?",
+        "What makes a difference?",
+        "About this report",
+    ]
+    parts = tree.xpath("//div[@id='questions']//details[contains(@class, 'part')]")
+    assert len(parts) == 3 + 13
+    assert all(part.get("open") is None and part.xpath("./summary/h3") for part in parts)
+    of_biases = tree.xpath("//section[h2='What biases are there?']/details/@id")
+    assert {"figure-cedar_gepp", "figure-cedar_lsrqb"} <= set(of_biases)
+
+
+def test_the_column_that_sums_up_is_marked(written, tmp_path):
+    assert not parsed.fromstring(written).xpath("//td[contains(@class, 'sum')]")
+    report = example_report(("m",))
+    first, *others = report.tables
+    columns = (*(replace(column, sums_up=True) for column in first.columns[:2]), *first.columns[2:])
+    path = tmp_path / "sums.html"
+    write_html(replace(report, tables=(replace(first, columns=columns), *others)), path, figures=False)
+    tree = parsed.fromstring(path.read_text(encoding="utf-8"))
+    rows = tree.xpath("//*[@id='table-summary']//tr[td]")
+    assert [[at for at, cell in enumerate(row) if "sum" in (cell.get("class") or "").split()] for row in rows] == [
+        [3] for _ in rows
+    ]
+
+
 # ---- samples
 
 
 def test_a_cell_leads_to_its_own_samples(written):
     tree, data = parsed.fromstring(written), _data(written)
-    row = tree.xpath("//*[@id='table-culturalvqa_country']/..//tbody/tr")[0]
-    headers = tree.xpath("//*[@id='table-culturalvqa_country']/..//thead/tr[last()]/th")
+    row = tree.xpath("//*[@id='table-culturalvqa_country']//tbody/tr")[0]
+    headers = tree.xpath("//*[@id='table-culturalvqa_country']//thead/tr[last()]/th")
     for header, cell in zip(headers[1:], row[1:], strict=True):
         [index] = cell.xpath("./button/@data-cell")
         total, runs, where, failures, fair = data["selections"][data["cells"][int(index)][0]]
@@ -345,7 +386,7 @@ def test_models_share_documents(written):
 
 
 def test_published_rows_open_nothing(written):
-    [row] = parsed.fromstring(written).xpath("//*[@id='table-summary']/..//tr[@data-published]")
+    [row] = parsed.fromstring(written).xpath("//*[@id='table-summary']//tr[@data-published]")
     assert "published" in row.text_content()
     assert not row.xpath(".//button")
 
@@ -415,13 +456,13 @@ def test_seventeen_models_fit(tmp_path):
 
 def test_every_figure_has_words_and_numbers(written):
     figures = parsed.fromstring(written).xpath("//figure")
-    assert len(figures) == 13
-    for figure in figures:
+    assert len(figures) == 14
+    for at, figure in enumerate(figures):
         [image] = figure.xpath(".//img")
         assert len(image.get("alt")) > 60
         assert int(image.get("width")) > 100
         assert base64.b64decode(image.get("src").partition(",")[2]).startswith(b"<?xml")
-        assert figure.xpath(".//details//table//td[contains(@class, 'number')]")
+        assert at == 0 or figure.xpath(".//details//table//td[contains(@class, 'number')]")
 
 
 # ---- images

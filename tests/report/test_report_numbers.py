@@ -159,6 +159,42 @@ def test_unscored_languages_stay_empty(tmp_path):
     assert gepp.value == 0.5  # 4 predictions of anger over 8 gold labels, Swahili left out
 
 
+def test_cedars_biases_by_quadrant_and_the_top_2_labels_are_tables(tmp_path):
+    labels = [
+        ("anger", "anger", "none"),
+        ("awe", "relief", "relief"),
+        ("relief", "anger", "fear"),
+        ("awe", None, "none"),
+    ]
+    samples = [
+        cedar_sample(f"{n}", language, gold, prediction, minority=minority)
+        for language in ("ar", "zh")
+        for n, (gold, prediction, minority) in enumerate(labels)
+    ]
+    write_run(tmp_path, "m", {"cedar_text": samples})
+    report = build([str(tmp_path)], Options(published=True))
+    tables = {table.key: table for table in report.tables}
+    # Gold: 1 of 4 in quadrant II, 3 in IV. Predicted: 2 in II, 1 in IV, 1 unread.
+    quadrants = dict(zip(("I", "II", "III", "IV"), tables["cedar_text_grqb"].rows[0].cells, strict=True))
+    assert {name: cell.value for name, cell in quadrants.items()} == {"I": 0.0, "II": 25.0, "III": 0.0, "IV": -50.0}
+    assert quadrants["IV"].low is not None
+    by_language = {row.labels: [cell.value for cell in row.cells] for row in tables["cedar_text_lsrqb"].rows}
+    assert by_language == {("m", "Arabic"): [0.0, 25.0, 0.0, -50.0], ("m", "Chinese"): [0.0, 25.0, 0.0, -50.0]}
+    # anger: 1 hit, 1 wrong; relief: 1 hit by the minority label, 1 missed; awe: 1 missed. F1 2/3, 2/3 and 0.
+    own, *papers = tables["cedar_text_top2"].rows
+    columns = [column.key for column in tables["cedar_text_top2"].columns]
+    cells = dict(zip(columns, own.cells, strict=True))
+    assert [cells[key].value for key in ("ar", "zh", "all")] == pytest.approx([4 / 9] * 3)
+    assert [row.labels[0] for row in papers][-1] == "GPT-4o, published"
+    assert dict(zip(columns, papers[-1].cells, strict=True))["sw"].value == 0.608
+    assert {"cedar_text_grqb", "cedar_text_lsrqb"} <= {t.key for t in report.tables if t.question == "biases"}
+
+
+def test_without_minority_labels_there_is_no_top_2_table(tmp_path):
+    write_run(tmp_path, "m", {"cedar_text": [cedar_sample("1", "ar", "anger", "anger")]})
+    assert not [table for table in build([str(tmp_path)], Options()).tables if table.key == "cedar_text_top2"]
+
+
 def test_samples_of_a_cell_are_those_of_its_groups(report):
     cell = next(each.cell for each in report.groups if each.entrant == "e1" and each.group == "india")
     [run] = cell.runs
@@ -193,7 +229,7 @@ def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
     report = build([str(tmp_path)], Options())
     summary = report.tables[0]
     row = dict(zip((column.key for column in summary.columns), summary.rows[0].cells, strict=True))
-    assert [row[key].value for key in ("care_zh", "culturalvqa", "culturalvqa_blind")] == [100.0, 50.0, 0.0]
+    assert [row[key].value for key in ("care_zh", "culturalvqa", "culturalvqa_blind")] == [10.0, 0.5, 0.0]
     assert row["mean"].value == pytest.approx((100 + (50 + 0) / 2) / 2)
     assert row["mean"].low is None  # every rating of CARE is the same, so it has no interval
 

@@ -188,8 +188,8 @@ def test_other_tasks_are_plain_columns(good):
     assert report.units["odd"].scale.high is None
     assert "nothing" not in report.units
     summary = report.tables[0]
-    assert [column.key for column in summary.columns] == ["culturalvqa", "arab_culture"]
-    assert any("odd" in note for note in summary.notes)
+    assert [column.key for column in summary.columns] == ["culturalvqa", "arab_culture", "odd"]
+    assert [column.label for column in summary.columns] == ["culturalvqa (0-1)", "arab_culture (0-1)", "odd"]
 
 
 def test_groups_of_the_harness_stand_for_their_parts(tmp_path):

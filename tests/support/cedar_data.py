@@ -85,8 +85,8 @@ def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict
     groups = [record["groups"] for record in records]
     triples = [(each["language"], each["gold"], each["prediction"]) for each in groups]
     values: dict[str, Sequence[Any]] = {ACC: records, TOP2: []}
-    if any(record["facts"]["minority"] for record in records):
-        minorities = [record["facts"]["minority"] for record in records]
+    if any("minority" in each for each in groups):
+        minorities = [each["minority"] for each in groups]
         pairs = zip(groups, minorities, strict=True)
         values[TOP2] = [(each["gold"], each["prediction"], None if one == "none" else one) for each, one in pairs]
     found = {}

@@ -21,6 +21,7 @@ from culture_tasks.report.model import (
     Fairness,
     Flag,
     GroupValue,
+    Rank,
     Report,
     Row,
     Table,
@@ -170,7 +171,9 @@ def _cell(entrant: Entrant, task: str, scale: Scale, where: tuple[tuple[str, str
     if share(entrant.key, task) < 0.2:
         flags = ("low_coverage",)
     runs = (f"{entrant.key}.{task}",)
-    return Cell(value, scale, value - width, value + width, 50, 0.96, flags, runs, where, 1 if not flags else None)
+    return Cell(
+        value, scale, value - width, value + width, 50, 0.96, flags, runs, where, Rank(1, 1) if not flags else None
+    )
 
 
 def _unit(key: str, entrants: Mapping[str, Entrant]) -> Unit:

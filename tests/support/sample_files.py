@@ -97,10 +97,12 @@ def cedar_sample(
     modality: str = "text",
     prompt_language: str = "",
     supported: bool = True,
+    minority: str = "",
 ) -> dict[str, Any]:
     """A sample of CEDAR: right where the label that was read is the gold one, and without a score if not supported."""
     groups = {"language": language, "prompt_language": prompt_language or language, "gold": gold}
     groups |= {"prediction": prediction, "supported": str(supported)}
+    groups |= {"minority": minority} if minority else {}
     outcome = "unparsable" if prediction is None else "scored"
     more = {
         "cluster": f"{modality} {item}",

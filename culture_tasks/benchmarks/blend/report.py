@@ -79,7 +79,7 @@ def _by_region(unit: UnitOf, statistic: str, what: str) -> TableOf:
     ]
     notes: tuple[str, ...] = ()
     if len(columns) > 1:
-        columns.append(Shown("average", "Average", At(unit.key, statistic)))
+        columns.append(Shown("average", "Average", At(unit.key, statistic), sums_up=True))
         notes = ("Average: the mean over the regions, each of which weighs the same.",)
     return TableOf(
         key=f"{unit.key}_{statistic}_by_region",
@@ -181,6 +181,7 @@ REPORT = BenchmarkReport(
             source="BLEnD (Myung et al., 2024)",
             first=OtherTask(_IN_ENGLISH.get),
             splits=(("region",),),
+            words=("asked in English", "asked in the region's language"),
             tables=(
                 ContrastTable(
                     key="blend_languages",

@@ -45,7 +45,11 @@ def _by_category(unit: UnitOf) -> TableOf:
         ]
         average = At(unit.key, where=(("language", language),))
         printed = {"language": language, "category": "average"}
-        columns.append(Shown(f"{language}_average", "Average", at=average, over=_LANGUAGES[language], printed=printed))
+        columns.append(
+            Shown(
+                f"{language}_average", "Average", at=average, over=_LANGUAGES[language], printed=printed, sums_up=True
+            )
+        )
     return TableOf(
         key=f"{unit.key}_table_3",
         title=f"{unit.key}: mean rating (1 poor, 10 excellent) by culture and category",
@@ -100,6 +104,7 @@ _NATIVELY_AND_IN_ENGLISH = ContrastOf(
     source="CARE, Figure 6a",
     first=OtherTask(_asked_in_english),
     splits=(("language",), ("language", "category")),
+    words=("asked in English", "asked in the culture's own language"),
     tables=(
         ContrastTable(
             key="care_languages",

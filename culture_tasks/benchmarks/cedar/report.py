@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.cedar import metrics
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, FILE_NAMES, LANGUAGES, MODALITIES, QUADRANT_NAMES
+from culture_tasks.benchmarks.cedar.labels import (
+    EMOTIONS,
+    FILE_NAMES,
+    LANGUAGES,
+    MODALITIES,
+    QUADRANT_NAMES,
+)
+from culture_tasks.benchmarks.cedar.scoring import TOP2
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     Answers,
@@ -35,11 +43,16 @@ _PERCENT = Scale("percent", 0.0, 100.0)
 _RATIO = Scale("ratio", 0.0, None, better=None, neutral=1.0)
 _BIAS = Scale("percent", -100.0, 100.0, better=None, neutral=0.0)
 _VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1)
+_F1 = Scale("share", 0.0, 1.0, digits=3)
 
 _NAMES: Mapping[str, str] = {language: name.title() for language, name in FILE_NAMES.items()}
 _TITLES = {"multimodal": "Multimodal", "text": "Text-only"}
 _PROPENSITIES = {"multimodal": "cedar_table_7", "text": "cedar_table_8"}
 _NEUTRAL = "1 is neutral; above, the emotion is named more often than the gold labels have it."
+_NO_BIAS = (
+    "In percent of all gold labels. 0 is neutral; above, emotions of the quadrant are named more often than the gold "
+    "labels have them. The four add up to minus the share of replies from which no emotion could be read."
+)
 
 _PAIR = re.compile(r"_prompt_(?P<prompt>[a-z]{2})_data_(?P<data>[a-z]{2})$")
 """The languages that end the name of a task which asks in one language about data in another."""
@@ -97,6 +110,21 @@ def _global_quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
     return _quadrant_bias(answers) if np.unique(_language_numbers(answers)).size > 1 else {}
 
 
+def _top2(answers: Answers) -> Mapping[str, Floats | float]:
+    """Macro F1 against the two most frequent annotations (Table 5); nothing where the data have no minority labels."""
+    if "minority" not in answers.groups:
+        return {}
+    found = metrics.top2_macro_f1(*(_emotions_of(answers, field) for field in ("prediction", "gold", "minority")))
+    return {"": found}
+
+
+def _emotions_of(answers: Answers, field: str) -> list[Any]:
+    """Returns the emotion of each answer; None where the field has none."""
+    texts = answers.of_field(field)
+    known = [each if each in EMOTIONS else None for each in texts.names]
+    return [known[code] for code in texts.codes]
+
+
 _STATISTICS = (
     Derived("gepp", _RATIO, _global_propensity, dimension="emotion", units=_is_no_pair),
     Derived("grqb", _BIAS, _global_quadrant_bias, dimension="quadrant", units=_is_no_pair),
@@ -104,6 +132,8 @@ _STATISTICS = (
     Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_pair),
     Derived("acc_avg", _PERCENT, _average, units=_is_no_pair),
     Derived("acc_var", _VARIANCE, _variance, units=_is_no_pair),
+    Derived(TOP2, _F1, _top2, units=_is_no_pair),
+    Derived(TOP2, _F1, _top2, within=("language",), units=_is_no_pair),
 )
 
 
@@ -116,6 +146,9 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         if f"cedar_{modality}" in ran:
             yield _emotions(modality)
             yield _emotions_by_language(modality)
+            yield _quadrants(modality)
+            yield _quadrants_by_language(modality)
+            yield _two_labels(modality)
         if any(unit.startswith(f"cedar_{modality}_prompt_") for unit in ran):
             yield _matrix(modality)
 
@@ -129,7 +162,14 @@ def _accuracy(modalities: Iterable[str]) -> TableOf:
         }
         numbers |= {"average": ("Avg.", At(unit, "acc_avg")), "variance": ("Var.", At(unit, "acc_var"))}
         columns += [
-            Shown(f"{modality}_{name}", label, at=at, over=over, printed={"modality": modality, "language": name})
+            Shown(
+                f"{modality}_{name}",
+                label,
+                at=at,
+                over=over,
+                printed={"modality": modality, "language": name},
+                sums_up=name == "average",
+            )
             for name, (label, at) in numbers.items()
         ]
     note = (
@@ -165,6 +205,7 @@ def _emotions(modality: str) -> TableOf:
         headers=("Model",),
         notes=(_NEUTRAL,),
         papers=(paper,),
+        question="biases",
     )
 
 
@@ -182,6 +223,64 @@ def _emotions_by_language(modality: str) -> TableOf:
             for code, name in _NAMES.items()
         ),
         notes=(_NEUTRAL,),
+        question="biases",
+    )
+
+
+def _quadrants(modality: str) -> TableOf:
+    unit = f"cedar_{modality}"
+    return TableOf(
+        key=f"{unit}_grqb",
+        title=f"{unit}: bias towards Russell's quadrants (GRQB)",
+        source="CEDAR, Figure 5",
+        columns=tuple(
+            Shown(each, f"Quadrant {each}", At(unit, "grqb", (("quadrant", each),))) for each in QUADRANT_NAMES
+        ),
+        headers=("Model",),
+        notes=(_NO_BIAS,),
+        question="biases",
+    )
+
+
+def _quadrants_by_language(modality: str) -> TableOf:
+    unit = f"cedar_{modality}"
+    return TableOf(
+        key=f"{unit}_lsrqb",
+        title=f"{unit}: bias towards Russell's quadrants by language (LSRQB)",
+        source="CEDAR, Figure 6",
+        columns=tuple(Shown(each, f"Quadrant {each}") for each in QUADRANT_NAMES),
+        headers=("Model",),
+        line_header="Language",
+        lines=tuple(
+            Line(name, {each: At(unit, "lsrqb", (("language", code), ("quadrant", each))) for each in QUADRANT_NAMES})
+            for code, name in _NAMES.items()
+        ),
+        notes=(_NO_BIAS,),
+        question="biases",
+    )
+
+
+def _two_labels(modality: str) -> TableOf:
+    unit = f"cedar_{modality}"
+    return TableOf(
+        key=f"{unit}_top2",
+        title=f"{unit}: macro F1, either of the two most frequent labels being right",
+        source="CEDAR, Table 5",
+        columns=(
+            *(
+                Shown(
+                    code,
+                    name,
+                    at=At(unit, TOP2, (("language", code),)),
+                    printed={"modality": modality, "language": code},
+                )
+                for code, name in _NAMES.items()
+            ),
+            Shown("all", "All", At(unit, TOP2), sums_up=True),
+        ),
+        headers=("Model",),
+        notes=("Of data with minority labels. Over all languages together, All is no mean of the columns.",),
+        papers=("cedar_table_5",),
     )
 
 
@@ -192,6 +291,7 @@ def _matrix(modality: str) -> TableOf:
         source="CEDAR, section 4.4",
         columns=tuple(Shown(data, name, over="Data") for data, name in _NAMES.items()),
         headers=(),
+        question="changes",
         line_header="Prompt",
         lines=tuple(
             Line(name, {data: At(f"cedar_{modality}_prompt_{prompt}_data_{data}") for data in LANGUAGES})
@@ -236,6 +336,7 @@ _FIGURES = (
         dimensions=("emotion",),
         groups="emotion",
         panel=_modality,
+        question="biases",
     ),
     FigureOf(
         key="cedar_lsepp",
@@ -249,6 +350,7 @@ _FIGURES = (
         series="language",
         panel=_model_and_modality,
         line=_language,
+        question="biases",
     ),
     FigureOf(
         key="cedar_grqb",
@@ -259,6 +361,7 @@ _FIGURES = (
         dimensions=("quadrant",),
         groups="quadrant",
         panel=_modality,
+        question="biases",
     ),
     FigureOf(
         key="cedar_lsrqb",
@@ -272,6 +375,7 @@ _FIGURES = (
         panel=_modality_and_group,
         group=_language,
         along=("language",),
+        question="biases",
     ),
     FigureOf(
         key="cedar_matrix",
@@ -285,6 +389,7 @@ _FIGURES = (
         series="prompt language",
         panel=_model_and_modality,
         line=_prompt_language,
+        question="changes",
     ),
 )
 

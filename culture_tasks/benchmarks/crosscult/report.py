@@ -174,6 +174,7 @@ def _by_role(unit: str) -> TableOf:
             at=At(unit, name, where),
             over=over,
             printed={"setting": setting, "role": role, "score": key},
+            sums_up=role == "overall",
         )
         for role, over, where in [*places, ("overall", "Overall", ())]
         for name, (key, label) in _SCORES.items()
@@ -184,6 +185,7 @@ def _by_role(unit: str) -> TableOf:
         source=f"CrossCult-KIBench, Table {_NUMBERS[unit]}",
         columns=tuple(columns),
         headers=_WITH_METHOD,
+        question="changes",
         notes=("Overall: the mean over the roles, each weighing the same.",),
         papers=(f"crosscult_table_{_NUMBERS[unit]}",),
     )
@@ -327,6 +329,7 @@ def _retention(key: str, statistic: str, scores: str, orders: Iterable[tuple[str
         source="CrossCult-KIBench, Figures 6 and 11-13",
         columns=tuple(columns),
         headers=_WITH_METHOD,
+        question="changes",
         notes=(note,),
     )
 
@@ -376,6 +379,7 @@ def _retention_figure(key: str, title: str, statistic: str) -> FigureOf:
         series="inserted partition",
         panel=_model_and_chain,
         line=_partition,
+        question="changes",
     )
 
 
@@ -390,6 +394,7 @@ _FIGURES = (
         units=_is_single,
         fixed=(("role", "reliability"),),
         panel=_by_dimension,
+        question="changes",
     ),
     FigureOf(
         key="crosscult_diagnostic",
@@ -453,6 +458,7 @@ _WITHOUT_AND_WITH = ContrastOf(
     units=_is_single,
     fixed=(("role", "reliability"),),
     splits=(("role",), ("role", "topic"), ("role", "partition")),
+    words=("without the insertion", "with it"),
     tables=(
         _insertion_table("crosscult_insertion", "score", "the judge's score from 0 to 10"),
         _insertion_table("crosscult_insertion_rouge_l", "rouge_l", "ROUGE-L in percent"),

@@ -1,9 +1,14 @@
-"""How CulturalVQA is reported: by country and by facet (section 5)."""
+"""How CulturalVQA is reported: by country and by facet (section 5).
+
+The paper's own table isn't among the published ones yet. As soon as there is one whose columns have the key ``country``
+or ``facet``, its rows stand below the user's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from culture_tasks import published
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
 from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Field, FigureOf, Shown, TableOf, UnitOf
 
@@ -17,12 +22,16 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 
 
 def _by(unit: str, field: str, groups: tuple[str, ...]) -> TableOf:
-    columns = [Shown(each, _UPPER.get(each, each.title()), At(unit, where=((field, each),))) for each in groups]
+    columns = [
+        Shown(each, _UPPER.get(each, each.title()), At(unit, where=((field, each),)), printed={field: each})
+        for each in groups
+    ]
     return TableOf(
         key=f"{unit}_by_{field}",
         title=f"{unit}: share of answers that the judge calls correct, per {field}",
         source="CulturalVQA, section 5",
-        columns=(*columns, Shown("all", "All", At(unit))),
+        columns=(*columns, Shown("all", "All", At(unit), printed={field: "average"}, sums_up=True)),
+        papers=tuple(name for name in published.names() if name.startswith("culturalvqa_")),
     )
 
 

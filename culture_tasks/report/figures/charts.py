@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from culture_tasks.benchmarks.reporting import Question
 from culture_tasks.report.text.wording import number
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.report.model import Cell, GroupValue
 
-Kind = Literal["bars", "points", "dots", "radar", "heat", "lines", "pairs"]
+Kind = Literal["overview", "bars", "points", "dots", "radar", "heat", "lines", "pairs"]
 
 MOST_SERIES = 12
 """Most series of a panel: with more, colours and marks can't be told apart."""
@@ -47,12 +48,14 @@ class Panel:
         groups: Names along the axis, in order.
         series: What is drawn over them.
         band: Published series of which only the range is drawn, from the lowest to the highest of each group.
+        best: Labels of the series that no other is significantly better than, where that is known.
     """
 
     title: str
     groups: tuple[str, ...]
     series: tuple[Series, ...]
     band: tuple[Series, ...] = ()
+    best: frozenset[str] = frozenset()
 
     @property
     def cells(self) -> Iterator[Cell]:
@@ -79,6 +82,7 @@ class Chart:
         value: What the numbers are, such as ``accuracy``.
         panels: Its panels, at least one.
         notes: What stands below it, one line each.
+        question: What it answers.
         looks: What decides the look of each series, by its label: the same model has the same one in every figure.
     """
 
@@ -91,6 +95,7 @@ class Chart:
     value: str
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
+    question: Question = "cultures"
     looks: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -107,7 +112,7 @@ class Chart:
         """What a reader who doesn't see the figure is told before its numbers."""
         count = len(self.panels)
         panels = f"{count} panels: {_listed([panel.title for panel in self.panels])}" if count > 1 else "One panel"
-        extremes = f" {_extremes(self)}" if self.kind not in ("radar", "pairs") else ""
+        extremes = f" {_extremes(self)}" if self.kind not in ("radar", "pairs", "overview") else ""
         return f"{self.title}. {panels}. {self.value} by {self.groups}, one {self.series} a series.{extremes}"
 
     @property
@@ -132,6 +137,7 @@ class Chart:
                     panel,
                     title=name(panel.title),
                     groups=tuple(map(name, panel.groups)),
+                    best=frozenset(map(name, panel.best)),
                     series=tuple(
                         Series(name(one.label), {name(group): cell for group, cell in one.cells.items()})
                         for one in panel.series

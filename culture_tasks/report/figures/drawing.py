@@ -51,6 +51,58 @@ if TYPE_CHECKING:
 
     Format = Literal["png", "svg", "pdf"]
 
+# The overview: one panel a score, one row a model
+
+_OVERVIEW_PANEL = 1.55
+_OVERVIEW_ACROSS = 6
+_OVERVIEW_ROW = 0.27
+
+
+def draw_overview(chart: Chart) -> Figure:
+    """Draws the panels side by side, with the models' names at the left."""
+    across = min(_OVERVIEW_ACROSS, len(chart.panels))
+    lines = -(-len(chart.panels) // across)
+    across = -(-len(chart.panels) // lines)
+    groups = chart.panels[0].groups
+    names = 0.7 + 0.075 * max(len(shown(group, 28)) for group in groups)
+    height = 0.8 + lines * (0.75 + _OVERVIEW_ROW * len(groups))
+    figure = new_figure(chart, names + max(2, across) * _OVERVIEW_PANEL, height)
+    grid = figure.subplots(lines, across, squeeze=False, sharey=True).ravel()
+    for axes, panel in zip(grid, chart.panels, strict=False):
+        _draw_overview_panel(axes, panel, chart)
+    for axes in grid[len(chart.panels) :]:
+        axes.set_visible(False)
+    return figure
+
+
+def _draw_overview_panel(axes: Axes, panel: Panel, chart: Chart) -> None:
+    for series in panel.series:
+        [(group, cell)] = series.cells.items()
+        style = look(chart.look_of(series.label))
+        marks: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 6, "elinewidth": 1.1}
+        if not cell.comparable:
+            marks |= {"marker": "x", "color": "0.45"}
+        elif series.label not in panel.best:
+            marks |= {"markerfacecolor": "white", "markeredgewidth": 1.2}
+        axes.errorbar(values_of([cell]), [panel.groups.index(group)], xerr=whiskers([cell]), linestyle="none", **marks)
+    axes.set_yticks(range(len(panel.groups)), [shown(group, 28) for group in panel.groups])
+    axes.set_ylim(len(panel.groups) - 0.5, -0.5)
+    axes.set_title(shown(panel.title, 22), fontsize=9)
+    axes.margins(x=0.12)
+    axes.locator_params(axis="x", nbins=3)
+    axes.grid(axis="x", color="0.88", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel(shown(_unit_of_measure(panel.scale), 22), fontsize=7)
+    if panel.scale.better == "lower":
+        axes.invert_xaxis()  # better is to the right everywhere
+
+
+def _unit_of_measure(scale: Scale) -> str:
+    ends = "" if scale.low is None or scale.high is None else f", {scale.low:g}-{scale.high:g}"
+    return f"{scale.unit}{ends}" + (", lower is better" if scale.better == "lower" else "")
+
+
 # Grouped bars: one row of bars for every six series, on one scale; a paper's numbers are hollow marks beside them
 
 _BARS_IN_ONE_ROW = 6
@@ -441,6 +493,7 @@ def _finish_radar(axes: PolarAxes, panel: Panel, angles: np.ndarray, chart: Char
 # As files, or as bytes for a page
 
 _DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
+    "overview": draw_overview,
     "bars": draw_bars,
     "points": draw_points,
     "dots": draw_dots,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastFigure, ContrastOf, FigureOf, Where
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import Cell, Contrast, Flag, Report
+    from culture_tasks.report.model import Cell, Contrast, Flag, Mean, Report, Unit
 
 DIFFERENCE = "Difference"
 """Label of the third series of a contrast's panel, which is written and not drawn."""
@@ -52,7 +53,68 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
         for spec in contrast.figures
         if (found := _picked_contrasts(report, contrast, spec))
     ]
-    return (*figures, *contrasts)
+    whole = overview(report)
+    return (*([whole] if whole else []), *figures, *contrasts)
+
+
+_MOST_ROWS = 15
+_MOST_PANELS = 8
+
+OVERVIEW = "overview"
+"""Key of the figure of all models on all benchmarks."""
+
+
+def overview(report: Report) -> Chart | None:
+    """Returns the figure of the user's models on all headline scores: one panel a score, one row a model."""
+    headline = [unit for unit in report.units.values() if unit.headline]
+    mean = next(iter(report.means), None)
+    inside = mean.columns if mean else ()
+    columns = [(unit.title, unit.cells, unit.standing) for unit in headline if unit.key in inside]
+    columns += [(unit.title, unit.cells, unit.standing) for unit in headline if unit.key not in inside]
+    columns = [*([(mean.title, mean.cells, mean.standing)] if mean else []), *columns]
+    rows = _rows_of_overview(report, headline, mean)
+    names = _told_apart({key: cleaned(report.entrants[key].label) for key in rows})
+    order = list(report.entrants)
+    found: list[Panel] = []
+    for title, cells, standing in columns:
+        drawn = [key for key in rows[:_MOST_ROWS] if key in cells and cells[key].value is not None]
+        series = tuple(Series(names[key], {names[key]: cells[key]}) for key in drawn)
+        if series:
+            groups = tuple(names[key] for key in rows[:_MOST_ROWS])
+            best = frozenset(names[key] for key in standing.best if key in names)
+            found.append(Panel(cleaned(title), groups, series, best=best))
+    if not found:
+        return None
+    shown, lost = found[:_MOST_PANELS], len(found[_MOST_PANELS:])
+    left = [
+        f"{count} more {what}{'s' if count > 1 else ''}"
+        for count, what in ((lost, "score"), (len(rows) - _MOST_ROWS, "model"))
+        if count > 0
+    ]
+    return Chart(
+        key=OVERVIEW,
+        title="All models on all benchmarks",
+        source="",
+        kind="overview",
+        groups="model",
+        series="model",
+        value="score",
+        panels=tuple(shown),
+        notes=(
+            "Lines: 95 % intervals. Filled: no other model is significantly better. Hollow: one is, or it wasn't "
+            "tested. Cross: not comparable",
+            *([f"In the table alone: {' and '.join(left)}"] if left else []),
+        ),
+        question="best",
+        looks={names[key]: order.index(key) for key in rows},
+    )
+
+
+def _rows_of_overview(report: Report, headline: Sequence[Unit], mean: Mean | None) -> list[str]:
+    """Returns the models in the order of their means, then those without one."""
+    own = [key for key, row in report.entrants.items() if not row.published and any(key in u.cells for u in headline)]
+    means = mean.cells if mean else {}
+    return sorted(own, key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
 
 
 def _picked(report: Report, spec: FigureOf, benchmark: str, published: bool) -> list[GroupValue]:
@@ -121,6 +183,7 @@ def _chart(
         value=spec.value or names.metric(values[0]),
         panels=found,
         notes=_notes(report, kind, values=values, published=published, band=any(one.band for one in found)),
+        question=spec.question,
         looks=names.places if spec.series == "model" else {},
     )
 
@@ -160,6 +223,7 @@ def _contrast_chart(
         value=names.metric(values[0]),
         panels=tuple(_pair_panel(spec, title, groups) for title, groups in grouped.items()),
         notes=(*_notes(report, "pairs", values, published=True), below),
+        question="changes",
     )
 
 

@@ -21,16 +21,26 @@ from culture_tasks.report.html.library import write_library
 from culture_tasks.report.html.payload import Payload
 from culture_tasks.report.html.thumbnails import Thumbnails
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
-from culture_tasks.report.text.wording import NOTHING, flag_words, flags_in, interval, number, short_name
+from culture_tasks.report.text.wording import (
+    FIRST,
+    NOTHING,
+    QUESTIONS,
+    flag_words,
+    flags_in,
+    interval,
+    number,
+    short_name,
+)
 from culture_tasks.text import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from culture_tasks.benchmarks.reporting import Question
     from culture_tasks.report.figures.charts import Chart, Panel
     from culture_tasks.report.model import Cell, Report, Table
 
@@ -47,12 +57,19 @@ _MOST_BYTES = 24_000_000
 
 
 class Section(NamedTuple):
-    """A part of the page that the contents lead to."""
+    """A table or figure of the page."""
+
+    key: str
+    question: Question
+    content: Markup
+
+
+class Answers(NamedTuple):
+    """What answers a question."""
 
     anchor: str
-    kind: str
     title: str
-    content: Markup
+    sections: list[Section]
 
 
 def write_html(
@@ -90,7 +107,9 @@ def write_html(
     page = rendered(
         "page.html",
         report=report,
-        sections=[*tables, *pictures],
+        first=[each for each in (*pictures, *tables) if each.key in FIRST],
+        questions=list(_questions([each for each in (*tables, *pictures) if each.key not in FIRST])),
+        counts=_counts(report),
         facts=_facts(report),
         about_samples=_about_samples(payload),
         flags=flags_in(report.tables),
@@ -187,10 +206,25 @@ def _fitting(
         per_cell //= 2
 
 
+def _questions(sections: Sequence[Section]) -> Iterator[Answers]:
+    for question, title in QUESTIONS.items():
+        own = [each for each in sections if each.question == question]
+        if own:
+            yield Answers(f"q-{question}", title, own)
+
+
 def _table(table: Table, payload: Payload) -> Section:
-    anchor = f"table-{table.key}"
-    content = rendered("table.html", table=table, anchor=anchor, spans=list(_spans(table)), samples_of=payload.cell)
-    return Section(anchor, "", title=table.title, content=content)
+    sums = [at for at, column in enumerate(table.columns) if column.sums_up]
+    content = rendered(
+        "table.html",
+        table=table,
+        anchor=f"table-{table.key}",
+        is_first=table.key in FIRST,
+        sum_at=sums[-1] if sums else -1,
+        spans=list(_spans(table)),
+        samples_of=payload.cell,
+    )
+    return Section(table.key, table.question, content)
 
 
 class _Span(NamedTuple):
@@ -210,17 +244,17 @@ def _spans(table: Table) -> Iterator[_Span]:
 
 
 def _figure(chart: Chart, svg: bytes) -> Section:
-    anchor = f"figure-{chart.key}"
     size = _VIEW_BOX.search(svg)  # so that the page doesn't jump when the figure appears
     content = rendered(
         "figure.html",
         chart=chart,
-        anchor=anchor,
+        anchor=f"figure-{chart.key}",
+        is_first=chart.key in FIRST,
         address=f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}",
         size=[part.decode() for part in size.groups()] if size else None,
         rows_of=_rows_of_panel,
     )
-    return Section(anchor, "Figure: ", title=chart.title, content=content)
+    return Section(chart.key, chart.question, content)
 
 
 def _rows_of_panel(panel: Panel) -> list[tuple[str, ...]]:
@@ -238,14 +272,17 @@ def _with_interval(cell: Cell | None) -> str:
     return f"{shown} ({ends})" if ends else shown
 
 
-def _facts(report: Report) -> dict[str, str]:
-    """Returns what the report is made of."""
+def _counts(report: Report) -> str:
+    """Returns in one line what the report is made of."""
     items = sum(run.items for run in report.runs.values())
+    return f"{len(report.models)} models, {len(report.runs)} runs, {items:,} samples"
+
+
+def _facts(report: Report) -> dict[str, str]:
+    """Returns how the report was made."""
     options = [f"{short_name(key)}: {value}" for key, value in report.options.items() if value]
     return {
         "Made": f"{report.created}, culture-tasks {report.version}",
-        "Models": str(len(report.models)),
-        "Runs": f"{len(report.runs)}, with {items:,} samples",
         "Files left out": str(len(report.problems)),
         "Options": "; ".join(options) or "none",
     }

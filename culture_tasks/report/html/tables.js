@@ -56,7 +56,7 @@ function filterTable(table, rows, columns, published) {
     count += row.hidden ? 0 : 1;
   }
   const empty = count === 0 || (numbers.length > 0 && numbersKept.length === 0);
-  table.closest("section").hidden = empty;
+  table.closest(".part").hidden = empty;
   return empty ? 0 : count;
 }
 

@@ -88,6 +88,7 @@ def _filled(
         reproduces=spec.source,
         benchmark=benchmark,
         notes=spec.notes,
+        question=spec.question,
     )
     texts = _RowTexts(context, scores, tuple(dict.fromkeys(address.unit for address in _addresses(spec))))
     if not spec.lines:
@@ -125,7 +126,11 @@ def _column(scores: Scores, spec: TableOf, shown: Shown) -> Column:
     own = [shown.at] if shown.at is not None else [line.at[shown.key] for line in spec.lines if shown.key in line.at]
     scales = (scores.scale(address) for address in (*own, *_addresses(spec)))
     return Column(
-        shown.key, shown.label, scale=next((each for each in scales if each is not None), Scale("")), over=shown.over
+        shown.key,
+        shown.label,
+        scale=next((each for each in scales if each is not None), Scale("")),
+        over=shown.over,
+        sums_up=shown.sums_up,
     )
 
 
@@ -227,6 +232,7 @@ def _contrast_table(
         reproduces=contrast.source,
         benchmark=benchmark,
         notes=(spec.note,),
+        question="changes",
     )
 
     def labels(row: str) -> tuple[str, ...]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import CULTURES, At
-from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Mean, Rank, Row, Table, Unit
+from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Mean, Row, Table, Unit
 from culture_tasks.report.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import Scores
@@ -26,12 +25,16 @@ _ABOUT_RANKS = (
 
 
 def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> Table:
-    """The means over common columns, and every headline score on the common scale."""
+    """Every headline score on its own scale, and the means over common columns."""
     headline = [unit for unit in units if unit.headline]
-    placed = [unit for unit in headline if unit.scale.low is not None and unit.scale.high is not None]
+    inside = {column for mean in means for column in mean.columns}
     places: list[Place] = []
-    for mean in means:
-        places.append(Place(Column(mean.key, mean.title, COMMON), mean.cells))
+    for unit in sorted(headline, key=lambda unit: unit.key not in inside):
+        over = "" if unit.key in inside or not inside else "In no mean"
+        label = " ".join(part for part in (unit.title, _range(unit)) if part)
+        missing = {key: Cell(None, unit.scale, note="not run") for key in context.entrants if key not in unit.cells}
+        places.append(Place(Column(unit.key, label, unit.scale, over), {**missing, **unit.cells}))
+    for mean in reversed(means):
         ranks = {key: _rank_cell(cell.rank) for key, cell in mean.cells.items() if cell.rank is not None}
         if ranks:
             letter = mean.title.removeprefix("Mean").rpartition(" of ")[0]
@@ -39,27 +42,33 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> T
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
             places.append(Place(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
-    inside = {column for mean in means for column in mean.columns}
-    for unit in sorted(placed, key=lambda unit: unit.key not in inside):
-        over = "" if unit.key in inside or not inside else "In no mean"
-        cells = _on_common(unit.cells)
-        missing = {key: Cell(None, COMMON, note="not run") for key in context.entrants if key not in cells}
-        places.append(Place(Column(unit.key, unit.title, COMMON, over), {**missing, **cells}))
+        places.append(Place(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
     table = Table(
         "summary",
-        "Summary over benchmarks, on a common scale of 0-100",
+        "Scores",
         row_headers=("Model",),
         columns=(),
         rows=(),
         notes=(
-            "Each metric's own range is mapped to 0-100, 100 being its better end.",
+            "; ".join(f"{unit.title}: {unit.metric}" for unit in headline) + ".",
+            *(["For a mean each metric's own range is mapped to 0-100, 100 being its better end."] if means else []),
             *(note for mean in means for note in _about_mean(context, mean)),
-            *([_ABOUT_RANKS] if any(mean.standing.ranked for mean in means) else []),
-            *([] if means or len(placed) < 2 else ["There is no mean: no two models share two of these columns."]),
-            *_left_out(headline, placed),
+            *([_ABOUT_RANKS] if any(each.standing.ranked for each in (*means, *headline)) else []),
+            *([] if means or len(headline) < 2 else ["There is no mean: no two models share two of these columns."]),
         ),
+        question="best",
     )
-    return grid(context, table, places=places, rows=context.entrants, labels=lambda key: (context.entrants[key].label,))
+    order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
+    rows = dict.fromkeys((*order, *context.entrants))
+    return grid(context, table, places=places, rows=rows, labels=lambda key: (context.entrants[key].label,))
+
+
+def _range(unit: Unit) -> str:
+    """Returns the ends of a metric's range, as a header says them."""
+    scale = unit.scale
+    if scale.low is None or scale.high is None:
+        return ""
+    return "(%)" if scale.unit == "percent" else f"({scale.low:g}-{scale.high:g})"
 
 
 def _about_mean(context: Context, mean: Mean) -> Iterator[str]:
@@ -75,12 +84,6 @@ def _about_mean(context: Context, mean: Mean) -> Iterator[str]:
     if reasons:
         listed = "; ".join(f"{', '.join(columns)} ({why})" for why, columns in reasons.items())
         yield f"Not in it: {listed}."
-
-
-def _left_out(headline: Sequence[Unit], placed: Sequence[Unit]) -> Iterator[str]:
-    names = [unit.title for unit in headline if unit not in placed]
-    if names:
-        yield f"Not on the common scale, since the range of their metric isn't known: {', '.join(names)}."
 
 
 def cultures(context: Context, scores: Scores, means: Sequence[Mean]) -> Table:
@@ -147,64 +150,8 @@ def _culture_mean(culture: str, mean: Mean, inside: Sequence[tuple[Place, Unit]]
     return Place(Column(f"{culture} {mean.key}", f"{label} of {len(inside)}", scale=COMMON, over=culture), cells)
 
 
-def scores_table(context: Context, units: Sequence[Unit]) -> Table:
-    """Every headline score on its own scale."""
-    places = [
-        Place(Column(unit.key, unit.title, scale=unit.scale, over=_over(unit)), unit.cells)
-        for unit in units
-        if unit.headline
-    ]
-    table = Table("scores", "Scores, each on its own scale", row_headers=("Model",), columns=(), rows=())
-    return grid(context, table, places=places, rows=context.entrants, labels=lambda key: (context.entrants[key].label,))
-
-
-def details(context: Context, units: Sequence[Unit]) -> Table:
-    """Every headline score with its items, its coverage and who graded, one row each."""
-    columns = (
-        Column("score", "Score", Scale("the score's own")),
-        Column("items", "Scored items", _COUNT),
-        Column("coverage", "Coverage", _COVERAGE),
-        Column("rank", "Rank", _COUNT),
-    )
-    rows = [
-        _detail(context, unit, key=key, cell=cell)
-        for unit in units
-        if unit.headline
-        for key, cell in unit.cells.items()
-    ]
-    headers = ("Benchmark", "Metric", "Model", "Judge")
-    return Table(
-        "details",
-        "Scores in detail",
-        row_headers=headers,
-        columns=columns,
-        rows=tuple(rows),
-        notes=(_ABOUT_RANKS,) if any(unit.standing.ranked for unit in units) else (),
-    )
-
-
-def _detail(context: Context, unit: Unit, key: str, cell: Cell) -> Row:
-    judges = dict.fromkeys(judge for run in cell.runs if (judge := context.runs[run].settings.judged_by))
-    return Row(
-        (unit.title, _over(unit), context.entrants[key].label, " + ".join(judges)),
-        (
-            replace(cell, rank=None),
-            Cell(float(cell.n), _COUNT),
-            None if cell.coverage is None else Cell(cell.coverage, _COVERAGE),
-            None if cell.rank is None else _rank_cell(cell.rank),
-        ),
-        key,
-    )
-
-
 def _rank_cell(rank: Rank) -> Cell:
     return Cell(float(rank.first), _COUNT, low=float(rank.first), high=float(rank.last))
-
-
-def _over(unit: Unit) -> str:
-    scale = unit.scale
-    ends = "" if scale.low is None or scale.high is None else f", {scale.low:g}-{scale.high:g}"
-    return f"{unit.metric}{ends}"
 
 
 def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequence[Fairness]) -> Table:
@@ -269,6 +216,7 @@ def comparison_table(
     return Table(
         "comparisons",
         "Differences between models",
+        question="best",
         row_headers=headers,
         columns=columns,
         rows=tuple(rows),
@@ -319,4 +267,4 @@ def runs_table(runs: Iterable[Run]) -> Table:
         )
         rows.append(Row(texts, cells))
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
-    return Table("runs", "Runs", row_headers=headers, columns=columns, rows=tuple(rows))
+    return Table("runs", "Runs", row_headers=headers, columns=columns, rows=tuple(rows), question="runs")

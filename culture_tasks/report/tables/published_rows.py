@@ -188,6 +188,7 @@ def _table(table: published.PublishedTable) -> Table:
         reproduces=table.source,
         benchmark=table.benchmark,
         notes=tuple(paper_notes(table.name)),
+        question="papers",
     )
 
 

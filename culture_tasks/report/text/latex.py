@@ -10,13 +10,17 @@ import hashlib
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from culture_tasks.report.model import Cell, Report, Table
-from culture_tasks.report.text.wording import interval, is_best, legend, marks_of, number
+from culture_tasks.report.text.wording import FIRST, QUESTIONS, interval, is_best, legend, marks_of, number
 from culture_tasks.text import storable
 from culture_tasks.text_tables import plain
+
+if TYPE_CHECKING:
+    from culture_tasks.report.figures.charts import Chart
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -36,6 +40,9 @@ _SPECIAL = {
     "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
     "-": r"{-}",
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
     "—": r"\textemdash{}",
     "–": r"\textendash{}",
     "…": r"\textellipsis{}",
@@ -67,15 +74,21 @@ _OTHER = re.compile(r"[^\x20-\x7e]+")
 """Runs of characters that aren't printable ASCII."""
 
 
-def write_latex(report: Report, folder: Path) -> list[Path]:
-    """Writes ``report.tex`` and ``latex/<table>.tex``, and returns their paths."""
+def write_latex(report: Report, folder: Path, figures: Sequence[Chart] = ()) -> list[Path]:
+    """Writes ``report.tex`` and ``latex/<table>.tex``, and returns their paths.
+
+    Args:
+        report: The report.
+        folder: Where the files go.
+        figures: Figures that lie as PDF files in ``figures/`` beside it.
+    """
     parts = folder / "latex"
     parts.mkdir(parents=True, exist_ok=True)
     paths = [folder / "report.tex"]
     for table in report.tables:
         paths.append(parts / f"{file_name(table.key)}.tex")
         _write(paths[-1], f"% Needs booktabs, graphicx and longtable.\n{_MACROS}{table_latex(table)}\n")
-    _write(paths[0], as_latex(report))
+    _write(paths[0], as_latex(report, figures))
     return paths
 
 
@@ -89,17 +102,34 @@ def file_name(key: str) -> str:
     return plainer if plainer == key else f"{plainer}-{hashlib.sha256(storable(key).encode()).hexdigest()[:8]}"
 
 
-def as_latex(report: Report) -> str:
-    """Returns the report as a whole document."""
+def as_latex(report: Report, figures: Sequence[Chart] = ()) -> str:
+    """Returns the report as a whole document: what the numbers say, a picture and a table, then all by question."""
     marks = [rf"\item[({mark})] {escape(meaning)}" for mark, meaning in legend(report.tables)]
+    said = [rf"\item {escape(finding.text)}" for finding in report.findings]
     parts = [
         rf"{_PREAMBLE}{_MACROS}\begin{{document}}",
+        *(["\\begin{itemize}", *said, "\\end{itemize}"] if said else []),
+        *(_figure(chart) for chart in figures if chart.key in FIRST),
+        *(table_latex(table) for table in report.tables if table.key in FIRST),
         *(escape(note) for note in report.notes),
         *(["\\begin{description}", *marks, "\\end{description}"] if marks else []),
-        *(table_latex(table) + _page_break(at) for at, table in enumerate(report.tables, start=1)),
-        r"\end{document}",
     ]
-    return "\n\n".join(parts) + "\n"
+    for question, title in QUESTIONS.items():
+        tables = [table_latex(each) for each in report.tables if each.question == question and each.key not in FIRST]
+        drawn = [_figure(each) for each in figures if each.question == question and each.key not in FIRST]
+        if tables or drawn:
+            parts.append(rf"\clearpage\section*{{{escape(title)}}}")
+            parts += [each + _page_break(at) for at, each in enumerate((*tables, *drawn), start=1)]
+    return "\n\n".join([*parts, r"\end{document}"]) + "\n"
+
+
+def _figure(chart: Chart) -> str:
+    notes = "; ".join(part for part in (chart.source and f"After {chart.source}", *chart.notes) if part)
+    return (
+        f"\\begin{{figure}}[htbp]\n\\centering\n"
+        f"\\includegraphics[width=\\textwidth,height=0.85\\textheight,keepaspectratio]{{figures/{chart.key}.pdf}}\n"
+        f"\\caption{{{escape(f'{chart.title}. {notes}')}}}\n\\end{{figure}}"
+    )
 
 
 def _page_break(at: int) -> str:

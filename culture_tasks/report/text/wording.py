@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import Question
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Cell, Flag, Table
 
 MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", strict=False))
@@ -15,6 +16,19 @@ P_VALUE = Scale("probability", 0.0, 1.0, better=None, digits=4)
 
 SAYS_PERCENT = "%"
 """The unit of percents in a column of other numbers: each says that it is one."""
+
+QUESTIONS: Mapping[Question, str] = {
+    "best": "Who is best?",
+    "cultures": "For which cultures is it worst?",
+    "biases": "What biases are there?",
+    "changes": "What makes a difference?",
+    "papers": "What did the papers find?",
+    "runs": "How was it run?",
+}
+"""What a reader asks, in the order in which a report answers."""
+
+FIRST = frozenset(("overview", "summary"))
+"""Keys of the figure and the table that stand before all questions."""
 
 NOTHING = "—"
 """Stands where there is no number."""

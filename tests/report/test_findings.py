@@ -1,0 +1,162 @@
+"""The sentences at the top of a report: made by rules, true of the numbers, and no more certain than the tests."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.example_report import example_report
+from support.sample_files import care_sample, cedar_sample, vqa_record, write_run, write_vqa
+
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.html.page import write_html
+from culture_tasks.report.model import Finding, Part
+from culture_tasks.report.text.markdown import write_markdown
+
+COUNTRIES = ("brazil", "china", "india", "usa")
+
+
+def said(folder, **options):
+    return {finding.question: finding for finding in build([str(folder)], Options(**options)).findings}
+
+
+def texts(folder, question):
+    return [each.text for each in build([str(folder)], Options()).findings if each.question == question]
+
+
+def shares(right, size):
+    """Scores of which the first are right."""
+    return [1.0] * right + [0.0] * (size - right)
+
+
+def test_a_model_that_is_significantly_better_is_best(tmp_path):
+    for model, right in (("good", 90), ("bad", 20)):
+        vqa = [{"lave": vqa_record(n, score)} for n, score in enumerate(shares(right, 100))]
+        write_run(tmp_path / model, model, {"culturalvqa": vqa, "culturalvqa_blind": vqa})
+    mean, clear = texts(tmp_path, "best")
+    assert mean.startswith("good has the highest mean (90.00 of 100, ")
+    assert mean.endswith(") over the 2 columns that 2 models share, and the tests tell it from all others.")
+    assert clear.startswith("Significantly best: good on culturalvqa (0.900, ")
+    assert "; good on culturalvqa_blind (0.900, " in clear
+
+
+def test_a_model_that_is_ahead_by_chance_is_not_called_best(tmp_path):
+    for model, right in (("a", 51), ("b", 50), ("worst", 5)):
+        vqa = [{"lave": vqa_record(n, score)} for n, score in enumerate(shares(right, 100))]
+        write_run(tmp_path / model, model, {"culturalvqa": vqa, "culturalvqa_blind": vqa})
+    mean, clear = texts(tmp_path, "best")
+    assert mean.endswith("3 models share, but the tests don't tell it from b.")
+    assert clear.startswith("No clear winner: a on culturalvqa (0.510, ")
+    assert clear.count(" is not told apart from b") == 2
+    assert "Significantly" not in clear
+
+
+def test_one_model_alone_is_best_of_nothing(tmp_path):
+    write_vqa(tmp_path, "alone", shares(60, 100))
+    [only] = texts(tmp_path, "best")
+    assert only.startswith("alone was run alone: culturalvqa 0.600, ")
+    assert "best" not in only
+
+
+def test_models_that_share_nothing_have_no_mean(tmp_path):
+    write_vqa(tmp_path / "a", "a", shares(60, 100))
+    write_run(tmp_path / "b", "b", {"care_zh": [care_sample(n, 5.0 + n % 3) for n in range(20)]})
+    assert texts(tmp_path, "best") == ["No mean ranks the 2 models: no two of them share two benchmarks."]
+
+
+def _by_country(shares_of, size=50):
+    scores = [(country, float(n < share * size)) for country, share in shares_of.items() for n in range(size)]
+    return [{"lave": vqa_record(n, score, country)} for n, (country, score) in enumerate(scores)]
+
+
+def test_the_weakest_culture_is_named_with_its_distance(tmp_path):
+    even = dict.fromkeys(COUNTRIES, 0.8)
+    write_run(tmp_path / "a", "a", {"culturalvqa": _by_country(even | {"india": 0.2})})
+    write_run(tmp_path / "b", "b", {"culturalvqa": _by_country(even)})
+    [weakest] = texts(tmp_path, "cultures")
+    assert weakest.startswith("The weakest culture of a is Indian on culturalvqa (0.200, ")
+    assert weakest.endswith(
+        ", 0.450 under its mean there; it is the weakest, significantly below the others, for 1 of 2 models."
+    )
+
+
+def test_a_culture_of_few_items_is_never_named(tmp_path):
+    samples = _by_country(dict.fromkeys(COUNTRIES, 1.0)) + [
+        {"lave": vqa_record(900 + n, 0.0, "iran")} for n in range(6)
+    ]
+    write_run(tmp_path, "a", {"culturalvqa": samples})
+    assert texts(tmp_path, "cultures") == ["No culture is significantly below the others for any model."]
+
+
+def test_equal_cultures_are_called_unequal_at_most_5_times_of_100(tmp_path):
+    """All groups are alike in truth; the smallest has 30 items."""
+    rng = np.random.default_rng(7)
+    false = 0
+    for trial in range(100):
+        samples = [
+            {"lave": vqa_record(n, float(rng.random() < 0.6), ("brazil", "china", "india", "usa", "iran")[n % 5])}
+            for n in range(150)
+        ]
+        write_run(tmp_path / str(trial), "a", {"culturalvqa": samples})
+        false += not texts(tmp_path / str(trial), "cultures")[0].startswith("No culture")
+    assert false <= 9  # of a binomial with p = 0.05, 97 % lie here
+
+
+def test_a_bias_is_named_where_it_is_certain(tmp_path):
+    def answers(prediction):
+        gold = ["anger"] * 10 + ["awe"] * 30
+        return [cedar_sample(str(n), "ar", label, prediction(n, label)) for n, label in enumerate(gold)]
+
+    write_run(tmp_path / "a", "a", {"cedar_text": answers(lambda n, label: "anger" if n < 35 else label)})
+    write_run(tmp_path / "b", "b", {"cedar_text": answers(lambda _, label: label)})
+    # awe is predicted 5 times of 30, anger 35 times of 10: the interval of the latter is wide.
+    assert texts(tmp_path, "biases") == [
+        "The strongest bias: a has LSEPP 0.17, 0.03 to 0.31 for awe (Arabic) on cedar_text, where 1 is neutral."
+    ]
+    assert texts(tmp_path / "b", "biases") == []
+
+
+def test_a_difference_by_language_is_named_where_it_is_certain(tmp_path):
+    ratings = np.random.default_rng(1).integers(4, 8, size=60)
+    native = [care_sample(n, float(rating)) for n, rating in enumerate(ratings)]
+    english = [care_sample(n, float(rating) - 2 + n % 2) for n, rating in enumerate(ratings)]
+    write_run(tmp_path, "a", {"care_zh": native, "care_en_zh": english})
+    [change] = texts(tmp_path, "changes")
+    assert change.startswith("The greatest difference: a is 1.50 higher (")
+    assert " asked in the culture's own language than asked in English on care_zh for " in change
+
+
+def test_scores_that_take_no_part_are_counted_with_the_reasons(tmp_path):
+    for model in "ab":
+        write_vqa(tmp_path / model, model, shares(5, 10))
+    write_run(
+        tmp_path / "c", "c", {"culturalvqa": [{"lave": vqa_record(n, 1.0, data={"data": "d2"})} for n in range(10)]}
+    )
+    assert texts(tmp_path, "runs") == ["1 of 3 scores are neither ranked nor tested: another revision of the data (1)."]
+
+
+def test_there_are_at_most_six_findings():
+    assert len(example_report().findings) <= 6
+
+
+HOSTILE = "<script>x</script> **bold** [a](b) \u202e|"
+
+
+def test_names_in_findings_stay_names(tmp_path):
+    finding = Finding("best", (Part(HOSTILE, is_name=True), Part(" is best (1.0).")))
+    report = replace(example_report(("m",)), findings=(finding,))
+    assert finding.text == f"{HOSTILE} is best (1.0)."
+    [path] = write_markdown(report, tmp_path)
+    line = next(line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("- "))
+    assert line == r"- **\<script\>x\</script\> \*\*bold\*\* \[a\](b) \|** is best (1.0)."
+    write_html(report, tmp_path / "report.html", figures=False)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert (
+        '<li><bdi dir="auto">&lt;script&gt;x&lt;/script&gt; **bold** [a](b) \u202e|</bdi> is best (1.0).</li>' in page
+    )
+
+
+@pytest.mark.parametrize("question", ["best", "cultures", "biases", "changes", "papers", "runs"])
+def test_every_question_has_a_title(question):
+    from culture_tasks.report.text.wording import QUESTIONS
+
+    assert QUESTIONS[question].endswith("?")
