@@ -11,6 +11,7 @@ from support.browser import Tab, find_chromium, open_tab
 from support.example_report import MemoryStore, example_report, with_hostile_texts
 
 from culture_tasks.report.html.page import write_html
+from culture_tasks.report.model import Finding, Part
 
 _CHROMIUM = find_chromium()
 
@@ -136,6 +137,72 @@ def test_a_name_can_not_turn_the_number_beside_it_around(tmp_path):
     _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
 
 
+_UNFOLD = "document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
+
+
+def test_folds_open_by_key_by_link_and_by_filter(page, tmp_path):
+    fold = "document.querySelector('#table-culturalvqa_country')"
+
+    async def steps(tab: Tab) -> None:
+        assert not await tab.run(f"{fold}.open")
+        await tab.run(f"{fold}.querySelector('summary').focus()")
+        await tab.press("Enter", 13, "\r")
+        assert await tab.run(f"{fold}.open")
+        await tab.press(" ", 32, " ")
+        assert not await tab.run(f"{fold}.open")
+        await tab.run("location.hash = '#table-culturalvqa_country'")
+        await tab.until(f"{fold}.open")
+        assert not await tab.run("document.querySelector('#table-care').open")
+        await tab.run(
+            """(() => { const form = document.querySelector('#tools'); form.elements.columns.value = 'norms';
+            form.elements.columns.dispatchEvent(new Event('input', { bubbles: true })); })()"""
+        )
+        await tab.until("document.querySelector('#table-care').open")
+        assert await tab.run("document.querySelector('#table-culturalvqa_country').hidden")
+
+    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_mean_of_a_wide_table_stays_in_sight(tmp_path, width):
+    report = example_report()
+    first, *others = report.tables
+    columns = (*first.columns[:-1], replace(first.columns[-1], sums_up=True))
+    path = tmp_path / "wide.html"
+    write_html(replace(report, tables=(replace(first, columns=columns), *others)), path, figures=False)
+    edges = """(() => {
+      const scroll = document.querySelector("#table-summary .scroll");
+      const cell = scroll.querySelector("tbody td.sum").getBoundingClientRect();
+      const room = scroll.getBoundingClientRect();
+      return [scroll.scrollWidth > scroll.clientWidth, cell.left > room.left, cell.right <= room.right + 1];
+    })()"""
+
+    async def steps(tab: Tab) -> None:
+        await tab.resize(width, 800)
+        assert await tab.run(edges) == [True, True, True]
+        await tab.run("document.querySelector('#table-summary .scroll').scrollLeft = 200")
+        assert await tab.run(edges) == [True, True, True]
+
+    _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_findings_and_the_picture_are_on_the_first_screen(tmp_path, width, height):
+    finding = Finding("best", (Part("Qwen3-VL-8B", is_name=True), Part(" is best on CARE (7.10, 6.90 to 7.30).")))
+    path = tmp_path / "report.html"
+    write_html(replace(example_report(), findings=(finding,) * 3), path)
+
+    async def steps(tab: Tab) -> None:
+        await tab.resize(width, height)
+        await tab.until("document.querySelector('#figure-overview img').complete")
+        assert await tab.run("document.querySelector('.findings').getBoundingClientRect().bottom < innerHeight")
+        assert await tab.run("document.querySelector('#figure-overview').getBoundingClientRect().top < innerHeight / 2")
+        if width > 600:
+            assert await tab.run("document.querySelector('#table-summary').getBoundingClientRect().top < innerHeight")
+
+    _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
+
+
 def test_sorting_with_the_keyboard(page, tmp_path):
     values = """[...document.querySelectorAll('#table-culturalvqa_country .scroll tbody tr')]
         .map((row) => Number(row.cells[3].dataset.value))"""
@@ -143,6 +210,7 @@ def test_sorting_with_the_keyboard(page, tmp_path):
 
     async def steps(tab: Tab) -> None:
         before = await tab.run(values)
+        await tab.run(_UNFOLD)
         await tab.run(f"{header}.querySelector('button').focus()")
         await tab.press("Enter", 13, "\r")
         assert await tab.run(f"{header}.getAttribute('aria-sort')") == "descending"
@@ -178,6 +246,7 @@ def test_a_cell_opens_its_samples_and_escape_closes_them(page, tmp_path):
     button = "document.querySelector('#table-culturalvqa_country .scroll button[data-cell]')"
 
     async def steps(tab: Tab) -> None:
+        await tab.run(_UNFOLD)
         await tab.run(f"{button}.focus()")
         await tab.press("Enter", 13, "\r")
         assert await tab.run("document.querySelector('#browser').open")
@@ -409,7 +478,7 @@ def test_filters_of_tables(page, tmp_path):
         await tab.until("document.querySelector('#said').textContent.includes('rows shown')")
         assert await tab.run(f"{rows}.length") == 1
         assert await tab.run(f"{headers}.map((one) => one.textContent)") == ["model", "iran"]
-        assert await tab.run("document.querySelector('#table-care').closest('section').hidden")
+        assert await tab.run("document.querySelector('#table-care').hidden")
         await tab.run(
             """(() => { const form = document.querySelector('#tools');
             form.reset(); form.elements.published.checked = false;

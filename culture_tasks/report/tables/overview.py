@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import CULTURES, At
-from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Mean, Row, Table, Unit
+from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Mean, Rank, Row, Table, Unit
 from culture_tasks.report.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import Scores
@@ -53,7 +53,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> T
             "; ".join(f"{unit.title}: {unit.metric}" for unit in headline) + ".",
             *(["For a mean each metric's own range is mapped to 0-100, 100 being its better end."] if means else []),
             *(note for mean in means for note in _about_mean(context, mean)),
-            *([_ABOUT_RANKS] if any(each.standing.ranked for each in (*means, *headline)) else []),
+            *([_ABOUT_RANKS] if any(unit.standing.ranked for unit in headline) else []),
             *([] if means or len(headline) < 2 else ["There is no mean: no two models share two of these columns."]),
         ),
         question="best",
