@@ -274,6 +274,7 @@ def _thresholds(unit: str) -> TableOf:
         source="",
         columns=tuple(Shown(role, _rate(role, label)) for role, label in _ROLES[unit].items()),
         headers=("Base model", "Method"),
+        question="changes",
         lines=tuple(
             Line(each, {role: At(unit, _CURVE.name, (("role", role), ("threshold", each))) for role in _ROLES[unit]})
             for each in _THRESHOLDS[::2]

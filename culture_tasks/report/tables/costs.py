@@ -53,6 +53,7 @@ def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
     return Table(
         "costs",
         "What the runs took",
+        question="runs",
         row_headers=("Model", "Benchmark"),
         columns=tuple(columns),
         rows=tuple(row for row in rows if any(cell and cell.value is not None for cell in row.cells)),
