@@ -32,6 +32,14 @@ SINGLE = [
     "crosscult_single_cross_scenario_locality",
 ]
 CHAINS = ["crosscult_retention_en_zh_ar_en_after_1", "crosscult_retention_en_zh_ar_ar_after_3"]
+FITTED = {
+    "mcki": {"route_dim": 16},
+    "ike": {"encoder": "lexical", "demonstrations": 2},
+    "mend": {"layers": 2, "rank": 4, "edit_rate": 0.02},
+}
+"""Options of methods with a state."""
+
+FINETUNE = {"method": "finetune", "steps": "3", "learning_rate": "0.01"}
 TESTS = Path(__file__).parents[1]
 
 
@@ -67,8 +75,7 @@ def make_state(checkpoint, world, tmp_path_factory):
     def make(folder=None, name="mcki", threshold=None, **options):
         folder = folder or tmp_path_factory.mktemp("state")
         model = MultimodalModel.load(str(checkpoint))
-        chosen = {"route_dim": 16, **options} if name == "mcki" else {"encoder": "lexical", "demonstrations": 2}
-        method = method_class(name)(model, method_config(name, chosen))
+        method = method_class(name)(model, method_config(name, {**FITTED[name], **options}))
         method.fit(load_training_data(world), ValueStore(None))
         if threshold is not None:
             method._threshold = threshold
@@ -112,10 +119,16 @@ def test_mcki_that_never_activates_is_the_plain_model(arguments, make_state):
         assert responses(never, task) == responses(plain, task)
 
 
-@pytest.mark.parametrize("name", ["mcki", "ike"])
+def method_arguments(name, make_state, threshold=None):
+    if name == "finetune":
+        return FINETUNE
+    return {"method": name, "state": str(make_state(name=name, threshold=threshold))}
+
+
+@pytest.mark.parametrize("name", ["mcki", "ike", "finetune", "mend"])
 def test_a_method_that_acts_changes_answers_and_locality_sees_it(arguments, make_state, name):
-    state = make_state(name=name, threshold=-1.0 if name == "mcki" else None)
-    results = run([*SINGLE, *CHAINS], {**arguments, "method": name, "state": str(state)})
+    method = method_arguments(name, make_state, threshold=-1.0 if name == "mcki" else None)
+    results = run([*SINGLE, *CHAINS], {**arguments, **method})
     pairs = responses(results, SINGLE[3])
     assert any(after != base for after, base in pairs)
     assert overlap(results, SINGLE[3]) < 100.0
@@ -129,10 +142,14 @@ def test_a_method_that_acts_changes_answers_and_locality_sees_it(arguments, make
         ("mcki", {"paper_latency": "true"}),
         ("ike", {"batch_size": "3"}),
         ("ike", {"paper_latency": "true"}),
+        ("finetune", {"batch_size": "3"}),
+        ("finetune", {"paper_latency": "true"}),
+        ("mend", {"batch_size": "3"}),
+        ("mend", {"paper_latency": "true"}),
     ],
 )
 def test_batches_and_one_at_a_time_say_the_same(arguments, make_state, name, change):
-    chosen = {**arguments, "answers": "off", "dtype": "float32", "method": name, "state": str(make_state(name=name))}
+    chosen = {**arguments, "answers": "off", "dtype": "float32", **method_arguments(name, make_state)}
     tasks = [SINGLE[0], SINGLE[3], CHAINS[1]]
     expected, found = run(tasks, chosen), run(tasks, {**chosen, **change})
     for task in tasks:
