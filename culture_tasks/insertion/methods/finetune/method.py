@@ -13,6 +13,7 @@ from culture_tasks.insertion.adapter import MultimodalModel
 from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
 from culture_tasks.insertion.queries import Insertion
+from culture_tasks.insertion.repeated_passes import RepeatedPass
 from culture_tasks.insertion.training import Group, make_optimizer
 from culture_tasks.insertion.weight_edits import EditedWeights, Part, decoder_layers, layer_weights, with_weights
 
@@ -57,7 +58,8 @@ class FineTuneMethod(InsertionMethod):
             for name, weight in self._layer_weights.items()
         }
         optimizer = make_optimizer(self.config.optimizer, [Group(trained, self.config.learning_rate)])
-        score = self.model.answer_scorer([(insertion.query, insertion.answer)])
+        sample = [(insertion.query, insertion.answer)]
+        score = RepeatedPass(self.model.model, trained, self.model.answer_scorer(sample))
         types = {name: weight.dtype for name, weight in self._layer_weights.items()}
         losses: list[float] = []
         for _ in range(self.config.steps):

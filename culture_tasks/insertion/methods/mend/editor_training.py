@@ -11,6 +11,7 @@ from culture_tasks.insertion.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, Moments, TokenGradients, token_gradients
 from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase
+from culture_tasks.insertion.repeated_passes import RepeatedPass
 from culture_tasks.insertion.training import Group, Learned, Learner
 from culture_tasks.insertion.weight_edits import with_weights
 
@@ -72,8 +73,8 @@ class EditorTraining(Learner[TrainingCase]):
         The edited weights are made anew for every item, and gradients are collected where the editors end: so one
         forward pass through the model is held at a time.
         """
-        sample = [(case.insertion.query, case.insertion.answer)]
-        gradients = token_gradients(self._editors.linears, lambda: self._model.answer_loss(sample))
+        sample = self._scorer([(case.insertion.query, case.insertion.answer)])
+        gradients = token_gradients(self._editors.linears, lambda: sample().losses().mean())
         moments = self._editors.moments(gradients)
         transformed = self._editors.transformed(gradients, moments)
         cut = _Edit(
@@ -85,7 +86,7 @@ class EditorTraining(Learner[TrainingCase]):
             "locality": self._config.locality_weight,
         }
         losses = {
-            "edit": self._part(sample, weights["edit"] * scale, cut, self._misfit),
+            "edit": self._added(lambda: sample().losses().mean(), weights["edit"] * scale, cut),
             "generality": self._part(_pairs(case.generality), weights["generality"] * scale, cut, self._misfit),
             "locality": self._part(_pairs(case.locality), weights["locality"] * scale, cut, self._drift),
         }
@@ -96,32 +97,39 @@ class EditorTraining(Learner[TrainingCase]):
         return Learned({"loss": total, **losses}, observed)
 
     def _part(
-        self,
-        pairs: Pairs,
-        scale: float,
-        edit: _Edit,
-        prepared: Callable[[Pairs], Callable[[], torch.Tensor]],
+        self, pairs: Pairs, scale: float, edit: _Edit, prepared: Callable[[Pairs], Callable[[], torch.Tensor]]
     ) -> float:
         """Adds the gradients of the edited model's mean loss on items, and returns it; 0 without items."""
         total = 0.0
         for start in range(0, len(pairs), self._batch_size):
             some = pairs[start : start + self._batch_size]
             share = len(some) / len(pairs)
-            edited = self._editors.edited(edit.transformed, edit.rates)
-            loss = with_weights(self._model.model, edited, prepared(some))
-            (scale * share * loss).backward()
-            total += share * float(loss.detach())
+            total += share * self._added(prepared(some), scale * share, edit)
         return total
 
+    def _added(self, loss_of: Callable[[], torch.Tensor], scale: float, edit: _Edit) -> float:
+        """Adds the gradients of a loss of the edited model, and returns it."""
+        edited = self._editors.edited(edit.transformed, edit.rates)
+        loss = with_weights(self._model.model, edited, loss_of)
+        (scale * loss).backward()
+        return float(loss.detach())
+
     def _misfit(self, pairs: Pairs) -> Callable[[], torch.Tensor]:
-        return lambda: self._model.answer_loss(pairs)
+        """The loss of answers."""
+        score = self._scorer(pairs)
+        return lambda: score().losses().mean()
 
     def _drift(self, pairs: Pairs) -> Callable[[], torch.Tensor]:
         """The divergence from what the plain model, which is asked at once, says."""
-        score = self._model.answer_scorer(pairs)
+        score = self._scorer(pairs)
         with torch.no_grad():
             plain = score()
         return lambda: divergence(plain, score())
+
+    def _scorer(self, pairs: Pairs) -> RepeatedPass[AnswerLogits]:
+        """Scores answers; all that comes before the edited weights is computed once."""
+        edited = [f"{name}.weight" for name in self._editors.linears]
+        return RepeatedPass(self._model.model, edited, self._model.answer_scorer(pairs))
 
     def _unpacked(self, values: torch.Tensor) -> dict[str, Moments]:
         widths = [len(editor.moments) for editor in self._editors.of_shape.values()]
