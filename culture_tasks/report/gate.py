@@ -35,6 +35,9 @@ _VERDICTS = ("passed", "regression", "error", "not compared")
 _UNUSABLE: frozenset[Kind] = frozenset(("empty", "damaged", "partial", "unknown_record", "unknown_layout"))
 """What is wrong with files that a run may have left behind which didn't end well."""
 
+_ROUNDING = 1e-9
+"""By how much a drop may exceed a margin that it equals, in binary numbers."""
+
 Outcome = Literal["passed", "regression", "not compared"]
 
 
@@ -155,7 +158,7 @@ def _of_test(tested: Tested, margin: float) -> Check:
     change = f"B - A is {test.difference:+.{digits}f} ({p_value(test.p_holm)} after adjustment, {test.n} items)"
     if test.verdict != B_IS_WORSE:
         return Check(tested.name, "passed", f"{test.verdict}: {change}", tested, margin)
-    if tested.drop <= margin:
+    if tested.drop <= margin + _ROUNDING:
         return Check(tested.name, "passed", f"within the margin of {margin:g}: {change}", tested, margin)
     beyond = f", more than the margin of {margin:g}" if margin else ""
     return Check(tested.name, "regression", f"{test.verdict}{beyond}: {change}", tested, margin)
@@ -173,7 +176,9 @@ def _refuse_unfitting(margins: Sequence[Margin], found: TwoModels) -> None:
     tests = (*found.tests, *found.cultures)
     names = [*dict.fromkeys(tested.name for tested in tests), *(each.benchmark for each in found.not_compared)]
     for margin in margins:
-        if not any(fnmatchcase(name, margin.pattern) for name in names):
+        of_benchmark = margin.pattern.partition(":")[0]  # the cultures of one that wasn't compared aren't known
+        fits_later = any(fnmatchcase(each.benchmark, of_benchmark) for each in found.not_compared)
+        if not fits_later and not any(fnmatchcase(name, margin.pattern) for name in names):
             raise SettingsError(
                 f"compare: --margin {margin.pattern}={margin.size:g} fits no benchmark here."
                 f"{nearest(margin.pattern, names)} There are {', '.join(names[:20])}{', …' if len(names) > 20 else ''}."

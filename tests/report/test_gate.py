@@ -92,6 +92,7 @@ def test_cultures_are_adjusted_over_all_of_them(runs):
         ([], {"culturalvqa", "culturalvqa:brazil"}),
         (["culturalvqa=0.2"], {"culturalvqa:brazil"}),
         (["culturalvqa=0.2", "culturalvqa:*=0.6"], set()),
+        (["culturalvqa=0.125", "culturalvqa:*=0.5"], set()),
         (["culturalvqa:br*=0.6"], {"culturalvqa"}),
         (["culturalvqa=0.6"], set()),
         (["culturalvqa=0.6", "culturalvqa:brazil=0.1"], {"culturalvqa:brazil"}),
@@ -107,6 +108,11 @@ def test_a_drop_within_the_margin_passes(runs, margins, failed):
     status, found = outcome(runs, *(f"--margin={margin}" for margin in margins))
     assert {name for name, ended in found.items() if ended == "regression"} == failed
     assert status == bool(failed)
+
+
+def test_a_margin_for_cultures_of_a_benchmark_that_is_missing_is_no_error(runs):
+    other_benchmark_instead(runs)
+    assert gate(runs, "--margin", "culturalvqa:*=0.1") == 3
 
 
 @pytest.mark.parametrize(
