@@ -68,6 +68,14 @@ def test_the_papers_rows_stand_below(tmp_path):
     assert cells(table, finetune)["train_ms"] is None
 
 
+def test_without_rows_of_the_users_the_papers_table_is_shown_as_printed(tmp_path):
+    write(tmp_path, "mcki", None)
+    report = build([str(tmp_path)], Options(published=True))
+    keys = {table.key for table in report.tables}
+    assert "published_crosscult_table_4" in keys
+    assert not keys & {"crosscult_table_4", "published_crosscult_table_2"}
+
+
 def test_several_files_of_one_row_are_combined(tmp_path):
     write(tmp_path, "mcki", COSTS, roles=ROLES[:2])
     write(

@@ -217,6 +217,7 @@ def _efficiency(unit: str) -> TableOf:
             for cost, (label, quantity) in _COSTS.items()
         ),
         headers=("Base model", "Method", "Measured"),
+        question="runs",
         notes=(
             "Of whole runs, with all of their tasks. Times are comparable with the paper's where requests were "
             "answered one at a time (paper_latency=true) on the same device. Memory is that of the GPUs, or of the "
@@ -248,6 +249,7 @@ def _routing(unit: str) -> TableOf:
             *(Shown(key, label) for key, label in shown.items()),
         ),
         headers=("Base model", "Method"),
+        question="changes",
         lines=tuple(
             Line(
                 _rate(role, label),
@@ -418,6 +420,7 @@ _FIGURES = (
         groups="threshold",
         free=("role",),
         series="role",
+        question="changes",
         panel=_model_and_unit,
         line=_role_and_error,
         value="Routed wrongly (percent)",

@@ -40,11 +40,14 @@ def benchmark_tables(context: Context, scores: Scores) -> BenchmarkTables:
         ran = [UnitOf(key, each.tasks, each.unit.headline) for key, each in units.items()]
         for spec in reported.tables(ran):
             papers = spec.papers if _is_as_published(spec, units, reported) else ()
-            laid_out.update(papers)
             models: list[str | None] = [*context.entrants] if spec.each_model else [None]
-            tables += [
+            filled = [
                 _filled(context, scores, spec=spec, benchmark=benchmark, papers=papers, model=model) for model in models
             ]
+            # Rows of a paper alone are shown as printed, with its other tables.
+            own = [table for table in filled if not all(row.published for row in table.rows)]
+            laid_out.update(papers if own else ())
+            tables += own
     return BenchmarkTables(tuple(tables), frozenset(laid_out))
 
 
