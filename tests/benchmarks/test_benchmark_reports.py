@@ -40,12 +40,13 @@ def addresses(name):
 def test_tables_name_numbers_that_there_are(name):
     report = benchmarks()[name].report()
     splits = {(), *(report.splits or ())}
-    derived = {each.name: (*each.within, *([each.dimension] if each.dimension else [])) for each in report.derived}
-    derived |= {each.name: () for each in report.costs}
+    derived = {
+        (each.name, (*each.within, *([each.dimension] if each.dimension else []))) for each in report.derived
+    } | {(each.name, ()) for each in report.costs}
     scores = {"score", *(each.name for each in report.further)}
     for spec, address in addresses(name):
         fields = tuple(field for field, _ in address.where)
-        fits = fields in splits if address.statistic in scores else fields == derived.get(address.statistic)
+        fits = fields in splits if address.statistic in scores else (address.statistic, fields) in derived
         assert fits, (spec.key, address)
 
 
