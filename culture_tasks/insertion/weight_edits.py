@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Part = Literal["attention", "mlp"]
 
+_EDITABLE = (torch.float32, torch.bfloat16, torch.float16)
+
 
 def decoder_layers(model: PreTrainedModel) -> list[str]:
     """Returns the names of the language model's layers, in their order.
@@ -57,7 +59,7 @@ def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -
         parts: Which parts are wanted.
 
     Raises:
-        SettingsError: If the layer lacks one of them.
+        SettingsError: If the layer lacks one of them, or its weights can't be edited.
     """
     found: dict[str, nn.Parameter] = {}
     for part in parts:
@@ -76,6 +78,8 @@ def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -
                 "Name other weights, or another model."
             )
         found.update(weights)
+    for name, weight in found.items():
+        _check_editable(name, weight)
     return found
 
 
@@ -92,7 +96,7 @@ def layer_linears(model: PreTrainedModel, layers: Iterable[str], names: Collecti
         names: Names inside a layer, such as ``mlp.up_proj``.
 
     Raises:
-        SettingsError: If a layer lacks one, or it is no linear map.
+        SettingsError: If a layer lacks one, it is no linear map, or its weight can't be edited.
     """
     found: dict[str, nn.Linear] = {}
     for layer in layers:
@@ -105,7 +109,26 @@ def layer_linears(model: PreTrainedModel, layers: Iterable[str], names: Collecti
                     f"It has {known or 'none'}."
                 )
             found[f"{layer}.{name}"] = modules[name]
+            _check_editable(f"{layer}.{name}.weight", modules[name].weight)
     return found
+
+
+def _check_editable(name: str, weight: torch.Tensor) -> None:
+    """Makes sure that a weight holds its numbers itself.
+
+    Raises:
+        SettingsError: If it is quantised, or its numbers are elsewhere.
+    """
+    if weight.is_meta:
+        raise SettingsError(
+            f"insertion: {name} is not on a device, since the model was spread further than the GPUs hold. Weights can "
+            "only be edited where they are: use more or larger GPUs, or a smaller model."
+        )
+    if weight.dtype not in _EDITABLE:
+        raise SettingsError(
+            f"insertion: {name} is {weight.dtype}. Quantised weights can't be edited: name a checkpoint of 16 or "
+            "32 bits."
+        )
 
 
 def with_weights(model: nn.Module, weights: Mapping[str, torch.Tensor], compute: Callable[[], Result]) -> Result:

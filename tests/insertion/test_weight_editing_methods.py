@@ -161,6 +161,12 @@ class TestFineTune:
         with pytest.raises(SettingsError, match=r"layer=2 of finetune\. The model has layers 0 to 1; -1 is the last"):
             made("finetune", internvl, layer=2)
 
+    def test_a_loss_that_is_not_finite_is_named(self, internvl, caplog):
+        method = made("finetune", internvl, optimizer="sgd", learning_rate=1e30)
+        method.insert(insertions()[0])
+        method.reset()
+        assert f"the loss of {insertions()[0].answer!r} is not finite" in caplog.text
+
 
 class TestMend:
     def test_the_papers_settings_are_the_defaults(self):
@@ -208,6 +214,21 @@ class TestMend:
                     parameters[name][place] -= sign * step
             difference = 0.5 * (values[0] - values[1]) / (2 * step)
             assert float(parameters[name].grad[place]) == pytest.approx(difference, rel=0.05, abs=1e-4)
+
+    @pytest.mark.parametrize(("dtype", "mixed"), [(torch.bfloat16, "no"), (torch.float32, "bf16")])
+    def test_half_precision_trains_float32_editors(self, internvl, cases, dtype, mixed):
+        internvl.model.to(dtype)
+        try:
+            method = made("mend", internvl, mixed_precision=mixed, learning_rate=1e-3)
+            learner = EditorTraining(internvl, method.editors, method.config, 2)
+            before = {name: tensor.clone() for name, tensor in method.editors.state_dict().items()}
+            train(learner, cases, method.config, name="mend")
+            after = method.editors.state_dict()
+            assert all(after[name].dtype in (torch.float32, torch.float64) for name in after)
+            assert all(torch.isfinite(after[name]).all() for name in after)
+            assert all(not torch.equal(after[name], before[name]) for name in after)
+        finally:
+            family.cache_clear()
 
     def test_training_lowers_the_loss(self, internvl, cases):
         method = made("mend", internvl, epochs=6, learning_rate=1e-3, edit_rate=1e-2)

@@ -85,6 +85,28 @@ def test_computing_with_other_weights_is_like_setting_them(model):
     assert all(weight.grad is None for weight in weights.values())
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dtype": torch.int8}, r"up_proj\.weight is torch\.int8\. Quantised weights can't be edited"),
+        ({"device": "meta"}, r"up_proj\.weight is not on a device"),
+    ],
+)
+def test_weights_that_cannot_be_edited_are_refused(change, message):
+    model = family("llava").model
+    layer = last_layers(model, 1)[0]
+    linear = model.get_submodule(f"{layer}.mlp.up_proj")
+    weight = linear.weight
+    try:
+        linear.weight = torch.nn.Parameter(torch.zeros(weight.shape, **change), requires_grad=False)
+        with pytest.raises(SettingsError, match=message):
+            layer_linears(model, [layer], MLP)
+        with pytest.raises(SettingsError, match=message):
+            layer_weights(model, layer, ["mlp"])
+    finally:
+        linear.weight = weight
+
+
 def test_an_error_meanwhile_leaves_the_model_as_it_was():
     model = family("internvl").model
     plain = _logits(model)

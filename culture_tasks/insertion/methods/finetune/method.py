@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import ClassVar
 
 import torch
@@ -71,6 +72,10 @@ class FineTuneMethod(InsertionMethod):
             optimizer.step()
             losses.append(float(loss.detach()))
         self._weights.set(trained)
+        if not math.isfinite(losses[-1]):
+            logger.warning(
+                "insertion: finetune: the loss of %.80r is not finite. Lower learning_rate.", insertion.answer
+            )
         logger.debug("insertion: finetune: loss %.4g at the first step, %.4g at the last", losses[0], losses[-1])
 
     def reset(self) -> None:
