@@ -63,19 +63,22 @@ class Pair:
     scale: Scale
     flags: tuple[Flag, ...] = ()
 
-    def test(self, family: int = 1, level: float = ALPHA, made: Difference | None = None) -> Difference:
+    def test(
+        self, family: int = 1, level: float = ALPHA, made: Difference | None = None, many: int = MANY
+    ) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
         Args:
             family: Number of pairs that p will be adjusted for.
             level: One less the confidence of the interval.
             made: The same test at another level, if it was made before.
+            many: Clusters that differ from which on Student's t does.
         """
         found = None if made is None else _at_level(made, level, _width(self.scale))
         if found is None:
             one, two = aligned(self.one, self.two)
             swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
-            found = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps)
+            found = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many)
         if self.scale.low is None or self.scale.high is None or math.isnan(found.low):
             return found
         width = self.scale.high - self.scale.low
@@ -127,7 +130,7 @@ def pair(measured: Measured, first: str, second: str, one: Observations, two: Ob
     return Pair(unit.key, first, second, in_order(one), in_order(two), scale=unit.scale, flags=ordered(flags))
 
 
-def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int) -> Difference:
+def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int, many: int) -> Difference:
     """McNemar for right and wrong; for other means Student's t, or sign flips where few clusters differ."""
     numbers = numbered(one.clusters)[1]
     clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
@@ -137,7 +140,7 @@ def _test(one: Observations, two: Observations, scale: Scale, confidence: float,
     differences = one.scores - two.scores
     counted = None if one.strata is None else counts(one.strata, one.shares)
     sums = np.bincount(numbers, differences if counted is None else counted * differences)
-    if np.count_nonzero(sums) >= MANY:
+    if np.count_nonzero(sums) >= many:
         values = contributions(differences, one.strata, one.shares)
         return paired_difference(values, np.zeros(values.size), clusters, confidence)
     return paired_permutation(one.scores, two.scores, clusters, resamples=swaps, confidence=confidence, weights=counted)

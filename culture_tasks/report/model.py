@@ -111,6 +111,8 @@ class Cell:
         where: Which of their samples are behind it: (group field, value) pairs that must all hold, such as
             ``(("country", "brazil"),)``.
         rank: Its places in its column; None where it isn't ranked.
+        best: Whether no other of its column is significantly better, and some are worse: what is bold. Where the tests
+            tell none of a column apart, or there are no tests, none is.
         note: More about it, in one line; may be empty.
     """
 
@@ -124,6 +126,7 @@ class Cell:
     runs: tuple[str, ...] = ()
     where: Where = ()
     rank: Rank | None = None
+    best: bool = False
     note: str = ""
 
     @property

@@ -67,6 +67,12 @@ class Measured:
         """Gathers an entrant's samples in some groups."""
         return observe(self.runs[entrant], self.tasks, where, statistic=statistic, equal_parts=self.equal_parts)
 
+    def observe_group(self, entrant: str, where: Where, statistic: str = SCORE) -> Observations:
+        """Gathers an entrant's samples behind the number of a group: in its score all items weigh the same."""
+        if statistic == SCORE:
+            return observe(self.runs[entrant], self.tasks, where)
+        return self.observe(entrant, where, statistic)
+
     def groups(self, entrant: str, name: str) -> list[str]:
         """Returns the groups of a field that an entrant has samples of, in order; unnamed ones are left out."""
         present: dict[str, None] = {}
@@ -317,7 +323,7 @@ def _add_groups(scores: Scores, measured: Measured) -> None:
     for fields in _splits(measured):
         for entrant in measured.runs:
             for where in measured.combinations(entrant, fields):
-                observed = observe(measured.runs[entrant], measured.tasks, where)
+                observed = measured.observe_group(entrant, where)
                 if not observed.scores.size:
                     continue
                 flags = tuple(measured.flags[entrant])

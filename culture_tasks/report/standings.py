@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import At
 from culture_tasks.metrics.rankings import places
 from culture_tasks.report.comparability import explain
+from culture_tasks.report.comparisons import ALPHA, Pair
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Rank, Standing
-from culture_tasks.report.scores import Measured
+from culture_tasks.report.observations import in_order
+from culture_tasks.report.scores import Measured, Scores
+
+MANY_IN_A_COLUMN = 14
+"""Clusters that differ from which on Student's t does in a column of a group; there are many such columns.
+
+Below, all swaps can be gone through.
+"""
 
 
 def stand(
@@ -67,10 +77,44 @@ def ranked(
         if test.better and {test.first, test.second} <= number.keys()
     }
     found = {key: Rank(*each) for key, each in zip(order, places(len(order), better), strict=True)}
-    standing = Standing(
-        ranked=tuple(order), best=tuple(key for key in order if found[key].first == 1), left_out=dict(left_out)
-    )
-    return {key: replace(cell, rank=found.get(key)) for key, cell in cells.items()}, standing
+    best = tuple(key for key in order if found[key].first == 1)
+    told_apart = len(best) < len(order)
+    standing = Standing(ranked=tuple(order), best=best, left_out=dict(left_out))
+    marked = {key: replace(cell, rank=found.get(key), best=told_apart and key in best) for key, cell in cells.items()}
+    return marked, standing
+
+
+def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> Mapping[str, Cell]:
+    """Returns the numbers at an address, with the best ones marked where they are those of a group.
+
+    Each is tested against the highest (or lowest, where that is better), with Bonferroni's adjustment over all pairs,
+    since it isn't known beforehand which one that is: so the truly best are among the marked with 95 % confidence. A
+    whole score has its ranks and its marks already, and of a derived number there are no samples to test.
+
+    Source: Hsu (1984) for comparisons with the best.
+    """
+    cells = scores.at(address)
+    scale = scores.scale(address)
+    measured = scores.units.get(address.unit)
+    derived = measured is not None and any(each.name == address.statistic for each in measured.reported.derived)
+    if measured is None or scale is None or scale.better is None or derived or not address.where:
+        return cells
+    values = {
+        key: cell.value if scale.better == "higher" else -cell.value
+        for key, cell in cells.items()
+        if cell.value is not None and rankable(cell) and measured.runs[key]
+    }
+    if len(values) < 2:
+        return cells
+    observed = {key: in_order(measured.observe_group(key, address.where, address.statistic)) for key in values}
+    highest = max(values, key=values.__getitem__)
+    pairs = math.comb(len(values), 2)
+    worse: set[str] = set()
+    for key in values.keys() - {highest}:
+        pair = Pair(address.unit, highest, key, observed[highest], observed[key], scale=scale)
+        if pair.test(pairs, many=MANY_IN_A_COLUMN).p * pairs <= ALPHA:
+            worse.add(key)
+    return {key: replace(cell, best=bool(worse) and key in values.keys() - worse) for key, cell in cells.items()}
 
 
 def _other(test: Comparison) -> str:

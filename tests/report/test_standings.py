@@ -8,7 +8,6 @@ from support.sample_files import care_sample, vqa_samples, write_run
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Rank
 from culture_tasks.report.overall import Block, blocks
-from culture_tasks.report.text.wording import is_best
 
 HALF = [1.0, 0.0] * 40
 MOST = [1.0] * 60 + [0.0] * 20
@@ -46,7 +45,7 @@ def row_of(report, name, key="summary"):
 def bold(report, column, key="summary"):
     table = next(table for table in report.tables if table.key == key)
     at = [each.key for each in table.columns].index(column)
-    return {row.labels[0] for row in table.rows if row.cells[at] and is_best(row.cells[at], table, at)}
+    return {row.labels[0] for row in table.rows if row.cells[at] and row.cells[at].best}
 
 
 def test_models_that_a_test_does_not_tell_apart_share_their_places(tmp_path):
@@ -69,6 +68,28 @@ def test_nothing_is_bold_where_the_tests_tell_nothing(tmp_path):
     assert len(unit.standing.best) == 2
     assert bold(report, "culturalvqa") == set()
     assert "**" not in str(report.tables[0])
+
+
+def test_the_best_of_a_column_of_a_group_are_marked_without_ranks(tmp_path):
+    # brazil, china, india, usa by turns: a and b are right everywhere, c in brazil alone
+    good = [1.0] * 80
+    write_models(
+        tmp_path,
+        {
+            "a": {"culturalvqa": good},
+            "b": {"culturalvqa": [0.0, 0.0, *good[2:]]},
+            "c": {"culturalvqa": [float(number % 4 == 0) for number in range(80)]},
+        },
+    )
+    report = build([str(tmp_path)], Options())
+    [key] = [table.key for table in report.tables if any(column.label == "Brazil" for column in table.columns)]
+    table = next(table for table in report.tables if table.key == key)
+    [brazil, china] = [
+        next(column.key for column in table.columns if column.label == country) for country in ("Brazil", "China")
+    ]
+    assert bold(report, brazil, key) == set()
+    assert bold(report, china, key) == {"a", "b"}
+    assert {row.cells[0].rank for row in table.rows} == {None}
 
 
 def test_who_is_left_out_is_named_with_the_reason(tmp_path):

@@ -21,6 +21,7 @@ from culture_tasks.benchmarks.reporting import (
 )
 from culture_tasks.report.model import Cell, Column, Contrast, Table
 from culture_tasks.report.scores import Measured, Scores
+from culture_tasks.report.standings import with_best
 from culture_tasks.report.tables.grid import Context, Place, grid
 
 
@@ -96,7 +97,7 @@ def _filled(
     texts = _RowTexts(context, scores, tuple(dict.fromkeys(address.unit for address in _addresses(spec))))
     if not spec.lines:
         places = [
-            Place(_column(scores, spec, shown), scores.at(shown.at), shown.printed)
+            Place(_column(scores, spec, shown), with_best(scores, shown.at, context.rankable), shown.printed)
             for shown in spec.columns
             if shown.at is not None
         ]

@@ -77,4 +77,4 @@ def grid(
 def _column(place: Place, keys: Iterable[str], *, ranked: bool) -> dict[str, Cell]:
     cells = {key: place.cells[key] for key in keys if key in place.cells}
     # a place among models would be misread as one among other rows
-    return cells if ranked else {key: replace(cell, rank=None) for key, cell in cells.items()}
+    return cells if ranked else {key: replace(cell, rank=None, best=False) for key, cell in cells.items()}

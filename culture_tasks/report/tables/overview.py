@@ -10,6 +10,7 @@ from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Mean,
 from culture_tasks.report.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import Scores
+from culture_tasks.report.standings import with_best
 from culture_tasks.report.tables.grid import Context, Place, grid
 from culture_tasks.report.text.wording import P_VALUE
 
@@ -95,7 +96,7 @@ def cultures(context: Context, scores: Scores, means: Sequence[Mean]) -> Table:
             columns = [
                 Place(
                     Column(f"{culture} {unit.key}", unit.title, scale=COMMON, over=culture),
-                    _on_common(scores.at(address)),
+                    _on_common(with_best(scores, address, context.rankable)),
                 )
                 for unit, address in zip(units, addresses, strict=True)
             ]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.report.model import Cell, Report, Table
-from culture_tasks.report.text.wording import FIRST, QUESTIONS, interval, is_best, legend, marks_of, number
+from culture_tasks.report.text.wording import FIRST, QUESTIONS, interval, legend, marks_of, number
 from culture_tasks.text import storable
 from culture_tasks.text_tables import plain
 
@@ -205,16 +205,16 @@ def _body(table: Table) -> Iterator[str]:
         if row.published and not was_published and row is not table.rows[0]:
             yield r"\midrule"
         was_published = row.published
-        cells = [_cell(cell, table, at) for at, cell in enumerate(row.cells)]
+        cells = [_cell(cell, table) for cell in row.cells]
         yield " & ".join([*(escape(label) for label in row.labels), *cells]) + r" \\"
 
 
-def _cell(cell: Cell | None, table: Table, at: int) -> str:
+def _cell(cell: Cell | None, table: Table) -> str:
     if cell is None:
         return ""
     shown = number(cell.value, cell.scale)
     value = escape(shown) if cell.value is None else f"${shown}$".replace("%", r"\%")
-    if is_best(cell, table, at):
+    if cell.best:
         value = rf"$\mathbf{{{shown}}}$"
     marks, ends = marks_of(cell), interval(cell)
     marked = f"{value}{f'$^{{{marks}}}$' if marks else ''}"

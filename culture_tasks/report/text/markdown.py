@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.report.model import Cell, Finding, Report, Table
-from culture_tasks.report.text.wording import FIRST, QUESTIONS, headers, interval, is_best, legend, marks_of, number
+from culture_tasks.report.text.wording import FIRST, QUESTIONS, headers, interval, legend, marks_of, number
 from culture_tasks.text_tables import as_markdown, markdown_cell, plain
 
 if TYPE_CHECKING:
@@ -81,19 +81,16 @@ def table_markdown(table: Table) -> str:
 def _content(table: Table) -> Iterator[str]:
     if table.reproduces:
         yield f"Layout: {_text(table.reproduces)}"
-    rows = (
-        [*map(markdown_cell, row.labels), *(_cell(cell, table, at) for at, cell in enumerate(row.cells))]
-        for row in table.rows
-    )
+    rows = ([*map(markdown_cell, row.labels), *(_cell(cell, table) for cell in row.cells)] for row in table.rows)
     yield as_markdown(map(markdown_cell, headers(table)), rows, numbers=len(table.columns))
     yield from (_text(note) for note in table.notes)
 
 
-def _cell(cell: Cell | None, table: Table, at: int) -> str:
+def _cell(cell: Cell | None, table: Table) -> str:
     if cell is None:
         return ""
     shown, ends, marks = number(cell.value, cell.scale), interval(cell), marks_of(cell)
-    value = f"**{shown}**" if is_best(cell, table, at) else shown
+    value = f"**{shown}**" if cell.best else shown
     rank = f" #{cell.rank}" if cell.rank and table.key in FIRST else ""
     return "".join((value, f" ({ends})" if ends else "", f"<sup>{marks}</sup>" if marks else "", rank))
 

@@ -96,17 +96,6 @@ def legend(tables: Iterable[Table]) -> Iterator[tuple[str, str]]:
             yield MARKS[flag], FLAG_TEXT[flag]
 
 
-def is_best(cell: Cell, table: Table, at: int) -> bool:
-    """Whether no other cell of its column is significantly better, and some cell of it is worse than another.
-
-    Where the tests tell none of the column apart, none is best.
-    """
-    if cell.rank is None or cell.rank.first > 1:
-        return False
-    column = [row.cells[at] for row in table.rows if at < len(row.cells)]
-    return any(each is not None and each.rank is not None and each.rank.first > 1 for each in column)
-
-
 def headers(table: Table) -> list[str]:
     """Returns the headers of a table in one line, those that columns share before their own."""
     own = [f"{column.over}: {column.label}" if column.over else column.label for column in table.columns]
