@@ -32,6 +32,7 @@ examples:
   culture-tasks report results/ -o report
   culture-tasks report 'runs/**/*results*.json' -o report --formats html,latex --published \\
       --name '*Qwen3-VL-8B*=Qwen3-VL 8B' --name '*/sft/checkpoint-300=ours'
+  culture-tasks report results/ -o paper --formats latex,pdf --tables summary,care_table_3
 """
 
 
@@ -76,6 +77,20 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="PATTERN",
         help="of the harnesses' own tasks, show these metrics too and not only the one that counts: acc_norm, "
         "'mmlu*:*', or '*' for all; may be repeated",
+    )
+    parser.add_argument(
+        "--tables",
+        type=_list,
+        default=(),
+        metavar="LIST",
+        help="only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*",
+    )
+    parser.add_argument(
+        "--columns",
+        type=_list,
+        default=(),
+        metavar="LIST",
+        help="only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'",
     )
     parser.add_argument(
         "--prices",
@@ -146,6 +161,8 @@ def choices(options: argparse.Namespace) -> Options:
         published=getattr(options, "published", False),
         other_tasks_in_mean=getattr(options, "other_tasks_in_mean", False),
         other_metrics=tuple(getattr(options, "other_metrics", ())),
+        tables=getattr(options, "tables", ()),
+        columns=getattr(options, "columns", ()),
         prices=None if prices is None else read_prices(prices),
         min_coverage=Settings.from_environment().judge_min_coverage if coverage is None else coverage,
     )
@@ -170,6 +187,10 @@ def say_problems(problems: Sequence[Problem]) -> None:
     if len(problems) > 10:
         counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         print(f"not used: {len(problems)} in all ({counted}); the report lists them", file=sys.stderr)
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _samples(text: str) -> int | None:

@@ -21,6 +21,7 @@ from culture_tasks.report.scores import all_scores, measure
 from culture_tasks.report.standings import stand
 from culture_tasks.report.tables import overview
 from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contrast_tables
+from culture_tasks.report.tables.choice import chosen
 from culture_tasks.report.tables.costs import costs_table
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.report.tables.published_rows import PublishedScores, other_tables, published_scores
@@ -40,6 +41,8 @@ class Options:
         other_tasks_in_mean: Put the harnesses' own tasks into the mean, too.
         prices: What models and judges cost; None leaves money out.
         other_metrics: Patterns of further metrics of the harnesses' own tasks to show.
+        tables: Keys or patterns of the tables to show; none means all.
+        columns: Keys, labels or patterns of the columns to show; none means all.
     """
 
     names: tuple[str, ...] = ()
@@ -50,6 +53,8 @@ class Options:
     other_tasks_in_mean: bool = False
     prices: Prices | None = None
     other_metrics: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
@@ -62,7 +67,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
 
     Raises:
         DataError: If no run can be used.
-        SettingsError: If a name isn't a ``PATTERN=NAME`` pair, or fits nothing.
+        SettingsError: If a name isn't a ``PATTERN=NAME`` pair, or if it, a table or a column fits nothing.
     """
     names = Names(options.names)
     loading = load(paths, names)
@@ -109,7 +114,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         entrants={**entrants, **rows.entrants},
         runs=context.runs,
         units=units,
-        tables=tuple(table for table in tables if table.rows),
+        tables=chosen((table for table in tables if table.rows), options.tables, options.columns),
         groups=(*scores.groups, *rows.values),
         fairness=tuple(spreads),
         comparisons=tuple(tests),
@@ -160,6 +165,8 @@ def _said(options: Options) -> dict[str, str]:
         "published": str(options.published).lower(),
         "min_coverage": f"{options.min_coverage:g}",
         "other_tasks_in_mean": str(options.other_tasks_in_mean).lower(),
+        "tables": ", ".join(options.tables),
+        "columns": ", ".join(options.columns),
     }
 
 

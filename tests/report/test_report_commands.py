@@ -169,3 +169,28 @@ def test_compare_wants_one_model_each(runs, capsys):
     (runs / "none").mkdir()
     assert main(["compare", str(runs / "none"), str(runs / "weak")]) == 2
     assert "has no run that can be used" in capsys.readouterr().err
+
+
+def test_tables_and_columns_are_chosen(results, tmp_path):
+    command = ["report", str(results), "-o", str(tmp_path), "--formats", "csv,latex"]
+    assert main([*command, "--tables", "summary, culturalvqa*_by_country", "--columns", "mean,Brazil,usa"]) == 0
+    assert {path.stem for path in (tmp_path / "latex").iterdir()} == {
+        *("summary", "culturalvqa_by_country", "culturalvqa_blind_by_country")
+    }
+    lines = (tmp_path / "csv" / "culturalvqa_by_country.csv").read_text(encoding="utf-8-sig").splitlines()
+    names = [name for name in lines[0].split(",") if not name.endswith(("low", "high", " n", "coverage", "flags"))]
+    assert names == ["Model", "Judge", "Brazil", "USA"]
+    summary = (tmp_path / "csv" / "summary.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert (len(summary), summary[0].split(",")[:2]) == (3, ["Model", "Mean of 2"])
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "said"),
+    [
+        ("--tables", "sumary", "report: --tables 'sumary' fits nothing. Did you mean 'summary'? There are summary, "),
+        ("--columns", "brazl", "report: --columns 'brazl' fits nothing."),
+    ],
+)
+def test_a_table_or_column_that_is_not_there_is_an_error(option, name, said, results, tmp_path, capsys):
+    assert main(["report", str(results), "-o", str(tmp_path), option, name]) == 1
+    assert said in capsys.readouterr().err

@@ -10,6 +10,7 @@ import pytest
 from support.sample_files import JUDGE, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
+from culture_tasks.report.text.latex import escape
 
 HOSTILE = (
     '=HYPERLINK("http://evil.test","x")',
@@ -22,6 +23,10 @@ HOSTILE = (
     "-2+3",
     "^^5cinput{x}",
     "half \ud800",
+    "[ours]",
+    "*starred",
+    "[[ours]]-[x]",
+    "Ünïcode Ελλ Кир",
 )
 FORMATS = "markdown,latex,csv,json"
 
@@ -75,9 +80,33 @@ def test_latex_runs_no_command_of_a_text(written):
     assert r"\textbackslash{}input\{/etc/passwd\}" in text
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-def test_latex_compiles_as_it_is(written, tmp_path):
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={tmp_path}", "report.tex"]
+def test_brackets_and_stars_of_names_are_no_arguments_of_a_line_break(written):
+    text = (written / "report.tex").read_text(encoding="utf-8")
+    assert "{[}ours{]}" in text
+    assert not re.search(r"\\\\\s*\n\s*[\[*]", text)
+
+
+def test_letters_of_other_scripts_are_kept_script_by_script(written):
+    text = (written / "report.tex").read_text(encoding="utf-8")
+    assert r"\otherscript{ARABIC}{نموذج}" in text
+    assert r"\otherscript{CJK}{模型 モデル}" in text
+    assert r"\otherscript{DEVANAGARI}{मॉडल}" in text
+    assert r"\otherscript{LATIN}{Ü}{U}" in text
+    for script in ("ARABIC", "CJK", "DEVANAGARI"):
+        assert text.count(rf"\otherfonts{{{script}}}") == 1
+    assert r"\otherfonts{THAI}" not in text
+    assert escape("plain") == "plain"
+    assert escape("模型 नाम") == (
+        r"\otherscript{CJK}{模型}{{[}U+6A21 U+578B{]}} \otherscript{DEVANAGARI}{नाम}{{[}U+0928 U+093E U+092E{]}}"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["pdflatex", "xelatex", "lualatex"])
+def test_latex_compiles_as_it_is(written, tmp_path, engine):
+    if shutil.which(engine) is None:
+        pytest.skip(f"needs {engine}")
+    command = [engine, "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={tmp_path}", "report.tex"]
     done = subprocess.run(command, cwd=written, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
     assert not list(written.rglob("pwned"))

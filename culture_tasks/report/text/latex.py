@@ -1,7 +1,8 @@
 r"""The report as LaTeX with booktabs: one document, and a file for each table that a paper can ``\input``.
 
-Letters that pdfLaTeX has no font for are written twice, as themselves for XeLaTeX and LuaLaTeX and as code points for
-pdfLaTeX, so that the document compiles with any of the three.
+Letters that pdfLaTeX has no font for are written twice, as themselves and as code points. XeLaTeX and LuaLaTeX set the
+letters in the first installed font of their script, from right to left where the script is; pdfLaTeX, and an engine
+without such a font, prints the code points. So the document compiles with any of the three.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import hashlib
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from culture_tasks.report.model import Cell, Report, Table
 from culture_tasks.report.text.wording import FIRST, QUESTIONS, interval, legend, marks_of, number
@@ -57,10 +58,26 @@ _PREAMBLE = r"""% Needs booktabs, graphicx and longtable. Compiles with pdfLaTeX
 \usepackage{graphicx}
 \usepackage{longtable}
 """
-_MACROS = r"""\providecommand{\otherscript}{}
-\ifdefined\XeTeXversion\renewcommand{\otherscript}[2]{#1}\else
-\ifdefined\directlua\renewcommand{\otherscript}[2]{#1}\else
-\renewcommand{\otherscript}[2]{#2}\fi\fi
+_MACROS = r"""% \otherscript{script}{letters}{the same in ASCII} needs fontspec for the letters.
+\makeatletter
+\providecommand{\otherscript}{}
+\renewcommand{\otherscript}[3]{\@ifundefined{otherfont@#1}{#3}{%
+  {\csname otherfont@#1\endcsname\csname otherway@#1\endcsname{#2}}}}
+\providecommand{\otherfonts}{}
+\renewcommand{\otherfonts}[4]{% script, fonts, their features, direction
+  \expandafter\let\csname otherway@#1\endcsname#4%
+  \@for\otherfont@name:=#2\do{\@ifundefined{otherfont@#1}{\IfFontExistsTF{\otherfont@name}{%
+    \edef\otherfont@define{\noexpand\newfontfamily\expandafter\noexpand\csname otherfont@#1\endcsname
+      {\otherfont@name}[#3]}\otherfont@define}{}}{}}}
+\providecommand{\otherleft}[1]{#1}
+\providecommand{\otherright}[1]{#1}
+\def\other@renderer{}
+\ifdefined\XeTeXversion\TeXXeTstate=1 \renewcommand{\otherright}[1]{\beginR#1\endR}\fi
+\ifdefined\directlua\renewcommand{\otherright}[1]{{\textdir TRT#1}}\def\other@renderer{Renderer=HarfBuzz,}\fi
+\ifdefined\newfontfamily
+%(fonts)s
+\fi
+\makeatother
 """
 _LONG = 40
 """Rows from which on a table may break across pages."""
@@ -70,8 +87,73 @@ _WIDE = 8
 
 _TOGETHER = 4
 
-_OTHER = re.compile(r"[^\x20-\x7e]+")
-"""Runs of characters that aren't printable ASCII."""
+_OTHER = re.compile(r"[^\x20-\x7e]+(?: +[^\x20-\x7e]+)*")
+"""Runs of characters that aren't printable ASCII, with the spaces inside: words of one script stay together."""
+
+
+class _Fonts(NamedTuple):
+    """The fonts of a script.
+
+    Attributes:
+        families: Free ones, those of macOS and those of Windows, the first that is installed being taken.
+        feature: The script as fontspec names it; empty where letters need no shaping.
+        is_from_right: Whether it is written from right to left.
+    """
+
+    families: tuple[str, ...]
+    feature: str = ""
+    is_from_right: bool = False
+
+
+_CJK = (
+    "Noto Serif CJK SC",
+    "Noto Sans CJK SC",
+    "Source Han Serif SC",
+    "FandolSong",
+    "WenQuanYi Zen Hei",
+    "IPAexMincho",
+)
+_FONTS: Mapping[str, _Fonts] = {
+    "ARABIC": _Fonts(
+        ("Noto Naskh Arabic", "Noto Sans Arabic", "Amiri", "DejaVu Sans", "Geeza Pro", "Arial"), "Arabic", True
+    ),
+    "HEBREW": _Fonts(("Noto Serif Hebrew", "Noto Sans Hebrew", "DejaVu Sans", "Arial"), "Hebrew", True),
+    "DEVANAGARI": _Fonts(
+        ("Noto Serif Devanagari", "Noto Sans Devanagari", "Lohit Devanagari", "Kohinoor Devanagari", "Nirmala UI"),
+        "Devanagari",
+    ),
+    "BENGALI": _Fonts(("Noto Serif Bengali", "Noto Sans Bengali", "Lohit Bengali", "Nirmala UI"), "Bengali"),
+    "TAMIL": _Fonts(("Noto Serif Tamil", "Noto Sans Tamil", "Lohit Tamil", "Nirmala UI"), "Tamil"),
+    "THAI": _Fonts(("Noto Serif Thai", "Noto Sans Thai", "Thonburi", "Leelawadee UI"), "Thai"),
+    "ETHIOPIC": _Fonts(("Noto Serif Ethiopic", "Noto Sans Ethiopic", "Kefa", "Ebrima")),
+    "CJK": _Fonts((*_CJK, "Hiragino Sans", "PingFang SC", "Yu Gothic", "SimSun")),
+    "HANGUL": _Fonts(("Noto Serif CJK KR", "Noto Sans CJK KR", "UnBatang", "Apple SD Gothic Neo", "Malgun Gothic")),
+    "OTHER": _Fonts(("Noto Sans", "DejaVu Sans", "FreeSerif", "Arial Unicode MS", "Segoe UI Symbol")),
+}
+_LOST = "\ufffd"
+"""What stands for a character that couldn't be read; LuaTeX takes it for a mistake in the file."""
+
+_IN_NO_FONT = "NONE"
+_LIKE_CJK = ("CJK", "HIRAGANA", "KATAKANA", "FULLWIDTH", "IDEOGRAPHIC", "KATAKANA-HIRAGANA")
+
+
+def _macros(body: str) -> str:
+    """Returns what a text with letters of other scripts needs, with the fonts of those scripts; nothing without any."""
+    used = dict.fromkeys(_USED.findall(body))
+    lines: list[str] = []
+    for script in used:
+        if script == "LATIN":  # the document's own font has these
+            lines.append(rf"\expandafter\def\csname otherfont@{script}\endcsname{{}}\let\otherway@{script}\otherleft")
+            continue
+        fonts = _FONTS[script]
+        way = r"\otherright" if fonts.is_from_right else r"\otherleft"
+        feature = rf"\other@renderer Script={fonts.feature}" if fonts.feature else ""
+        lines.append(rf"\otherfonts{{{script}}}{{{','.join(fonts.families)}}}{{{feature}}}{way}")
+    return _MACROS.replace("%(fonts)s", "\n".join(lines)) if used else ""
+
+
+_USED = re.compile(r"\\otherscript\{([A-Z]+)\}")
+"""Scripts of the letters in a document."""
 
 
 def write_latex(report: Report, folder: Path, figures: Sequence[Chart] = ()) -> list[Path]:
@@ -87,7 +169,8 @@ def write_latex(report: Report, folder: Path, figures: Sequence[Chart] = ()) -> 
     paths = [folder / "report.tex"]
     for table in report.tables:
         paths.append(parts / f"{file_name(table.key)}.tex")
-        _write(paths[-1], f"% Needs booktabs, graphicx and longtable.\n{_MACROS}{table_latex(table)}\n")
+        content = table_latex(table)
+        _write(paths[-1], f"% Needs booktabs, graphicx and longtable.\n{_macros(content)}{content}\n")
     _write(paths[0], as_latex(report, figures))
     return paths
 
@@ -107,7 +190,6 @@ def as_latex(report: Report, figures: Sequence[Chart] = ()) -> str:
     marks = [rf"\item[({mark})] {escape(meaning)}" for mark, meaning in legend(report.tables)]
     said = [rf"\item {escape(finding.text)}" for finding in report.findings]
     parts = [
-        rf"{_PREAMBLE}{_MACROS}\begin{{document}}",
         *(["\\begin{itemize}", *said, "\\end{itemize}"] if said else []),
         *(_figure(chart) for chart in figures if chart.key in FIRST),
         *(table_latex(table) for table in report.tables if table.key in FIRST),
@@ -120,7 +202,8 @@ def as_latex(report: Report, figures: Sequence[Chart] = ()) -> str:
         if tables or drawn:
             parts.append(rf"\clearpage\section*{{{escape(title)}}}")
             parts += [each + _page_break(at) for at, each in enumerate((*tables, *drawn), start=1)]
-    return "\n\n".join([*parts, r"\end{document}"]) + "\n"
+    body = "\n\n".join([r"\begin{document}", *parts, r"\end{document}"])
+    return f"{_PREAMBLE}{_macros(body)}{body}\n"
 
 
 def _figure(chart: Chart) -> str:
@@ -147,12 +230,43 @@ def escape(text: str) -> str:
 
 
 def _otherwise(found: re.Match[str]) -> str:
-    """Writes letters outside ASCII for engines that have them, and in ASCII for pdfLaTeX."""
-    letters = found.group()
+    """Writes letters outside ASCII, script by script; a space between two scripts belongs to neither."""
+    pieces: list[str] = []
+    script = ""
+    for letter in found.group():
+        own = _script(letter) or script or "OTHER"  # spaces, digits and marks are of the script before them
+        if own != script:
+            pieces.append("")
+        pieces[-1] += letter
+        script = own
+    return "".join(_piece(each) for each in pieces)
+
+
+def _script(letter: str) -> str:
+    """Returns the script whose fonts have a letter; empty for spaces and for marks that any script has."""
+    if letter == " " or unicodedata.category(letter) in ("Mn", "Mc", "Nd"):
+        return ""
+    if letter == _LOST or unicodedata.category(letter) in ("Cn", "Co"):
+        return _IN_NO_FONT
+    word = unicodedata.name(letter, "OTHER").split(" ")[0]
+    return "CJK" if word in _LIKE_CJK else word if word in _FONTS or word == "LATIN" else "OTHER"
+
+
+def _piece(text: str) -> str:
+    letters = text.rstrip(" ")
+    script = next((each for each in map(_script, letters) if each), "OTHER")
+    return f"{_spelled(letters, script)}{text[len(letters) :]}"
+
+
+def _spelled(letters: str, script: str) -> str:
+    """Writes letters of one script for engines that have a font for them, and in ASCII for the others."""
     plainer = unicodedata.normalize("NFKD", letters).encode("ascii", "ignore").decode()
     spelled = " ".join(f"U+{ord(letter):04X}" for letter in letters[:8]) + (" ..." if len(letters) > 8 else "")
     simple = re.sub(r"[^A-Za-z0-9]", "", plainer)
-    return rf"\otherscript{{{letters}}}{{{simple if len(simple) == len(letters) else f'[{spelled}]'}}}"
+    in_ascii = simple if len(simple) == len(letters) else f"{{[}}{spelled}{{]}}"
+    if script == _IN_NO_FONT:
+        return in_ascii
+    return rf"\otherscript{{{script}}}{{{letters}}}{{{in_ascii}}}"
 
 
 def table_latex(table: Table) -> str:
