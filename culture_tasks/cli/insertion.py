@@ -201,7 +201,7 @@ def _model(options: argparse.Namespace, processes: PartialState) -> MultimodalMo
         ModelOptions(
             revision=options.revision,
             dtype=options.dtype,
-            device=options.device or (str(processes.device) if processes.num_processes > 1 else None),
+            device=str(processes.device) if processes.num_processes > 1 else options.device,
             device_map=options.device_map,
             attn_implementation=options.attn_implementation,
             trust_remote_code=options.trust_remote_code,

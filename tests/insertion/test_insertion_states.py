@@ -218,6 +218,26 @@ class TestSavingAndLoading:
         with pytest.raises(state.StateError, match="options don't fit this version of"):
             method_class(fitted.name)(model).load(tmp_path)
 
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"rank": 5}, "mend: the state doesn't fit its own options"),
+            (
+                {"weights": "mlp.gate_proj+mlp.down_proj"},
+                r"mend: the state is of .*up_proj.*, but the options name .*gate",
+            ),
+        ],
+    )
+    def test_options_that_were_not_trained_with_are_refused(self, model, data, tmp_path, options, message):
+        method = method_class("mend")(model, method_config("mend", OPTIONS["mend"]))
+        method.fit(data, ValueStore(None))
+        method.save(tmp_path)
+        path = tmp_path / "state.json"
+        description = json.loads(path.read_text())
+        path.write_text(json.dumps({**description, "config": {**description["config"], **options}}))
+        with pytest.raises(state.StateError, match=message):
+            method_class("mend")(model).load(tmp_path)
+
     def test_an_empty_folder_is_refused(self, model, tmp_path):
         with pytest.raises(state.StateError, match=r"holds no state\.json"):
             method_class("mcki")(model).load(tmp_path)

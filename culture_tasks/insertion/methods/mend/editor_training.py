@@ -26,7 +26,7 @@ class _Edit:
     rates: torch.Tensor
 
     def tensors(self) -> list[torch.Tensor]:
-        """Returns all tensors, in an order of their own."""
+        """Returns all tensors, in a fixed order."""
         return [self.rates, *(rows for each in self.transformed.values() for rows in (each.inputs, each.outputs))]
 
 
