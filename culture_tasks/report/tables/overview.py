@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import CULTURES, At
-from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Mean, Rank, Row, Table, Unit
+from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Mean, Row, Table, Unit
 from culture_tasks.report.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import Scores
@@ -20,8 +20,8 @@ _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
 
 
 _ABOUT_RANKS = (
-    "Rank: 1 plus the number of models that are significantly better, and the range of places that the tests leave "
-    "open. Bold: no other model is significantly better; where the tests tell none apart, none is bold."
+    "A rank (#) is the places that the tests leave a model; the first is 1 plus the number of models that are "
+    "significantly better. Bold: no other model is significantly better; where the tests tell none apart, none is bold."
 )
 
 
@@ -36,10 +36,6 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> T
         missing = {key: Cell(None, unit.scale, note="not run") for key in context.entrants if key not in unit.cells}
         places.append(Place(Column(unit.key, label, unit.scale, over), {**missing, **unit.cells}))
     for mean in reversed(means):
-        ranks = {key: _rank_cell(cell.rank) for key, cell in mean.cells.items() if cell.rank is not None}
-        if ranks:
-            letter = mean.title.removeprefix("Mean").rpartition(" of ")[0]
-            places.append(Place(Column(mean.key.replace("mean", "rank"), f"Rank{letter}", _COUNT), ranks))
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
             places.append(Place(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
@@ -149,10 +145,6 @@ def _culture_mean(culture: str, mean: Mean, inside: Sequence[tuple[Place, Unit]]
             cells[key] = mean_cell(own, counted)
     label = mean.title.rpartition(" of ")[0]
     return Place(Column(f"{culture} {mean.key}", f"{label} of {len(inside)}", scale=COMMON, over=culture), cells)
-
-
-def _rank_cell(rank: Rank) -> Cell:
-    return Cell(float(rank.first), _COUNT, low=float(rank.first), high=float(rank.last))
 
 
 def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequence[Fairness]) -> Table:

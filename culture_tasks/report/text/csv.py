@@ -12,7 +12,7 @@ from culture_tasks.text_tables import write_csv as write_file
 
 Value = str | float | None
 
-_PARTS = ("", "low", "high", "n", "coverage", "flags")
+_PARTS = ("", "low", "high", "n", "coverage", "rank", "last rank", "flags")
 
 
 def write_csv(report: Report, folder: Path) -> list[Path]:
@@ -45,7 +45,9 @@ def _rows(table: Table) -> Iterator[list[Value]]:
 def _values(cell: Cell | None) -> list[Value]:
     if cell is None:
         return [None] * len(_PARTS)
-    return [cell.value, cell.low, cell.high, cell.n, cell.coverage, " ".join(cell.flags)]
+    rank = cell.rank
+    places = (None, None) if rank is None else (rank.first, rank.last)
+    return [cell.value, cell.low, cell.high, cell.n, cell.coverage, *places, " ".join(cell.flags)]
 
 
 def _groups(report: Report) -> Iterator[list[Value]]:

@@ -331,7 +331,8 @@ def _cell(cell: Cell | None, table: Table) -> str:
     if cell.best:
         value = rf"$\mathbf{{{shown}}}$"
     marks, ends = marks_of(cell), interval(cell)
-    marked = f"{value}{f'$^{{{marks}}}$' if marks else ''}"
+    rank = rf" {{\tiny \#{cell.rank}}}" if cell.rank and table.key in FIRST else ""
+    marked = f"{value}{f'$^{{{marks}}}$' if marks else ''}{rank}"
     if not ends:
         return marked
     if len(table.columns) >= _WIDE:
