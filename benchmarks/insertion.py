@@ -28,7 +28,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from PIL import Image
 
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.device_meter import forget_peak, now, peak_gib
 from culture_tasks.insertion.insertion_method import InsertionMethod, TrainingData
 from culture_tasks.insertion.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase
@@ -54,7 +54,6 @@ _QUESTIONS = (
     "هل يعتبر ارتداء قبعة بهذا اللون أمرا شائعا؟",
 )
 _ANSWER = "No, people here would rather not wear it, since it has another meaning."
-_GIB = 2**30
 _LARGE = 1328  # side of the largest images of CrossCult-KIBench, in pixels
 _FEW, _MANY = 20, 240
 
@@ -225,27 +224,19 @@ class Clock:
     """Times work on a device, and reads its memory."""
 
     def __init__(self, device: torch.device) -> None:
-        self._cuda = device.type == "cuda"
+        self._device = device
 
     def milliseconds(self, work: Callable[[], object]) -> float:
         """Returns how long the work takes, to its end on the device."""
-        self._wait()
-        start = time.perf_counter()
+        start = now(self._device)
         work()
-        self._wait()
-        return 1000 * (time.perf_counter() - start)
+        return 1000 * (now(self._device) - start)
 
     def peak(self) -> float:
         """Returns the peak in GiB since the last call: of the device, or of the process from its start."""
-        if not self._cuda:
-            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _GIB
-        peak = torch.cuda.max_memory_allocated() / _GIB
-        torch.cuda.reset_peak_memory_stats()
-        return peak
-
-    def _wait(self) -> None:
-        if self._cuda:
-            torch.cuda.synchronize()
+        peak = peak_gib(self._device)
+        forget_peak()
+        return float("nan") if peak is None else peak
 
 
 # Throughput.
@@ -376,13 +367,14 @@ def latency(options: argparse.Namespace) -> None:
 
 
 def tiny_parts(folder: Path) -> dict[str, dict[str, object]]:
-    """Makes the tiny models that methods need beside the one under evaluation, and returns their options."""
+    """Makes the tiny models that methods need beside the one under evaluation, and returns options that fit it."""
     import tiny_models
     from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 
     replacement = str(tiny_models.make_tiny_vlm(folder / "replacement"))
     return {
         "ike": {"encoder": "lexical"},
+        "mend": {"layers": 2},
         "serac": {"replacement": replacement, "encoder": str(save_tiny_bert(folder / "bert"))},
         "mscke": {"replacement": replacement, "encoder": str(save_tiny_clip(folder / "clip"))},
     }
