@@ -164,7 +164,8 @@ def _without_mean(writer: _Writer, headline: Sequence[Unit], means: Sequence[Mea
             return None
         return _finding("best", writer.model(key), " was run alone: ", _spaced(said), ".")
     if len(headline) > 1 and not any(len(each.cells) > 1 for each in means):
-        return _finding("best", f"No mean ranks the {len(models)} models: no two of them share two benchmarks.")
+        names = {writer.entrants[key].model for key in models}
+        return _finding("best", f"No mean ranks the {len(names)} models: no two of them share two benchmarks.")
     return None
 
 
@@ -405,17 +406,22 @@ def _width(scale: Scale) -> float:
 
 
 def _left_out(headline: Sequence[Unit]) -> Finding | None:
-    """Counts the scores that can't be compared, and names the reasons."""
+    """Counts the scores that can't be compared, with the reasons, and those that no judge gave."""
     reasons: dict[str, int] = {}
     there = 0
+    by_overlap = sum("lexical_judge" in cell.flags for unit in headline for cell in unit.cells.values())
     for unit in headline:
         there += len(unit.cells)
         for key, why in unit.standing.left_out.items():
             if key in unit.cells:
                 reasons[why] = reasons.get(why, 0) + 1
-    if not reasons:
-        return None
-    common = sorted(reasons.items(), key=lambda pair: -pair[1])
-    said = [[Part(f"{why} ({count})")] for why, count in common]
-    lost = sum(reasons.values())
-    return _finding("runs", f"{lost} of {there} scores are neither ranked nor tested: ", _spaced(said[:3]), ".")
+    sentences: list[Part] = []
+    if by_overlap:
+        are = "is" if by_overlap == 1 else "are"
+        sentences.append(Part(f"{by_overlap} of {there} scores {are} by text overlap, not by a judge."))
+    if reasons:
+        said = [[Part(f"{why} ({count})")] for why, count in sorted(reasons.items(), key=lambda pair: -pair[1])]
+        lost = sum(reasons.values())
+        start = f"{lost} of {there} scores {'is' if lost == 1 else 'are'} neither ranked nor tested: "
+        sentences += [Part(f" {start}" if sentences else start), *_spaced(said), Part(".")]
+    return _finding("runs", sentences) if sentences else None

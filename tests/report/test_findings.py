@@ -131,7 +131,14 @@ def test_scores_that_take_no_part_are_counted_with_the_reasons(tmp_path):
     write_run(
         tmp_path / "c", "c", {"culturalvqa": [{"lave": vqa_record(n, 1.0, data={"data": "d2"})} for n in range(10)]}
     )
-    assert texts(tmp_path, "runs") == ["1 of 3 scores are neither ranked nor tested: another revision of the data (1)."]
+    assert texts(tmp_path, "runs") == ["1 of 3 scores is neither ranked nor tested: another revision of the data (1)."]
+
+
+def test_scores_by_text_overlap_are_said_to_be_no_judges(tmp_path):
+    for model in "ab":
+        samples = [{"lave_lexical": vqa_record(n, score)} for n, score in enumerate(shares(5, 10))]
+        write_run(tmp_path / model, model, {"culturalvqa": samples})
+    assert texts(tmp_path, "runs") == ["2 of 2 scores are by text overlap, not by a judge."]
 
 
 def test_there_are_at_most_six_findings():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
@@ -92,6 +93,10 @@ def styled(charts: Iterable[Chart]) -> Iterator[str]:
         yield fonts.missing
 
 
+_NOTE_LETTERS = 17
+"""Letters of a note that fit into an inch."""
+
+
 def new_figure(chart: Chart, width: float, height: float) -> Figure:
     """Returns an empty figure with the chart's title and notes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -101,7 +106,8 @@ def new_figure(chart: Chart, width: float, height: float) -> Figure:
     FigureCanvasAgg(figure)
     figure.suptitle(shown(chart.title, 120), fontsize=11, fontweight="bold")
     if chart.notes:
-        figure.supxlabel("\n".join(shown(note, 160) for note in chart.notes), fontsize=7, color="0.25")
+        lines = (line for note in chart.notes for line in textwrap.wrap(shown(note, 240), int(_NOTE_LETTERS * width)))
+        figure.supxlabel("\n".join(lines), fontsize=7, color="0.25")
     return figure
 
 
