@@ -56,6 +56,7 @@ _QUESTIONS = (
 _ANSWER = "No, people here would rather not wear it, since it has another meaning."
 _LARGE = 1328  # side of the largest images of CrossCult-KIBench, in pixels
 _FEW, _MANY = 20, 240
+_STOCK = 8  # requests of a round of the stock backend, which answers one at a time
 
 SHAPES: Mapping[str, Mapping[str, Any]] = {
     # The language model is Qwen3-8B's, the vision model InternViT-300M's: 8.53 billion parameters, as in Table 4.
@@ -318,7 +319,7 @@ def _stock(options: argparse.Namespace, cases: Sequence[TrainingCase]) -> float:
         backend = Backend("internvl_hf", {}, pretrained=checkpoint, shared=shared, model="")
         backend._ready()._model.generation_config.eos_token_id = None
         type(backend._made).eot_token_id = property(lambda _: None)
-        queries = [case.generality[0].query for case in cases][: options.requests]
+        queries = [case.generality[0].query for case in cases][: min(options.requests, _STOCK)]
         rates = []
         for _ in range(options.rounds):
             spent = Clock(torch.device(options.device)).milliseconds(
