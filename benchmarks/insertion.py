@@ -22,6 +22,7 @@ Every answer has all of its tokens: the end token is switched off.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import resource
 import statistics
@@ -165,7 +166,7 @@ def shaped(shape: str) -> tuple[type, Any, Any]:
         values[part] = {**_set_by_hand(values[part]), **described[part]}
     values.update(image_seq_length=256, tie_word_embeddings=False)
     config = type(tiny.model.config)(**values)
-    processor = tiny.processor
+    processor = copy.deepcopy(tiny.processor)
     if described["family"] == "internvl":
         processor.image_processor.size = {"height": 448, "width": 448}
         processor.image_seq_length = 256

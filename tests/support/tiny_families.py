@@ -236,7 +236,6 @@ def _with_begin(*extra: str, **named: str) -> PreTrainedTokenizerFast:
         eos_token=tokenizer.eos_token,
         pad_token=tokenizer.pad_token,
         padding_side="left",
-        additional_special_tokens=list(extra),
         extra_special_tokens=named,
     )
 
@@ -271,7 +270,7 @@ def _gemma3() -> Family:
 def _mistral3() -> Family:
     """As Gemma 3, and an image has rows of tokens with other tokens between them."""
     marks = ("[IMG]", "[IMG_BREAK]", "[IMG_END]")
-    tokenizer = _with_begin(*marks)
+    tokenizer = _with_begin(*marks, image_token=marks[0], image_break_token=marks[1], image_end_token=marks[2])
     config = Mistral3Config(
         text_config={**_text(tokenizer), "model_type": "mistral", "bos_token_id": tokenizer.bos_token_id},
         vision_config={
