@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 
 import torch
 
@@ -40,6 +41,12 @@ def peak_gib(device: torch.device) -> float | None:
 
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most * (1 if sys.platform == "darwin" else 1024) / _GIB
+
+
+def devices_of(module: torch.nn.Module) -> str:
+    """Returns the devices that a model is on, such as ``2 x NVIDIA A100-SXM4-80GB``."""
+    names = Counter(map(device_name, dict.fromkeys(weight.device for weight in module.parameters())))
+    return " + ".join(f"{count} x {name}" if count > 1 else name for name, count in names.items())
 
 
 def device_name(device: torch.device) -> str:

@@ -31,7 +31,7 @@ from culture_tasks.harness.model_costs import ModelCosts, combined
 from culture_tasks.insertion import state
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.device_meter import device_name, forget_peak, peak_gib
+from culture_tasks.insertion.device_meter import devices_of, forget_peak, peak_gib
 from culture_tasks.insertion.insertion_method import InsertionMethod
 from culture_tasks.insertion.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.progress import Counted, Item, Note, progress_bar
@@ -157,7 +157,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         self._kept = ValueStore(_answers_file(answers))
         self._runner: Runner | None = Runner(self._method, self._kept, self._backend, one_at_a_time=one_at_a_time)
         self._setup = {
-            "device": device_name(self._device),
+            "device": devices_of(model.model),
             "ranks": self._world_size,
             "batch_size": self._batch_size,
             "one_at_a_time": one_at_a_time,
