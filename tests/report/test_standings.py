@@ -6,6 +6,7 @@ import pytest
 from support.sample_files import care_sample, vqa_samples, write_run
 
 from culture_tasks.report.building import Options, build
+from culture_tasks.report.html.page import write_html
 from culture_tasks.report.model import Rank
 from culture_tasks.report.overall import Block, blocks
 
@@ -58,6 +59,10 @@ def test_models_that_a_test_does_not_tell_apart_share_their_places(tmp_path):
     assert named(report, unit.standing.ranked) == ["a", "b", "c"]
     assert named(report, unit.standing.best) == ["a", "b"]
     assert bold(report, "culturalvqa") == {"a", "b"}
+    write_html(report, tmp_path / "report.html", figures=False)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'class="number best"' in page
+    assert page.index(">#1-2<") < page.index(">#3<")
 
 
 def test_nothing_is_bold_where_the_tests_tell_nothing(tmp_path):
