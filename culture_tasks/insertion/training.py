@@ -143,7 +143,7 @@ def train(
         The mean of each part of the losses over the last pass.
 
     Raises:
-        CultureTasksError: If a loss isn't finite, or the checkpoint is broken or another training's.
+        CultureTasksError: If a loss or a gradient isn't finite, or the checkpoint is broken or another training's.
         SettingsError: If there are more processes than cases in a step.
     """
     return _Training(learner, cases, config, name).run(progress, checkpoints)
@@ -206,8 +206,9 @@ class _Training(Generic[Case]):
         for case in learned:
             self._count(step, case)
         self._add_gradients()
-        if self._config.clip_norm:
-            torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), self._config.clip_norm)
+        limit = self._config.clip_norm or math.inf
+        norm = float(torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), limit))
+        self._check_finite(step, {"gradient norm": norm})
         self._optimizer.step()
         self._learner.absorb([case.observed for case in learned if case.observed is not None])
 
@@ -230,16 +231,20 @@ class _Training(Generic[Case]):
         ]
 
     def _count(self, step: _Step, case: Learned) -> None:
-        if not all(math.isfinite(value) for value in case.losses.values()):
-            raise CultureTasksError(
-                f"insertion: {self._name}: a loss is not finite at step {step.number + 1} ({_shown(case.losses)}). "
-                "Lower the learning rate, or compute in a wider data type (--dtype float32)."
-            )
+        self._check_finite(step, case.losses)
         if step.first == 0 and self._counted >= len(self._cases):
             self._sums, self._counted = {}, 0
         for part, value in case.losses.items():
             self._sums[part] = self._sums.get(part, 0.0) + value
         self._counted += 1
+
+    def _check_finite(self, step: _Step, values: Mapping[str, float]) -> None:
+        """Stops before a step that would spoil what is trained, and the checkpoint with it."""
+        if not all(math.isfinite(value) for value in values.values()):
+            raise CultureTasksError(
+                f"insertion: {self._name}: the training is not finite at step {step.number + 1} ({_shown(values)}). "
+                "Lower the learning rate, or compute in a wider data type (--dtype float32)."
+            )
 
     def _add_gradients(self) -> None:
         if self._processes.num_processes == 1:

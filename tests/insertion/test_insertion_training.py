@@ -116,9 +116,20 @@ class TestSteps:
                 learned = super().learn(case, scale)
                 return Learned({"loss": math.nan}) if len(self.seen) == 6 else learned
 
-        with pytest.raises(CultureTasksError, match=r"small: a loss is not finite at step 3 \(loss nan\)"):
+        with pytest.raises(CultureTasksError, match=r"small: the training is not finite at step 3 \(loss nan\)"):
             trained(learner=Broken(), checkpoints=kept_in(tmp_path))
         assert trained(checkpoints=kept_in(tmp_path))[0].bits() == trained()[0].bits()
+
+    def test_a_gradient_that_is_not_finite_spoils_nothing(self):
+        class Steep(SmallLearner):
+            def learn(self, case, scale):
+                (1e30 * 1e30 * self.weight).sum().backward()
+                return Learned({"loss": 1.0})
+
+        learner = Steep()
+        with pytest.raises(CultureTasksError, match=r"not finite at step 1 \(gradient norm inf\)"):
+            trained(learner=learner)
+        assert learner.weight.item() == 0
 
     def test_small_steps_of_half_precision_are_refused(self):
         class Half(SmallLearner):
