@@ -47,6 +47,8 @@ class SampleFacts:
         tokens = self._tokens
         if tokens != (None, None):
             counts = sample.get("token_counts")
+            if not counts or not any(counts):  # lmms-eval logs none for a response that is a list
+                counts = [record.get("facts")]
             tokens = (_more(tokens[0], counts, "input_tokens"), _more(tokens[1], counts, "output_tokens"))
         self._samples += 1
         self._responses += responses

@@ -21,7 +21,7 @@ _EXECUTION = frozenset(
         *("pretrained", "model", "device", "device_map", "device_map_option", "batch_size", "max_batch_size"),
         *("num_concurrent", "max_retries", "timeout", "tokenized_requests", "trust_remote_code", "parallelize"),
         *("tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization", "max_cpu_memory", "offload_folder"),
-        *("attn_implementation", "use_cache", "answers", "seed", "api_key"),
+        *("attn_implementation", "use_cache", "answers", "paper_latency", "seed", "api_key"),
         *("base_url", "api_base", "api_type", "azure_endpoint", "azure_openai", "endpoint", "host", "port"),
         *("auth_token", "ca_cert_path", "header", "token", "verify_certificate"),
         *("enforce_eager", "max_num_seqs", "swap_space"),

@@ -66,7 +66,7 @@ def test_an_answer_is_scored_against_the_reference(doc):
 
 
 def test_a_record_says_which_insertion_was_used(doc, locality):
-    said = {"activated": 0, "similarity": 0.8, "threshold": 0.5, "prompt_tokens": 7}
+    said = {"activated": 0, "similarity": 0.8, "threshold": 0.5, "input_tokens": 7}
     used = results(doc, ["a", "a", json.dumps(said)])["judge_score_lexical"]["facts"]
     assert {name: used[name] for name in said} == said
     assert used["entry"] == doc["partition"]

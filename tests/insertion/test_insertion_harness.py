@@ -170,7 +170,7 @@ def test_every_record_says_what_was_used(arguments, make_state):
         assert facts["entry"] == sample["judge_score_lexical"]["groups"]["partition"]
         assert facts["similarity"] == pytest.approx(1.0, abs=1e-4)
         assert facts["threshold"] == -1.0
-        assert facts["prompt_tokens"] > facts["new_tokens"] > 0
+        assert facts["input_tokens"] > facts["output_tokens"] > 0
 
 
 class Echoing(ChatEcho):

@@ -66,6 +66,17 @@ def test_tokens_that_one_sample_does_not_say_are_missing(tmp_path, counts, token
     assert (row["tokens_in"], row["tokens_out"], row["seconds"]) == (tokens_in, tokens_out, None)
 
 
+def test_tokens_that_the_harness_does_not_log_are_read_from_the_record(tmp_path):
+    """lmms-eval logs none where a response is a list."""
+    samples = [vqa(0, counts=[None]), vqa(1, counts=[])]
+    for sample in samples:
+        sample["lave"]["facts"] = {"input_tokens": 4, "output_tokens": 3}
+    write_run(tmp_path, "org/a", {"culturalvqa": samples})
+    rows, _ = costs(tmp_path)
+    row = rows["org/a", "culturalvqa"]
+    assert (row["tokens_in"], row["tokens_out"]) == (8.0, 6.0)
+
+
 def test_a_judge_without_tokens_has_none(tmp_path):
     """Text overlap, and judges whose endpoint doesn't count, write zeros."""
     write_run(tmp_path, "org/a", {"culturalvqa": [vqa(0, tokens=(0, 0))]})

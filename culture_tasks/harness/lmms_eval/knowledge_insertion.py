@@ -349,6 +349,8 @@ def _response(job: Job, outcome: Outcome) -> GenerationResult | list[str]:
         return GenerationResult(reply.text, TokenCounts(reply.prompt_tokens, reply.new_tokens))
     facts = asdict(reply)
     text = facts.pop("text")
+    # The token counts of a list have no other place, so they have the harness's names for them.
+    facts.update(input_tokens=facts.pop("prompt_tokens"), output_tokens=facts.pop("new_tokens"))
     return [text, text if outcome.base is None else outcome.base, json.dumps(facts)]
 
 
