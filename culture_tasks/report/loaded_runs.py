@@ -74,7 +74,7 @@ class Names:
             pattern, _, name = text.rpartition("=")
             if not pattern.strip() or not name.strip():
                 raise SettingsError(
-                    f"report: --name {text!r} isn't PATTERN=NAME. Needed is, say, --name '*/Qwen3-VL-8B*=Qwen3-VL 8B'."
+                    f"--name {text!r} isn't PATTERN=NAME. Needed is, say, --name '*/Qwen3-VL-8B*=Qwen3-VL 8B'."
                 )
             self._pairs.append((pattern.strip(), name.strip()))
         self._fitting: set[str] = set()
@@ -101,7 +101,7 @@ class Names:
             if self._models and pattern not in self._fitting:
                 models = sorted(self._models)
                 raise SettingsError(
-                    f"report: --name {pattern}={name} fits no model and no result file"
+                    f"--name {pattern}={name} fits no model and no result file"
                     f"{' that an earlier --name leaves' if len(self._pairs) > 1 else ''}."
                     f"{nearest(pattern, models)} There are {', '.join(models[:20])}{', …' if len(models) > 20 else ''}."
                 )

@@ -82,7 +82,7 @@ def test_rejudge_and_report_know_it_by_its_records(installed, runs, tmp_path):
     assert said.count("proverbs_south") == 2
     options = ["-o", str(tmp_path / "out"), "--formats", "csv"]
     python(installed, "-m", "culture_tasks.cli.main", "report", str(folder), *options)
-    [path] = (tmp_path / "out").rglob("scores.csv")
+    [path] = (tmp_path / "out").rglob("summary.csv")
     with path.open(encoding="utf-8-sig", newline="") as file:
         header, *rows = csv.reader(file)
     place = next(at for at, name in enumerate(header) if "proverbs" in name)
@@ -92,5 +92,5 @@ def test_rejudge_and_report_know_it_by_its_records(installed, runs, tmp_path):
 def test_the_report_shows_its_records_where_it_is_not_installed(runs, tmp_path):
     options = ["-o", str(tmp_path / "out"), "--formats", "csv"]
     python(tmp_path, "-m", "culture_tasks.cli.main", "report", str(runs), *options)
-    [path] = (tmp_path / "out").rglob("scores.csv")
+    [path] = (tmp_path / "out").rglob("summary.csv")
     assert "proverbs_south" in path.read_text(encoding="utf-8-sig")
