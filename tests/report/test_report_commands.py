@@ -178,7 +178,9 @@ def test_tables_and_columns_are_chosen(results, tmp_path):
         *("summary", "culturalvqa_by_country", "culturalvqa_blind_by_country")
     }
     lines = (tmp_path / "csv" / "culturalvqa_by_country.csv").read_text(encoding="utf-8-sig").splitlines()
-    names = [name for name in lines[0].split(",") if not name.endswith(("low", "high", " n", "coverage", "flags"))]
+    names = [
+        name for name in lines[0].split(",") if not name.endswith(("low", "high", " n", "coverage", " rank", "flags"))
+    ]
     assert names == ["Model", "Judge", "Brazil", "USA"]
     summary = (tmp_path / "csv" / "summary.csv").read_text(encoding="utf-8-sig").splitlines()
     assert (len(summary), summary[0].split(",")[:2]) == (3, ["Model", "Mean of 2"])
