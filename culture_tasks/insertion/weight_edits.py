@@ -44,7 +44,7 @@ def last_layers(model: PreTrainedModel, count: int) -> list[str]:
     """
     layers = decoder_layers(model)
     if count > len(layers):
-        raise SettingsError(f"insertion: the last {count} layers of a model that has {len(layers)}. Name fewer layers.")
+        raise SettingsError(f"insertion: layers={count}, but the model has {len(layers)}. Name fewer layers.")
     return layers[len(layers) - count :]
 
 

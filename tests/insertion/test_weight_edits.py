@@ -31,7 +31,7 @@ def test_layers_are_the_language_models(model):
 
 
 def test_more_layers_than_there_are_are_refused(model):
-    with pytest.raises(SettingsError, match="the last 9 layers of a model that has"):
+    with pytest.raises(SettingsError, match="layers=9, but the model has"):
         last_layers(model, 9)
 
 
