@@ -104,7 +104,8 @@ def _description(method: MethodDescription, width: int) -> Iterator[str]:
     for need in _needs(method):
         yield from _wrapped(need, 2, width)
     for option in method.options:
-        yield f"    {option.name}={option.default}  ({option.kind})"
+        default = "" if option.default is None else f"={option.default}"
+        yield f"    {option.name}{default}  ({option.kind})"
         yield from _wrapped(option.meaning, 8, width)
 
 
