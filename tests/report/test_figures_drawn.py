@@ -232,6 +232,7 @@ def test_a_font_of_boxes_counts_as_none(monkeypatch):
 
     faces = [_Face("Last Resort"), _Face(".LastResort"), _Face("LastResort High-Efficiency"), _Face("Has A")]
     monkeypatch.setattr(fontManager, "ttflist", faces)
+    monkeypatch.setattr(fonts, "_know_new_files", lambda: None)
     assert [face.name for face in fonts._candidates()] == ["Has A"]
 
 
