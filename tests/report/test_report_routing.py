@@ -111,6 +111,35 @@ def test_both_rates_are_drawn_over_the_threshold(report):
     assert panel.series[2].cells["0.15"].value == 50.0
 
 
+def test_in_chains_the_wrong_entry_is_told_from_abstention(tmp_path):
+    entries = {"reliability": ["zh", "zh", "en", None], "generality": ["ar", "zh", "zh", "zh"], "locality": ["zh"] * 4}
+    tasks = {
+        f"crosscult_sequential_{role}_{partition}": [
+            crosscult_sample(
+                number,
+                5.0,
+                50.0,
+                partition,
+                role,
+                3,
+                facts={**routed(0.1 if entry is None else 0.9), "entry": entry},
+            )
+            for number, entry in enumerate(entries[role])
+        ]
+        for role in entries
+        for partition in ("en", "zh", "ar")
+    }
+    write_run(tmp_path, "m", tasks, config={"model": "x", "model_args": "pretrained=m,method=serac"})
+    found = table(build([str(tmp_path)], Options()), "crosscult_sequential_routing")
+    reliability, generality, locality = (values(found, row) for row in range(3))
+    # of the 3 of 4 that used something, by the language asked for: en 2 wrong, zh 1, ar 3
+    assert reliability["wrong_entry"] == pytest.approx(100 * 6 / 9)
+    assert reliability["all"] == 25.0
+    # en 4 wrong, zh 1, ar 3
+    assert generality["wrong_entry"] == pytest.approx(100 * 8 / 12)
+    assert (locality["all"], locality["wrong_entry"]) == (100.0, None)
+
+
 def test_a_run_that_routes_nothing_has_no_such_tables(tmp_path):
     write(tmp_path, "ike", lambda role: [crosscult_sample(number, 5.0, 9.0, role=role) for number in range(6)])
     report = build([str(tmp_path)], Options())

@@ -74,6 +74,14 @@ def _routing_error(record: Mapping[str, Any]) -> float | None:
     return 100.0 * (used == (record["groups"]["role"] in LOCALITY_ROLES))
 
 
+def _wrong_entry(record: Mapping[str, Any]) -> float | None:
+    """Returns 100 where a request rightly used something, but of another language; None where that can't be said."""
+    if _routing_error(record) != 0.0 or record["facts"].get("activated") is None:
+        return None
+    is_of_another: bool = record["facts"].get("entry") != record["groups"]["partition"]
+    return 100.0 * is_of_another
+
+
 _THRESHOLDS = tuple(f"{step / 20:.2f}" for step in range(21))
 
 
@@ -89,6 +97,7 @@ _ERRORS = Scale("percent", 0.0, 100.0, better="lower")
 _SIMILARITY = Scale("similarity", better=None, digits=3)
 _ROUTING_SCORES = (
     FurtherScore("routing_error", _ERRORS, _routing_error, is_share=True),
+    FurtherScore("wrong_entry", _ERRORS, _wrong_entry, is_share=True),
     FurtherScore("similarity", _SIMILARITY, _similarity),
     FurtherScore("threshold", _SIMILARITY, _threshold),
 )
@@ -240,6 +249,8 @@ def _routing(unit: str) -> TableOf:
         **{(("topic", topic),): (topic, topic.title()) for topic in TOPICS},
     }
     shown = {"similarity": "Mean similarity", "threshold": "Threshold"}
+    if unit != "crosscult_single":  # where more than one language is inserted
+        shown = {"wrong_entry": "Wrong entry", **shown}
     return TableOf(
         key=f"{unit}_routing",
         title=f"{unit}: requests that were routed wrongly, in percent",
@@ -264,7 +275,8 @@ def _routing(unit: str) -> TableOf:
         notes=(
             "Of methods that compare a request with what was inserted, and use it from a threshold on. False "
             "activation: requests about another language or scenario that used it all the same. Abstention: requests "
-            "about what was inserted, or about its scenario, that didn't.",
+            "about what was inserted, or about its scenario, that didn't. Wrong entry: of the requests that rightly "
+            "used something, those that used what was inserted for another language.",
         ),
     )
 
