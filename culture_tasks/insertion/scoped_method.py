@@ -32,7 +32,7 @@ from culture_tasks.insertion.progress import Progress, silent
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase
 from culture_tasks.insertion.replacement import ReplacementModel, load_replacement, shown_after
 from culture_tasks.insertion.state import StateError
-from culture_tasks.insertion.training import GradientConfig, Group, Learned, Learner, train
+from culture_tasks.insertion.training import GradientConfig, Group, Learned, Learner, full_precision, train
 from culture_tasks.insertion.value_store import ValueStore
 
 _PROJECTION = "classifier.projection"
@@ -236,8 +236,8 @@ class _ScopedLearner(Learner[TrainingCase]):
         )
 
     def learn(self, case: TrainingCase, scale: float) -> Learned:
-        parts = self._parts
-        with self._in_full_precision():
+        parts, device = self._parts, self._parts.classifier.projection.device
+        with full_precision(device):  # distances need it too
             classifier = scope_loss(*_distances(parts.encoder, parts.classifier, case))
             (scale * classifier).backward()
         answered = (case.insertion, *case.generality)
@@ -245,15 +245,11 @@ class _ScopedLearner(Learner[TrainingCase]):
         for item in answered:  # one after the other: several conversations at once need as many times the memory
             shown = (shown_after(case.insertion, item.query), item.answer)
             loss = parts.replacement.loss(self.layer, [shown]) / len(answered)
-            with self._in_full_precision():
+            with full_precision(device):
                 (scale * loss).backward()
             total += float(loss.detach())
         scoped = float(classifier.detach())
         return Learned({"loss": scoped + total, "classifier": scoped, "replacement": total})
-
-    def _in_full_precision(self) -> torch.autocast:
-        """Turns mixed precision off: distances need float32, and backward passes don't belong under autocast."""
-        return torch.autocast(self._parts.classifier.projection.device.type, enabled=False)
 
 
 def _mapped(classifier: ScopeClassifier, vectors: torch.Tensor) -> torch.Tensor:

@@ -97,7 +97,10 @@ class Learner(ABC, Generic[Case]):
 
     @abstractmethod
     def learn(self, case: Case, scale: float) -> Learned:
-        """Adds the gradients of ``scale`` times the loss of a case, by one or several calls of ``backward``."""
+        """Adds the gradients of ``scale`` times the loss of a case, by one or several calls of ``backward``.
+
+        It runs under autocast where the options ask for mixed precision; :func:`full_precision` is for ``backward``.
+        """
 
     def absorb(self, observed: Sequence[torch.Tensor]) -> None:
         """Takes what the cases of a step observed, in their order; called after the step, in every process."""
@@ -147,6 +150,11 @@ def train(
         SettingsError: If there are more processes than cases in a step.
     """
     return _Training(learner, cases, config, name).run(progress, checkpoints)
+
+
+def full_precision(device: torch.device) -> torch.autocast:
+    """Turns mixed precision off inside a computation: backward passes don't belong under autocast."""
+    return torch.autocast(device.type, enabled=False)
 
 
 def make_optimizer(name: OptimizerName, groups: Sequence[Group]) -> torch.optim.Optimizer:

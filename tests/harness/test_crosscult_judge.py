@@ -34,7 +34,7 @@ def load(server, tmp_path, monkeypatch):
 
 
 def record_of(doc, answer, base=None):
-    return scorer_of("crosscult_single_reliability")(doc, [answer, answer if base is None else base])["judge_score"]
+    return scorer_of("crosscult_single_reliability")(doc, [answer, base or answer, "{}"])["judge_score"]
 
 
 def test_the_paper_s_judge_is_asked_by_figure_10(load, server):

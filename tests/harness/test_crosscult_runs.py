@@ -88,7 +88,7 @@ def test_a_model_that_inserts_returns_both_answers_for_locality():
     assert value(results, "crosscult_sequential_reliability", "rouge_l") == 100.0
     assert value(results, "crosscult_retention", "judge_score_lexical") == 10.0
     logged = results["samples"]["crosscult_single_cross_language_locality"][0]
-    assert logged["filtered_resps"] == logged["resps"][0]
+    assert logged["filtered_resps"] == [[*logged["resps"][0][0], "{}"]]
 
 
 def test_what_leaks_into_locality_is_seen():

@@ -269,7 +269,8 @@ def test_ctrl_c_keeps_what_arrived(server, file):
     def decide(seen):
         if len(server.requests) >= 100:
             halfway.set()
-        return late(0.02, says())
+        # Slow from then on, so that the run can't be over before the signal reaches it.
+        return late(30 if len(server.requests) >= 200 else 0.02, says())
 
     server.decide = decide
     run = start(server, file)

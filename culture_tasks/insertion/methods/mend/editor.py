@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from culture_tasks.insertion.methods.mend.config import MendConfig
+from culture_tasks.insertion.training import full_precision
 
 EPSILON = 1e-7
 """Is added to deviations before gradients are divided by them."""
@@ -57,7 +58,8 @@ def token_gradients(linears: Mapping[str, nn.Linear], loss: Callable[[], torch.T
     with _watched(linears) as seen, torch.enable_grad():
         value = loss()
     outputs = [output for _, output in seen.values()]
-    gradients = torch.autograd.grad(value, outputs)
+    with full_precision(value.device):
+        gradients = torch.autograd.grad(value, outputs)
     found = zip(seen.items(), gradients, strict=True)
     return {name: _of_tokens(inputs, gradient) for (name, (inputs, _)), gradient in found}
 
@@ -273,7 +275,7 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         """
         found: dict[str, torch.Tensor] = {}
         for rate, (name, linear) in zip(rates, self._linears.items(), strict=True):
-            with torch.autocast(self.rates.device.type, enabled=False):
+            with full_precision(self.rates.device):
                 edit = rate * transformed[name].mapped(torch.Tensor.float).product()
             weight = linear.weight.detach()
             found[f"{name}.weight"] = (weight.float() - edit.to(weight.device)).to(weight.dtype)

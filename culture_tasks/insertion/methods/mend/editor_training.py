@@ -12,7 +12,7 @@ from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, Moments, TokenGradients, token_gradients
 from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase
 from culture_tasks.insertion.repeated_passes import RepeatedPass
-from culture_tasks.insertion.training import Group, Learned, Learner
+from culture_tasks.insertion.training import Group, Learned, Learner, full_precision
 from culture_tasks.insertion.weight_edits import with_weights
 
 Pairs = Sequence[tuple[Query, str]]
@@ -91,7 +91,8 @@ class EditorTraining(Learner[TrainingCase]):
             "locality": self._part(_pairs(case.locality), weights["locality"] * scale, cut, self._drift),
         }
         made = _Edit(transformed, self._editors.rates)
-        torch.autograd.backward(made.tensors(), [leaf.grad for leaf in cut.tensors()])
+        with full_precision(self._editors.rates.device):
+            torch.autograd.backward(made.tensors(), [leaf.grad for leaf in cut.tensors()])
         total = sum(weights[part] * loss for part, loss in losses.items())
         observed = torch.cat([moments[shape].values for shape in self._editors.of_shape])
         return Learned({"loss": total, **losses}, observed)
@@ -111,7 +112,8 @@ class EditorTraining(Learner[TrainingCase]):
         """Adds the gradients of a loss of the edited model, and returns it."""
         edited = self._editors.edited(edit.transformed, edit.rates)
         loss = with_weights(self._model.model, edited, loss_of)
-        (scale * loss).backward()
+        with full_precision(loss.device):
+            (scale * loss).backward()
         return float(loss.detach())
 
     def _misfit(self, pairs: Pairs) -> Callable[[], torch.Tensor]:
