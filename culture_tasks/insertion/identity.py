@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _SAMPLED = 64
-_INCIDENTAL = ("_name_or_path", "transformers_version", "_attn_implementation_autoset", "processor_class")
+_INCIDENTAL = (
+    *("_name_or_path", "transformers_version", "_attn_implementation_autoset", "processor_class"),
+    # Saving a model writes these into its configuration; they are told by the model itself.
+    *("architectures", "dtype", "torch_dtype"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,13 @@ def identify(
     import transformers
 
     weights = _hash(
-        [_weights_digest(model), _cleaned(model.config.to_dict()), _processor_settings(processor), dict(options)],
+        [
+            type(model).__name__,
+            _weights_digest(model),
+            _cleaned(model.config.to_dict()),
+            _processor_settings(processor),
+            dict(options),
+        ],
     )
     run = _hash(
         [
@@ -86,7 +96,15 @@ def identify_encoder(
     import transformers
 
     words = hashlib.sha256(json.dumps(dict(vocabulary), sort_keys=True).encode()).hexdigest()
-    weights = _hash([_weights_digest(model), _cleaned(model.config.to_dict()), words, _cleaned(dict(settings))])
+    weights = _hash(
+        [
+            type(model).__name__,
+            _weights_digest(model),
+            _cleaned(model.config.to_dict()),
+            words,
+            _cleaned(dict(settings)),
+        ]
+    )
     run = _hash([weights, str(model.device.type), [torch.__version__, transformers.__version__]])
     return ModelIdentity(source, weights, run)
 

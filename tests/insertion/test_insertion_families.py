@@ -174,11 +174,21 @@ def test_identity_tells_weights_apart():
     again = MultimodalModel(made.model, made.processor)
     assert model.identity.weights == again.identity.weights
     weight = next(made.model.parameters()).data.view(-1)
+    before = weight[0].clone()
     weight[0] += 1.0
     other = MultimodalModel(made.model, made.processor).identity
-    weight[0] -= 1.0
+    weight[0] = before  # to the bit: the toy model is one for the process
     assert other.weights != model.identity.weights
     assert other.run != model.identity.run
+
+
+def test_saving_a_model_does_not_change_its_identity(tmp_path):
+    made = family("internvl")
+    before = MultimodalModel(made.model, made.processor).identity
+    made.model.save_pretrained(tmp_path)
+    made.processor.save_pretrained(tmp_path)
+    assert MultimodalModel(made.model, made.processor).identity.weights == before.weights
+    assert MultimodalModel.load(str(tmp_path)).identity.weights == before.weights
 
 
 def test_a_model_that_is_not_there_is_a_clear_error(tmp_path):
