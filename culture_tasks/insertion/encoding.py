@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 IGNORED = -100
 """The label that transformers' losses leave out."""
 
-Spans = list[tuple[int, int]]
-"""The range of characters that each token covers; (0, 0) for special tokens and padding."""
+Spans = Sequence[Sequence[int]]
+"""Start and end of the characters that each token covers; (0, 0) for special tokens and padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,9 @@ class Encoding:
             if not with_spans:
                 return Encoded(inputs, prompts)
             plain = self.processor.tokenizer(prompts, return_offsets_mapping=True, **whole)["offset_mapping"]
-        spans = [[(int(first), int(last)) for first, last in row] for row in inputs.pop("offset_mapping")]
-        return Encoded(inputs, prompts, spans, [max(int(last) for _, last in row) for row in plain])
+        return Encoded(
+            inputs, prompts, inputs.pop("offset_mapping").tolist(), [max(last for _, last in row) for row in plain]
+        )
 
     def encode_answered(
         self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], end: int | None

@@ -57,18 +57,19 @@ class StopIf:
 
     def __init__(self, decide: Callable[[], bool]) -> None:
         self._decide = decide
-        self._decided: bool | None = None
+        self._decided: torch.Tensor | None = None
 
     @property
     def stopped(self) -> bool:
         """Whether it ended the generation."""
-        return bool(self._decided)
+        return self._decided is not None and bool(self._decided.any())
 
     def __call__(self, input_ids: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
         """Says for each sequence whether to stop, shape (sequences,)."""
         if self._decided is None:
-            self._decided = self._decide()
-        return torch.full((input_ids.shape[0],), self._decided, dtype=torch.bool, device=input_ids.device)
+            stops = self._decide()
+            self._decided = torch.full((input_ids.shape[0],), stops, dtype=torch.bool, device=input_ids.device)
+        return self._decided
 
 
 @contextmanager
