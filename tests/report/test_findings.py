@@ -10,7 +10,7 @@ from support.sample_files import care_sample, cedar_sample, vqa_record, write_ru
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.html.page import write_html
 from culture_tasks.report.model import Finding, Part
-from culture_tasks.report.text.markdown import write_markdown
+from culture_tasks.report.text.markdown import _sentence, write_markdown
 
 COUNTRIES = ("brazil", "china", "india", "usa")
 
@@ -167,3 +167,8 @@ def test_every_question_has_a_title(question):
     from culture_tasks.report.text.wording import QUESTIONS
 
     assert QUESTIONS[question].endswith("?")
+
+
+def test_a_space_between_two_names_stays_in_markdown():
+    parts = (Part("a*b", is_name=True), Part(" "), Part("c", is_name=True), Part(" is best. "))
+    assert _sentence(Finding("best", parts)) == "**a\\*b** **c** is best. "

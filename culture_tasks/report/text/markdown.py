@@ -30,7 +30,8 @@ def write_markdown(report: Report, folder: Path, figures: Sequence[Chart] = (), 
 
 
 def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[str]:
-    yield f"# Report on {len(report.models)} models"
+    count = len(report.models)
+    yield f"# Report on {count} model{'' if count == 1 else 's'}"
     if report.findings:
         yield "\n".join(f"- {_sentence(finding)}" for finding in report.findings)
     yield from (_picture(chart, suffix) for chart in figures if chart.key in FIRST)
@@ -54,8 +55,10 @@ def _sentence(finding: Finding) -> str:
 def _words(text: str) -> str:
     """Returns words of a sentence with the spaces at their ends."""
     inner = text.strip(" ")
+    if not inner:
+        return text
     before, _, after = text.partition(inner)
-    return f"{before}{markdown_cell(inner)}{after}" if inner else text
+    return f"{before}{markdown_cell(inner)}{after}"
 
 
 def _about(report: Report) -> Iterator[str]:
