@@ -24,6 +24,7 @@ _COMMANDS = (
     "agreement",
     "cache",
     "insertion",
+    "preferences",
 )
 """Modules of this package; the ``register`` of each adds subcommands and sets ``handler`` on their parsers."""
 

@@ -1,0 +1,159 @@
+"""``manifest.json``: what a folder of preference data was made of, and so what a model was trained on."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from culture_tasks.errors import DataError
+from culture_tasks.text import tokens
+
+FILE_NAME = "manifest.json"
+FORMAT: Literal[1] = 1
+"""Version of the layout; raised with every change that an older reader would misread."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TrainingSource(_Part):
+    """Where responses came from.
+
+    Attributes:
+        kind: A table of rated rows, or the results of a model on a task.
+        name: Name of the file or Hub data set, without its folder.
+        fingerprint: Hash of the responses and ratings that were read.
+        responses: Number of rated responses that were read.
+        model: The model that answered; empty for rows, which have several.
+        task: The task that was answered; empty for rows.
+    """
+
+    kind: Literal["rows", "results"]
+    name: str
+    fingerprint: str
+    responses: int
+    model: str = ""
+    task: str = ""
+
+
+class RatedBy(_Part):
+    """Who rated the responses.
+
+    Attributes:
+        kind: People, a judge, or another column of the rows.
+        name: ``people``, the judge as ``backend:model``, or the column's name.
+        judges: The judge's identity with each rubric, as its records say it; empty unless a judge rated.
+        scale: Lowest and highest rating; None where the data don't say.
+    """
+
+    kind: Literal["people", "judge", "column"]
+    name: str
+    judges: tuple[Mapping[str, Any], ...] = ()
+    scale: tuple[float, float] | None = None
+
+
+class Rule(_Part):
+    """How pairs were made of ratings.
+
+    Attributes:
+        pairs: ``paper``: best against worst, one pair a question; ``all``: every two responses with different ratings.
+        min_gap: Smallest difference of ratings in a pair.
+        languages: Languages kept; empty means all.
+        categories: Categories kept; empty means all.
+        culture: Which questions were drawn, in equal numbers (CARE, section 4.5); None means all.
+        fraction: Share of the training questions that was kept; smaller ones are part of larger ones.
+        dev: Share of the questions that was set apart for development.
+        hold_out: Tasks whose questions were left out.
+        test_questions: Whether questions of tests were kept, as the user asked.
+        plain: Whether rows hold text, rather than messages.
+    """
+
+    pairs: Literal["paper", "all"] = "paper"
+    min_gap: float = 0.0
+    languages: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    culture: Literal["native", "foreign", "mixed"] | None = None
+    fraction: float = 1.0
+    dev: float = 0.1
+    hold_out: tuple[str, ...] = ()
+    test_questions: bool = False
+    plain: bool = False
+
+
+class Manifest(_Part):
+    """What a folder of preference data was made of.
+
+    Attributes:
+        format: Version of this layout.
+        sources: Where responses came from.
+        rated_by: Who rated them.
+        rule: How pairs were made.
+        seed: Seed of every draw.
+        counts: Numbers of questions, responses, pairs and of what was left out, by name.
+        files: SHA-256 of each data file, by its path in the folder.
+        items: Fingerprints of the questions to train on (see :func:`question_fingerprint`).
+        dev_items: Fingerprints of the questions for development.
+        tested_items: Items of tests among both, by task; empty unless the user asked for test questions.
+    """
+
+    format: Literal[1] = FORMAT
+    sources: tuple[TrainingSource, ...]
+    rated_by: RatedBy
+    rule: Rule
+    seed: int
+    counts: Mapping[str, int]
+    files: Mapping[str, str] = Field(default_factory=dict)
+    items: tuple[str, ...]
+    dev_items: tuple[str, ...] = ()
+    tested_items: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> Manifest:
+        """Reads a manifest.
+
+        Args:
+            path: The file, or the folder that it is in.
+
+        Raises:
+            DataError: If it is missing, broken, or of a later version.
+        """
+        file = path / FILE_NAME if path.is_dir() else path
+        try:
+            return cls.model_validate_json(file.read_bytes())
+        except OSError as error:
+            raise DataError(
+                f"{file}: can't be read ({error.strerror}). Name a folder that `culture-tasks preferences build` wrote."
+            ) from None
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            field = ".".join(map(str, problem["loc"]))
+            if field == "format" and problem["type"] != "missing":
+                raise DataError(
+                    f"{file}: has the format {problem['input']!r:.40}; this version reads {FORMAT}. "
+                    "Use the version of culture-tasks that wrote it."
+                ) from None
+            where = f", field {field!r}" if field else ""
+            raise DataError(
+                f"{file}{where}: not a manifest of `culture-tasks preferences build` ({problem['msg']}). "
+                "The file is damaged, or not ours."
+            ) from None
+
+    def as_json(self) -> str:
+        """Returns the file's text: the same for the same content."""
+        return self.model_dump_json(indent=1) + "\n"
+
+
+def normalised(question: str) -> str:
+    """Returns a question without what doesn't make it another one: case, punctuation, width, Arabic diacritics."""
+    return " ".join(tokens(question)) or unicodedata.normalize("NFKC", question).strip()
+
+
+def question_fingerprint(question: str) -> str:
+    """Returns what stands for a question: the first 16 digits of the SHA-256 of :func:`normalised`."""
+    return hashlib.sha256(normalised(question).encode("utf-8", "replace")).hexdigest()[:16]
