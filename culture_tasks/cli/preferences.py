@@ -11,7 +11,7 @@ from culture_tasks.settings import Settings
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser("preferences", help="make preference pairs of rated responses, to train on with TRL")
+    parser = subparsers.add_parser("preferences", help="pairs of rated responses to train on with TRL")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     made = actions.add_parser("build", help="write a folder to train on: data, recipes and a manifest")
     made.add_argument("sources", nargs="+", metavar="SOURCE", help="rated rows: a file, or geyang627/CARE on the Hub")
