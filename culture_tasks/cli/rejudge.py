@@ -9,11 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.errors import DataError
+from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     from culture_tasks.harness.scoring import JudgedDocument
+    from culture_tasks.harness.session import Session
     from culture_tasks.rejudge.rejudging import TaskToGrade
     from culture_tasks.results.run_files import RunFiles
 
@@ -26,11 +27,17 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
         description=(
             "Grades the logged samples of lm-eval or lmms-eval with another judge, or for the first time after "
             "CULTURE_JUDGE=none, and writes result and sample files in the same layout beside the old ones. "
-            "For example: culture-tasks rejudge results/ --judge openai:gpt-4o"
+            "Several judges grade the same responses, each into files of its own. "
+            "For example: culture-tasks rejudge results/ --judge openai:gpt-4o --judge openai:gpt-4o-mini"
         ),
     )
     parser.add_argument("results", nargs="+", type=Path, help="result files, folders with result files, or patterns")
-    parser.add_argument("--judge", help="the judge, as in CULTURE_JUDGE (default: that variable)")
+    parser.add_argument(
+        "--judge",
+        action="append",
+        metavar="SPEC",
+        help="the judge, as in CULTURE_JUDGE; repeat the option for several judges (default: that variable)",
+    )
     parser.add_argument(
         "--failed-only", action="store_true", help="keep the scored verdicts, and ask only for the others"
     )
@@ -42,26 +49,47 @@ def _run(options: argparse.Namespace) -> int:
     from culture_tasks.judges.selection import close_judges
     from culture_tasks.rejudge import rejudging
 
-    settings = Settings.from_environment()
-    if options.judge is not None:
-        settings = settings.model_copy(update={"judge": options.judge})
-    work = [(run, tasks) for run in rejudging.find_runs(options.results) if (tasks := rejudging.judged_tasks(run))]
-    if not work:
+    runs = rejudging.find_runs(options.results)
+    found = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
+    if not found:
         raise DataError(
             "rejudge: none of these runs has logged samples that a judge grades. Needed are runs of a judged benchmark "
             "with --log_samples and --output_path."
         )
-    session = start_session(settings)
-    everything = [task for _, tasks in work for task in tasks]
-    rejudging.check_judges(session, everything, failed_only=options.failed_only)
     try:
-        rejudging.submit(everything, failed_only=options.failed_only)
-        for run, tasks in work:
-            new = rejudging.finish(run, tasks, progress=_progress, now=datetime.now())
-            _print(new, tasks)
+        work = []
+        for session in _sessions(options.judge):
+            graded = rejudging.to_grade(found, session, failed_only=options.failed_only)
+            rejudging.check_judges(session, _tasks(graded), failed_only=options.failed_only)
+            work.append((session, graded))
+        for session, graded in work:
+            start_session(session.settings)
+            rejudging.submit(_tasks(graded), failed_only=options.failed_only)
+        for session, graded in work:
+            for run, tasks in graded:
+                new = rejudging.finish(run, tasks, progress=_progress, now=datetime.now())
+                _print(new, tasks, judge=session.settings.judge if len(work) > 1 else None)
     finally:
         close_judges()
     return 0
+
+
+def _sessions(judges: Sequence[str] | None) -> list[Session]:
+    """Returns a session for each judge that the user names, or one for that of the settings."""
+    from culture_tasks.harness.session import Session
+    from culture_tasks.judges.selection import parse_spec
+
+    settings = Settings.from_environment()
+    if judges is None:
+        return [Session(settings)]
+    specs = [parse_spec(judge) for judge in judges]
+    if len(set(specs)) < len(specs):
+        raise SettingsError("rejudge: the same judge is named twice. Name each judge once.")
+    return [Session(settings.model_copy(update={"judge": judge})) for judge in judges]
+
+
+def _tasks(graded: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[TaskToGrade]:
+    return [task for _, tasks in graded for task in tasks]
 
 
 def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
@@ -73,10 +101,11 @@ def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
     return waited_for
 
 
-def _print(run: RunFiles, tasks: Sequence[TaskToGrade]) -> None:
+def _print(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> None:
+    from culture_tasks.judges.selection import parse_spec
     from culture_tasks.text_tables import as_markdown, printable
 
-    print(printable(str(run.result_file)))
+    print(printable(f"{run.result_file}{f', judge {parse_spec(judge)}' if judge else ''}"))
     rows = []
     for task in tasks:
         values = run.content["results"][task.name]

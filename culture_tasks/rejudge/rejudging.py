@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -95,10 +95,22 @@ class TaskToGrade:
         }
 
 
-def find_runs(paths: Sequence[Path]) -> list[RunFiles]:
-    """Finds the runs that result files, folders or patterns name.
+class FoundRun(NamedTuple):
+    """A run that was found.
 
-    Of a run that was graded again, a folder stands for the newest grading alone.
+    Attributes:
+        files: Its files.
+        origin: The result file of the run of the harness that its responses come from; its own where the user named it.
+    """
+
+    files: RunFiles
+    origin: Path
+
+
+def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
+    """Finds the runs that result files, folders or patterns name, in the order of their dates.
+
+    Of a run that was graded again, a folder stands for its gradings alone, one or several.
 
     Raises:
         DataError: If a path does not exist, holds no result file, or a result file can't be read.
@@ -117,7 +129,21 @@ def find_runs(paths: Sequence[Path]) -> list[RunFiles]:
             raise DataError(f"{path}: a sample file. Needed is its result file, {found.results[0].name}.")
         runs |= {file: _read(file) for file in found.results if file not in runs}
     superseded = {run.graded_from for run in runs.values()}
-    return [run for file, run in runs.items() if file in paths or file not in superseded]
+    named = [
+        FoundRun(run, file if file in paths else _origin(file, runs))
+        for file, run in runs.items()
+        if file in paths or file not in superseded
+    ]
+    return sorted(named, key=lambda each: each.files.result_file.name)
+
+
+def _origin(file: Path, runs: Mapping[Path, RunFiles]) -> Path:
+    """Follows a grading to the run that it started from, through gradings of gradings."""
+    seen = {file}
+    while file in runs and (before := runs[file].graded_from) is not None and before not in seen:
+        file = before
+        seen.add(file)
+    return file
 
 
 def _read(path: Path) -> RunFiles:
@@ -146,6 +172,38 @@ def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
     return tasks
 
 
+def to_grade(
+    found: Sequence[tuple[FoundRun, Sequence[TaskToGrade]]], session: Session, *, failed_only: bool
+) -> list[tuple[RunFiles, list[TaskToGrade]]]:
+    """Returns what one judge is to grade: of several gradings of the same responses, one.
+
+    It is the newest; where scored verdicts are kept, it is the newest whose verdicts are this judge's.
+
+    Args:
+        found: The runs with their tasks, the oldest first.
+        session: The judge's session.
+        failed_only: Keep the verdicts that were scored.
+    """
+    gradings: dict[Path, list[tuple[RunFiles, Sequence[TaskToGrade]]]] = {}
+    for each, tasks in found:
+        gradings.setdefault(each.origin, []).append((each.files, tasks))
+    chosen = []
+    for same in gradings.values():
+        own = [(run, tasks) for run, tasks in same if failed_only and _are_its_own(session, tasks)]
+        run, tasks = (own or same)[-1]
+        chosen.append((run, [TaskToGrade(task.name, task.samples) for task in tasks]))
+    return chosen
+
+
+def _are_its_own(session: Session, tasks: Iterable[TaskToGrade]) -> bool:
+    """Whether the verdicts to keep are those of the session's judge."""
+    try:
+        _check_kept(session, [sample for task in tasks for sample in task.samples], asked=())
+    except DataError:
+        return False
+    return True
+
+
 def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
     """Makes sure that every judge that will be asked can be used, and may stand beside the verdicts that are kept.
 
@@ -160,11 +218,16 @@ def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only:
             by_model.setdefault(sample.rubric.model, []).extend(expected)
     for model, items in by_model.items():
         session.judge(model).check(items, responses_known=True)
-    for sample in samples if failed_only else []:
+    if failed_only:
+        _check_kept(session, samples, asked=by_model)
+
+
+def _check_kept(session: Session, samples: Iterable[JudgedSample], asked: Collection[str]) -> None:
+    for sample in samples:
         rubric = sample.rubric
         if sample.scored:
             judge = session.judge(rubric.model).identity(rubric)
-            check_same_judge(sample.record["judge"], judge.json, asking=rubric.model in by_model)
+            check_same_judge(sample.record["judge"], judge.json, asking=rubric.model in asked)
 
 
 def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:

@@ -212,3 +212,59 @@ def test_named_and_cut_off_sample_files_are_refused(tmp_path, capsys, monkeypatc
     file.write_text(file.read_text(encoding="utf-8")[:-20], encoding="utf-8")
     assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 1
     assert f"{file}, line 10" in capsys.readouterr().err
+
+
+def install_by_name(monkeypatch, **scripts):
+    """Makes scripted judges those of all sessions, by the models that ``openai:`` names."""
+    judges = {f"openai:{model}": ScriptedJudge(script, model=model) for model, script in scripts.items()}
+    monkeypatch.setattr(
+        "culture_tasks.harness.session.shared_judge", lambda settings, model: judges[settings.judge or ""]
+    )
+    return judges
+
+
+def ratings(path):
+    [record] = {sample["care_rating"]["judge"]["model"] for sample in samples_of(path, "care_zh")}
+    return record, {sample["care_rating"]["runs"][0]["rating"] for sample in samples_of(path, "care_zh")}
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_several_judges_grade_the_same_responses(harness, tmp_path, monkeypatch, fixture_data, capsys):
+    written(harness, tmp_path, monkeypatch, fixture_data, "none", ("care_zh",))
+    judges = install_by_name(monkeypatch, mild=lambda _: Verdict("scored", 9.0), stern=lambda _: SIX)
+    both = ["--judge", "openai:mild", "--judge", "openai:stern"]
+    assert main(["rejudge", str(tmp_path), *both]) == 0
+    old, first, second = result_files(tmp_path)
+    assert (ratings(first), ratings(second)) == (("mild", {9.0}), ("stern", {6.0}))
+    assert [json.loads(path.read_text())["config"]["rejudged_from"] for path in (first, second)] == [old.name] * 2
+    assert "judge openai:mild" in capsys.readouterr().out
+    asked = len(judges["openai:mild"].asked)
+    assert asked == len(judges["openai:stern"].asked) > 0
+    assert main(["rejudge", str(tmp_path), "--judge", "openai:mild"]) == 0  # once, although there are two gradings
+    assert (len(result_files(tmp_path)), len(judges["openai:mild"].asked)) == (4, 2 * asked)
+
+
+def test_of_several_gradings_each_judge_completes_its_own(tmp_path, monkeypatch, fixture_data):
+    failing = {"all": True}
+
+    def script(score):
+        return lambda item: (
+            Verdict("failed", error="503") if failing["all"] and len(item.question) % 2 else Verdict("scored", score)
+        )
+
+    written("lm_eval", tmp_path, monkeypatch, fixture_data, "none", ("care_zh",))
+    judges = install_by_name(monkeypatch, mild=script(9.0), stern=script(6.0))
+    both = ["--judge", "openai:mild", "--judge", "openai:stern"]
+    assert main(["rejudge", str(tmp_path), *both]) == 0
+    failing["all"] = False
+    for judge in judges.values():
+        judge.asked.clear()
+    assert main(["rejudge", str(tmp_path), *both, "--failed-only"]) == 0
+    assert [ratings(path) for path in result_files(tmp_path)[-2:]] == [("mild", {9.0}), ("stern", {6.0})]
+    assert all(0 < len(judge.asked) < 10 for judge in judges.values())
+
+
+def test_the_same_judge_twice_is_refused(tmp_path, monkeypatch, fixture_data, capsys):
+    written("lm_eval", tmp_path, monkeypatch, fixture_data, "none", ("care_zh",))
+    assert main(["rejudge", str(tmp_path), "--judge", "lexical", "--judge", "lexical"]) == 1
+    assert "the same judge is named twice" in capsys.readouterr().err
