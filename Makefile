@@ -36,9 +36,10 @@ format: .venv/installed ## Format the code and mend what the linter can
 	$(PYTHON) -m ruff check --fix $(CODE)
 	$(PYTHON) -m ruff format $(CODE)
 
-.PHONY: readme
-readme: .venv/installed ## Write the generated parts of README.md anew
-	$(PYTHON) tools/readme.py
+.PHONY: docs
+docs: .venv/installed ## Write the generated parts of README.md and docs/ anew, and build the site in build/site
+	$(PYTHON) tools/docs.py
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build
 
 .PHONY: task-files
 task-files: .venv/installed ## Write the task files anew from what the benchmarks declare

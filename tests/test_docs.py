@@ -1,21 +1,30 @@
-"""The documents for developers name functions that the harnesses have, and paths that this repository has."""
+"""The pages say what is so: what they name exists, generated parts are fresh, and links lead somewhere."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-HARNESSES, CONTRIBUTING = ((ROOT / name).read_text("utf-8") for name in ("docs/harnesses.md", "CONTRIBUTING.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = {str(page.relative_to(ROOT)): page.read_text("utf-8") for page in PAGES}
+HARNESSES, CONTRIBUTING = TEXTS["docs/harnesses.md"], TEXTS["CONTRIBUTING.md"]
 
 # A dotted name in backticks that begins with a harness, such as `lm_eval.api.model.LM`.
 NAMES = sorted(set(re.findall(r"`((?:lm|lmms)_eval(?:\.\w+)+)`", HARNESSES)))
 
 # A path in backticks: it has a slash and ends like a file. Folders of the package may leave `culture_tasks/` out.
 PATHS = sorted(set(re.findall(r"`([\w.]+(?:/[\w.-]+)+\.(?:py|md|toml))`", HARNESSES + CONTRIBUTING)))
+
+# What stands in code: a block between fences, or a span between backticks.
+CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,3 +45,68 @@ def test_what_the_page_names_is_in_this_repository(path):
 def test_names_and_paths_are_found():
     assert len(NAMES) > 30
     assert len(PATHS) > 25
+
+
+def check(root: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(root / "tools" / "docs.py"), "--check"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_generated_parts_are_fresh():
+    done = check(ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_stale_page_is_noticed_and_named(tmp_path):
+    for name in ("tools", "docs"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "README.md", tmp_path / "README.md")
+    page = tmp_path / "docs" / "settings.md"
+    stale = re.sub(r"\| `CULTURE_JUDGE` \|.*\n", "", page.read_text("utf-8"), count=1)
+    page.write_text(stale, encoding="utf-8")
+    done = check(tmp_path)
+    assert done.returncode == 1
+    assert "docs/settings.md" in done.stderr
+
+
+def test_the_readme_is_short():
+    assert len(TEXTS["README.md"].splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_make_targets_that_a_page_names_are_there(page):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for code in CODE.findall(TEXTS[page]):
+        for target in re.findall(r"(?:^|`)make ([a-z-]+)", code, re.MULTILINE):
+            assert f"\n{target}:" in makefile, target
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_commands_that_a_page_names_are_there(page):
+    from culture_tasks.cli.main import build_parser
+
+    choices = next(action.choices for action in build_parser()._actions if isinstance(action.choices, dict))
+    for code in CODE.findall(TEXTS[page]):
+        for command in re.findall(r"culture-tasks (?:-v )?([a-z][a-z-]*)", code):
+            assert command in choices, code
+
+
+def test_every_benchmark_and_setting_has_its_place():
+    from culture_tasks.benchmarks.registry import benchmarks
+
+    for name in benchmarks():
+        assert f"docs/benchmarks/{name}.md" in TEXTS
+
+
+@pytest.mark.slow
+def test_the_site_builds_and_its_links_lead_somewhere(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "tutorial" / "index.html").is_file()

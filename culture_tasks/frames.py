@@ -1,0 +1,135 @@
+"""Results and samples of both harnesses as pandas data frames, for notebooks and programs.
+
+Example:
+    >>> from culture_tasks import frames
+    >>> scores = frames.scores("results")  # doctest: +SKIP
+    >>> scores[scores.dimension == "country"].pivot(index="group", columns="model", values="value")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.model import Cell, Report
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A file, a folder or a glob pattern, or several."""
+
+_SCORES = (
+    *("model", "benchmark", "task", "metric", "dimension", "group"),
+    *("value", "low", "high", "n", "coverage", "unit", "flags"),
+)
+_SAMPLES = (
+    *("model", "benchmark", "task", "item", "score", "outcome"),
+    *("question", "references", "response", "rationale", "prompt", "image", "doubt"),
+)
+
+
+def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
+    """Returns the scores of all models, whole and by group, one row each.
+
+    The numbers are those of the report: on its scales, with 95 % intervals.
+
+    Args:
+        paths: Where the harnesses' result and sample files are.
+        options: As for :func:`~culture_tasks.report.building.build`; None for its defaults.
+
+    Returns:
+        The columns ``model``; ``benchmark``, None for another task of a harness; ``task``, a task or group; ``metric``;
+        ``dimension`` and ``group``, such as ``country`` and ``brazil``, empty for the whole; ``value``, ``low`` and
+        ``high``, in ``unit``; ``n``, scored items; ``coverage``, scored items over items, from 0 to 1; ``flags``, what
+        the report marks, with spaces between.
+
+    Raises:
+        DataError: If no run can be used.
+    """
+    import pandas as pd
+
+    report = build(_named(paths), options or Options())
+    return pd.DataFrame([*_wholes(report), *_groups(report)], columns=list(_SCORES))
+
+
+def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
+    """Returns the logged samples of all runs in use, one row each.
+
+    Only tasks of this package have them: other tasks log in layouts of their own.
+
+    Args:
+        paths: Where the harnesses' result and sample files are.
+        options: As for :func:`~culture_tasks.report.building.build`; None for its defaults.
+
+    Returns:
+        The columns ``model``; ``benchmark``; ``task``; ``item``, the question's name, the same for every model;
+        ``score``, NaN without one; ``outcome`` of the judge's verdict, empty where none grades; ``question``;
+        ``references``, a tuple of texts; ``response``, the first of several; ``rationale``; ``prompt``, as sent;
+        ``image``; ``doubt``, why the verdict should be looked at twice; then a column for each kind of group, such as
+        ``country``.
+
+    Raises:
+        DataError: If no run can be used.
+        OSError: If a sample file has gone.
+    """
+    import pandas as pd
+
+    report = build(_named(paths), options or Options())
+    found = list(_samples(report))
+    kinds = dict.fromkeys(name for row in found for name in row if name not in _SAMPLES)
+    frame = pd.DataFrame(found, columns=[*_SAMPLES, *kinds])
+    return frame.astype({"score": float})
+
+
+def _named(paths: Paths) -> list[str]:
+    one = isinstance(paths, str | os.PathLike)
+    return [os.fspath(path) for path in ([paths] if one else paths)]  # type: ignore[list-item]
+
+
+def _wholes(report: Report) -> Iterator[tuple[Any, ...]]:
+    for key, unit in report.units.items():
+        for entrant, cell in unit.cells.items():
+            named = (report.entrants[entrant].label, unit.benchmark, key, unit.metric, "", "")
+            yield (*named, *_numbers(cell))
+
+
+def _groups(report: Report) -> Iterator[tuple[Any, ...]]:
+    for each in report.groups:
+        unit = report.units[each.unit]
+        metric = unit.metric if each.statistic == "score" else each.statistic
+        named = (report.entrants[each.entrant].label, unit.benchmark, each.unit, metric, each.dimension, each.group)
+        yield (*named, *_numbers(each.cell))
+
+
+def _numbers(cell: Cell) -> tuple[Any, ...]:
+    return (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags))
+
+
+def _samples(report: Report) -> Iterator[dict[str, Any]]:
+    labels = {
+        run: report.entrants[entrant].label
+        for unit in report.units.values()
+        for entrant, cell in unit.cells.items()
+        for run in cell.runs
+    }
+    for key, run in report.runs.items():
+        for sample in report.samples.read(key):
+            yield {
+                "model": labels.get(key, run.model),
+                "benchmark": run.benchmark,
+                "task": run.task,
+                "item": sample.item,
+                "score": sample.score,
+                "outcome": sample.outcome,
+                "question": sample.question,
+                "references": sample.references,
+                "response": sample.response,
+                "rationale": sample.rationale,
+                "prompt": sample.prompt,
+                "image": sample.image,
+                "doubt": sample.doubt,
+                **sample.groups,
+            }
