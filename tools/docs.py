@@ -84,7 +84,8 @@ def _metrics(benchmark: str) -> str:
                 by,
                 first.scale.unit,
                 _range(first.scale),
-                first.scale.better or (f"{first.scale.neutral:g} is neutral" if first.scale.neutral is not None else ""),
+                first.scale.better
+                or (f"{first.scale.neutral:g} is neutral" if first.scale.neutral is not None else ""),
             )
         )
     return as_markdown(("metric", "graded by", "also by", "unit in the report", "range", "better"), body)
@@ -158,7 +159,9 @@ def _page(name: str, about: str, parser: argparse.ArgumentParser) -> str:
 
 
 def _all_commands() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
-    def below(parser: argparse.ArgumentParser, name: str, about: str) -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
+    def below(
+        parser: argparse.ArgumentParser, name: str, about: str
+    ) -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
         yield name, about, parser
         for action in parser._actions:
             if isinstance(action, argparse._SubParsersAction):
@@ -182,7 +185,9 @@ def _call(action: argparse.Action) -> str:
     else:
         value = action.metavar or action.dest.upper()
         shown = " ".join(
-            filter(None, (", ".join(action.option_strings), action.nargs != 0 and formatter._format_args(action, value)))
+            filter(
+                None, (", ".join(action.option_strings), action.nargs != 0 and formatter._format_args(action, value))
+            )
         )
     return f"`{shown}`"
 
