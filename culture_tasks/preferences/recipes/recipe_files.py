@@ -1,0 +1,120 @@
+"""The recipes of a folder of training data: what ``trl sft``, ``trl dpo`` and ``trl kto`` read, and SimPO's script.
+
+The YAML files beside this module are their templates. A method has two: ``paper`` trains all weights by the values of
+CARE's paper, and ``lora`` is ours, for one GPU. A method whose data aren't in the folder has none there.
+
+TRL reads the paths in a recipe from its working directory, so they are those of the folder as the user gave it: a
+recipe runs from where the folder was built, or from anywhere if its path is absolute. A relative path begins with
+``./``, since TRL would take ``prefs/dpo`` for a data set on the Hub wherever there is no such folder.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import PurePath
+from string import Template
+
+from culture_tasks.text_tables import plain
+
+PAPER_MODELS = (
+    "Qwen/Qwen2.5-7B-Instruct",
+    "google/gemma-2-9b-it",
+    "meta-llama/Llama-3.1-8B-Instruct",
+    "mistralai/Mistral-7B-Instruct-v0.3",
+)
+"""The models of CARE's Table 3; the recipes train the first, unless told otherwise."""
+
+MODELS_FOLDER = "models"
+"""Where in the folder of the data the recipes save what they train; the manifest above says what that is trained on."""
+
+_BATCH = 128
+_EPOCHS = 3
+_WARMUP = 5
+_SCRIPT = "simpo.py"
+
+
+def recipe_files(
+    folder: PurePath,
+    *,
+    rows: Mapping[str, int],
+    with_dev: bool,
+    conversational: bool,
+    languages: Sequence[str],
+    model: str = PAPER_MODELS[0],
+) -> dict[str, str]:
+    """Returns the recipes for a folder of training data, and the script that one of the methods needs.
+
+    Args:
+        folder: The folder as the user gave it, absolute or relative to the working directory.
+        rows: Rows of ``train.jsonl`` in each folder of the data: ``sft``, ``dpo``, ``kto``.
+        with_dev: Whether there is a ``dev.jsonl`` beside each.
+        conversational: Whether rows are messages, which get the model's chat template, or plain text.
+        languages: Languages of the questions.
+        model: The model to train, by its name on the Hub or its folder.
+
+    Returns:
+        Contents of the files by their names in the folder.
+    """
+    known = {
+        "model": _text(model),
+        "paper_models": ", ".join(PAPER_MODELS),
+        "evaluated": "epoch" if with_dev else '"no"',
+        "notes": "".join(f"# {note}\n" for note in _notes(conversational, languages)),
+        "script": _for_shell(folder / _SCRIPT),
+    }
+    for name, count in rows.items():
+        known |= {name: _text(_path(folder / name)), f"{name}_steps": _steps(count)} if count else {}
+    files = {}
+    for template in resources.files(__package__).iterdir():
+        name = template.name.removesuffix(".yaml")
+        if name == template.name:
+            continue
+        recipe = Template(template.read_text(encoding="utf-8"))
+        values = known | {
+            "recipe": _for_shell(folder / template.name),
+            "output": _text(_path(folder / MODELS_FOLDER / name)),
+        }
+        if set(recipe.get_identifiers()) <= values.keys():
+            files[template.name] = recipe.substitute(values)
+    if any(_SCRIPT in text for text in files.values()):
+        files[_SCRIPT] = resources.files(__package__).joinpath(_SCRIPT).read_text(encoding="utf-8")
+    return dict(sorted(files.items()))
+
+
+def _notes(conversational: bool, languages: Sequence[str]) -> list[str]:
+    notes = [
+        "The rows get the model's own chat template: evaluate what is trained with --apply_chat_template."
+        if conversational
+        else "The rows are plain text: evaluate what is trained without --apply_chat_template."
+    ]
+    if len(languages) > 1:
+        notes.append(
+            f"The paper trains one model for each language; these data have {plain(', '.join(sorted(languages)))}."
+        )
+    notes.append(
+        "A lower loss or a larger margin is no evidence of better answers: generate them, and have them judged."
+    )
+    return notes
+
+
+def _steps(rows: int) -> str:
+    steps = _EPOCHS * math.ceil(rows / _BATCH)
+    short = f"; too few to get past {_WARMUP} steps of warm-up" if steps <= _WARMUP else ""
+    return f"{rows:,} row{'s' if rows > 1 else ''}: {steps} steps{short}"
+
+
+def _path(path: PurePath) -> str:
+    return path.as_posix() if path.is_absolute() or path.parts[0] == ".." else f"./{path.as_posix()}"
+
+
+def _for_shell(path: PurePath) -> str:
+    return plain(shlex.quote(_path(path)))
+
+
+def _text(value: str) -> str:
+    """Returns a text in quotes, as YAML reads it."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,173 @@
+"""Recipes: read by the parsers of TRL and accelerate, with the paper's values, and with paths that name the folder."""
+
+import importlib.resources
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path, PurePath
+
+import pytest
+import yaml
+
+from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS, recipe_files
+
+SUPPORT = Path(__file__).parents[1] / "support"
+ROWS = {"sft": 1300, "dpo": 1513, "kto": 3026}
+METHODS = ("sft", "dpo", "kto", "simpo")
+NAMES = [f"{method}.{kind}" for method in METHODS for kind in ("paper", "lora")]
+
+# CARE, section 4.1 and Appendix B: the rates that were tried.
+PAPER_RATES = {"sft": {1e-5, 2e-5}} | dict.fromkeys(("dpo", "kto", "simpo"), frozenset({3e-7, 5e-7, 7e-7}))
+
+
+def written(folder, rows=ROWS, *, with_dev=True, conversational=True, languages=("zh",), **options):
+    given = {"rows": rows, "with_dev": with_dev, "conversational": conversational, "languages": languages}
+    return recipe_files(PurePath(folder), **given, **options)
+
+
+@pytest.fixture(scope="module")
+def parsed(tmp_path_factory):
+    """What TRL reads in each recipe."""
+    folder = tmp_path_factory.mktemp("prefs")
+    for name, text in written("some/prefs").items():
+        (folder / name).write_text(text, encoding="utf-8")
+    recipes = sorted(folder.glob("*.yaml"))
+    command = [sys.executable, "-W", "ignore", str(SUPPORT / "parsed_recipes.py"), *map(str, recipes)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return {Path(path).name.removesuffix(".yaml"): options for path, options in json.loads(done.stdout).items()}
+
+
+def test_every_method_has_a_recipe_of_the_paper_and_one_with_lora(parsed):
+    assert sorted(parsed) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_trl_and_accelerate_know_every_option(parsed, name):
+    ranks = {"paper": 8, "lora": 1}[name.split(".")[1]]
+    if name.startswith("simpo"):  # its script reads no option of `accelerate launch`
+        assert parsed[name]["rest"] == []
+    else:
+        assert parsed[name]["rest"] == ["--num_processes", str(ranks)]
+        assert parsed[name]["launch"] == {"num_processes": ranks}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_says_what_the_paper_says(parsed, name):
+    method, kind = name.split(".")
+    options = parsed[name]
+    ranks = {"paper": 8, "lora": 1}[kind]
+    assert options["per_device_train_batch_size"] * options["gradient_accumulation_steps"] * ranks == 128
+    assert (options["num_train_epochs"], options["warmup_steps"]) == (3, 5)
+    assert options["lr_scheduler_type"] == "linear"
+    assert options["max_length"] == 2048
+    if method != "sft":
+        assert options["beta"] == 0.1
+    if kind == "paper":
+        assert options["learning_rate"] in PAPER_RATES[method]
+        assert (options["use_peft"], options["dtype"]) == (False, "float32")
+    else:
+        assert options["learning_rate"] / 10 == pytest.approx(parsed[f"{method}.paper"]["learning_rate"])
+        assert (options["use_peft"], options["lora_target_modules"]) == (True, "all-linear")
+
+
+@pytest.mark.parametrize("method", ["dpo", "kto"])
+def test_training_of_all_weights_keeps_no_second_model_in_memory(parsed, method):
+    assert parsed[f"{method}.paper"]["precompute_ref_log_probs"] is True
+
+
+def test_simpo_is_without_the_term_of_cpo(parsed):
+    for kind in ("paper", "lora"):
+        options = parsed[f"simpo.{kind}"]
+        assert (options["loss_type"], options["cpo_alpha"]) == ("simpo", 0.0)
+        assert "simpo_gamma: 0.5  # ours" in written("prefs")[f"simpo.{kind}.yaml"]
+
+
+def test_a_device_of_kto_holds_several_rows(parsed):
+    """KTO's reference point is estimated from the rows that are on a device at once."""
+    assert all(parsed[f"kto.{kind}"]["per_device_train_batch_size"] >= 4 for kind in ("paper", "lora"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_data_and_models_are_in_the_folder(parsed, name):
+    data = {"simpo": "dpo"}.get(name.split(".")[0], name.split(".")[0])
+    assert parsed[name]["dataset_name"] == f"./some/prefs/{data}"
+    assert parsed[name]["output_dir"] == f"./some/prefs/models/{name}"
+
+
+@pytest.mark.parametrize(
+    ("folder", "data"),
+    [
+        ("prefs", "./prefs/dpo"),  # "prefs/dpo" would be a data set on the Hub
+        ("./a/prefs", "./a/prefs/dpo"),
+        (".", "./dpo"),
+        ("../prefs", "../prefs/dpo"),
+        ("/srv/prefs", "/srv/prefs/dpo"),
+        ("my data: 数据 #1", "./my data: 数据 #1/dpo"),
+    ],
+)
+def test_a_path_is_the_users_and_never_the_name_of_a_data_set(folder, data):
+    recipe = written(folder)["dpo.lora.yaml"]
+    assert yaml.safe_load(recipe)["dataset_name"] == data
+    assert yaml.safe_load(recipe)["output_dir"] == data.removesuffix("dpo") + "models/dpo.lora"
+
+
+def test_the_command_in_a_recipe_is_quoted_for_the_shell():
+    recipe = written("my data")["dpo.lora.yaml"]
+    assert "#     trl dpo --config './my data/dpo.lora.yaml'\n" in recipe
+
+
+def test_a_line_break_in_a_name_stays_inside_the_comment():
+    recipe = yaml.safe_load(written("a\nseed: 7\nb")["dpo.lora.yaml"])
+    assert "seed" not in recipe
+    assert recipe["dataset_name"] == "./a\nseed: 7\nb/dpo"
+
+
+def test_another_model_can_be_trained():
+    recipe = yaml.safe_load(written("prefs", model="google/gemma-2-9b-it")["kto.paper.yaml"])
+    assert recipe["model_name_or_path"] == "google/gemma-2-9b-it"
+    assert yaml.safe_load(written("prefs")["kto.paper.yaml"])["model_name_or_path"] == PAPER_MODELS[0]
+
+
+def test_there_is_no_recipe_without_its_data():
+    files = written("prefs", {"sft": 0, "dpo": 3, "kto": 6})
+    assert {name.split(".")[0] for name in files} == {"dpo", "kto", "simpo"}
+    assert set(written("prefs", {"sft": 2})) == {"sft.paper.yaml", "sft.lora.yaml"}
+
+
+def test_steps_are_counted_as_the_trainer_counts_them():
+    # 1,513 pairs in batches of 128 are 12 steps; three epochs are 36
+    assert "num_train_epochs: 3  # 1,513 rows: 36 steps\n" in written("prefs")["dpo.paper.yaml"]
+    one = written("prefs", {"dpo": 1})["dpo.lora.yaml"]
+    assert "# 1 row: 3 steps; too few to get past 5 steps of warm-up\n" in one
+    assert "too few" not in written("prefs", {"dpo": 129})["dpo.lora.yaml"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_development_rows_are_evaluated_where_there_are_some(parsed, name):
+    assert parsed[name]["eval_strategy"] == "epoch"
+    assert parsed[name]["dataset_test_split"] == "validation"  # what `datasets` calls dev.jsonl
+    assert yaml.safe_load(written("prefs", with_dev=False)[f"{name}.yaml"])["eval_strategy"] == "no"
+
+
+def test_a_recipe_says_how_to_evaluate_and_what_proves_nothing():
+    messages, text = (written("prefs", conversational=each)["dpo.lora.yaml"] for each in (True, False))
+    assert "with --apply_chat_template" in messages
+    assert "without --apply_chat_template" in text
+    assert all(
+        "is no evidence of better answers" in recipe for recipe in written("prefs").values() if "beta:" in recipe
+    )
+    both = written("prefs", languages=("zh", "ar"))["dpo.paper.yaml"]
+    assert "one model for each language; these data have ar, zh." in both
+    assert "for each language" not in messages
+
+
+def test_the_configurations_that_recipes_name_are_shipped_by_trl():
+    shipped = {
+        file.name.removesuffix(".yaml") for file in importlib.resources.files("trl.accelerate_configs").iterdir()
+    }
+    recipe = written("prefs")["dpo.paper.yaml"]
+    named = set(re.findall(r"\b(?:fsdp|zero)\d\b|\b(?:multi|single)_gpu\b", recipe))
+    assert named == {"fsdp2", "zero3", "multi_gpu", "single_gpu"}
+    assert named <= shipped
