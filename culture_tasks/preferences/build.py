@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from culture_tasks.errors import DataError
-from culture_tasks.preferences.dataset_folder import method_rows, new_folder, write_rows
+from culture_tasks.preferences.dataset_folder import Method, Row, method_rows, new_folder, write_rows
 from culture_tasks.preferences.manifest import FILE_NAME, Manifest, Rule
 from culture_tasks.preferences.pair_rule import Pair, best_and_worst, set_apart
 from culture_tasks.preferences.rated_answers import Rated
+from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS, recipe_files
 
 
-def build(rated: Rated, rule: Rule, seed: int, folder: Path) -> Manifest:
-    """Makes pairs and writes them.
+def build(rated: Rated, rule: Rule, seed: int, folder: Path, *, model: str = PAPER_MODELS[0]) -> Manifest:
+    """Makes pairs and writes them, with recipes that train on them.
 
     Args:
         rated: The rated responses.
         rule: How pairs are made.
         seed: Seed of every draw.
         folder: Folder to write; it must not exist, or be empty.
+        model: Model that the recipes train.
 
     Raises:
         DataError: If no pair is left.
@@ -33,8 +35,18 @@ def build(rated: Rated, rule: Rule, seed: int, folder: Path) -> Manifest:
         "train": [pair for pair in pairs if pair.question.fingerprint not in dev],
         "dev": [pair for pair in pairs if pair.question.fingerprint in dev],
     }
+    data = {split: method_rows(some, plain=rule.plain, seed=seed) for split, some in parts.items()}
+    rows = {split: {method: len(some) for method, some in by_method.items()} for split, by_method in data.items()}
+    recipes = recipe_files(
+        folder,
+        rows=rows["train"],
+        dev_rows=rows["dev"],
+        conversational=not rule.plain,
+        languages=sorted({pair.question.language for pair in parts["train"]}),
+        model=model,
+    )
     with new_folder(folder) as part:
-        files = _write(parts, rule, part)
+        files = _write(data, part)
         manifest = Manifest(
             sources=tuple(rated.sources),
             rated_by=rated.rated_by,
@@ -51,6 +63,8 @@ def build(rated: Rated, rule: Rule, seed: int, folder: Path) -> Manifest:
             dev_items=_items(parts["dev"]),
         )
         (part / FILE_NAME).write_text(manifest.as_json(), encoding="utf-8")
+        for name, text in recipes.items():
+            (part / name).write_text(text, encoding="utf-8")
     return manifest
 
 
@@ -58,10 +72,10 @@ def _items(pairs: Sequence[Pair]) -> tuple[str, ...]:
     return tuple(sorted({pair.question.fingerprint for pair in pairs}))
 
 
-def _write(parts: dict[str, list[Pair]], rule: Rule, folder: Path) -> dict[str, str]:
+def _write(data: Mapping[str, Mapping[Method, Sequence[Row]]], folder: Path) -> dict[str, str]:
     files: dict[str, str] = {}
-    for split, pairs in parts.items():
-        for method, rows in method_rows(pairs, plain=rule.plain).items():
+    for split, by_method in data.items():
+        for method, rows in by_method.items():
             if rows:
                 name = f"{method}/{split}.jsonl"
                 files[name] = write_rows(folder / name, rows)

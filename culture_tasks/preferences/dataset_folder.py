@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.preferences.pair_rule import Pair
+from culture_tasks.preferences.pair_rule import Pair, drawn
 
 Method = Literal["sft", "dpo", "kto"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -20,14 +20,19 @@ METHODS: tuple[Method, ...] = get_args(Method)
 Row = Mapping[str, Any]
 
 
-def method_rows(pairs: Sequence[Pair], *, plain: bool) -> dict[Method, list[Row]]:
+def method_rows(pairs: Sequence[Pair], *, plain: bool, seed: int) -> dict[Method, list[Row]]:
     """Returns the rows of each method.
+
+    TRL trains KTO in the order of its rows, and estimates the reference point of the loss by giving each response to the
+    prompt of the next row. So that order is drawn, neighbours have different questions, and every other row is desirable.
 
     Args:
         pairs: The pairs, in their order.
         plain: Texts rather than messages.
+        seed: Seed of KTO's order.
     """
     found: dict[Method, list[Row]] = {method: [] for method in METHODS}
+    kto: list[tuple[Row, Row]] = []
     for pair in pairs:
         question = pair.question
         facts = {"question_id": question.fingerprint, "language": question.language, "category": question.category}
@@ -38,10 +43,16 @@ def method_rows(pairs: Sequence[Pair], *, plain: bool) -> dict[Method, list[Row]
             found["sft"].append({"prompt": prompt, "completion": completion, **facts})
         ratings = {"chosen_rating": pair.chosen.rating, "rejected_rating": pair.rejected.rating}
         found["dpo"].append({"prompt": prompt, "chosen": chosen, "rejected": rejected, **facts, **ratings})
-        found["kto"] += [
-            {"prompt": prompt, "completion": chosen, "label": True, **facts, "rating": pair.chosen.rating},
-            {"prompt": prompt, "completion": rejected, "label": False, **facts, "rating": pair.rejected.rating},
-        ]
+        kto.append(
+            (
+                {"prompt": prompt, "completion": chosen, "label": True, **facts, "rating": pair.chosen.rating},
+                {"prompt": prompt, "completion": rejected, "label": False, **facts, "rating": pair.rejected.rating},
+            )
+        )
+    kto.sort(key=lambda rows: drawn(seed, "kto", rows[0]["question_id"]))
+    half = len(kto) // 2
+    for (better, _), (_, worse) in zip(kto, kto[half:] + kto[:half], strict=True):
+        found["kto"] += [better, worse]
     return found
 
 

@@ -21,8 +21,8 @@ NAMES = [f"{method}.{kind}" for method in METHODS for kind in ("paper", "lora")]
 PAPER_RATES = {"sft": {1e-5, 2e-5}} | dict.fromkeys(("dpo", "kto", "simpo"), frozenset({3e-7, 5e-7, 7e-7}))
 
 
-def written(folder, rows=ROWS, *, with_dev=True, conversational=True, languages=("zh",), **options):
-    given = {"rows": rows, "with_dev": with_dev, "conversational": conversational, "languages": languages}
+def written(folder, rows=ROWS, *, dev_rows=ROWS, conversational=True, languages=("zh",), **options):
+    given = {"rows": rows, "dev_rows": dev_rows, "conversational": conversational, "languages": languages}
     return recipe_files(PurePath(folder), **given, **options)
 
 
@@ -148,7 +148,9 @@ def test_steps_are_counted_as_the_trainer_counts_them():
 def test_development_rows_are_evaluated_where_there_are_some(parsed, name):
     assert parsed[name]["eval_strategy"] == "epoch"
     assert parsed[name]["dataset_test_split"] == "validation"  # what `datasets` calls dev.jsonl
-    assert yaml.safe_load(written("prefs", with_dev=False)[f"{name}.yaml"])["eval_strategy"] == "no"
+    data = parsed[name]["dataset_name"].removeprefix("./some/prefs/")
+    without = written("prefs", dev_rows=ROWS | {data: 0})
+    assert yaml.safe_load(without[f"{name}.yaml"])["eval_strategy"] == "no"
 
 
 def test_a_recipe_says_how_to_evaluate_and_what_proves_nothing():

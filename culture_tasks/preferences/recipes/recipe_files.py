@@ -41,7 +41,7 @@ def recipe_files(
     folder: PurePath,
     *,
     rows: Mapping[str, int],
-    with_dev: bool,
+    dev_rows: Mapping[str, int],
     conversational: bool,
     languages: Sequence[str],
     model: str = PAPER_MODELS[0],
@@ -51,7 +51,7 @@ def recipe_files(
     Args:
         folder: The folder as the user gave it, absolute or relative to the working directory.
         rows: Rows of ``train.jsonl`` in each folder of the data: ``sft``, ``dpo``, ``kto``.
-        with_dev: Whether there is a ``dev.jsonl`` beside each.
+        dev_rows: Rows of ``dev.jsonl`` in each.
         conversational: Whether rows are messages, which get the model's chat template, or plain text.
         languages: Languages of the questions.
         model: The model to train, by its name on the Hub or its folder.
@@ -62,12 +62,13 @@ def recipe_files(
     known = {
         "model": _text(model),
         "paper_models": ", ".join(PAPER_MODELS),
-        "evaluated": "epoch" if with_dev else '"no"',
         "notes": "".join(f"# {note}\n" for note in _notes(conversational, languages)),
         "script": _for_shell(folder / _SCRIPT),
     }
     for name, count in rows.items():
-        known |= {name: _text(_path(folder / name)), f"{name}_steps": _steps(count)} if count else {}
+        if count:
+            evaluated = "epoch" if dev_rows.get(name) else _text("no")
+            known |= {name: _text(_path(folder / name)), f"{name}_steps": _steps(count), f"{name}_evaluated": evaluated}
     files = {}
     for template in resources.files(__package__).iterdir():
         name = template.name.removesuffix(".yaml")

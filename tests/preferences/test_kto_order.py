@@ -1,0 +1,62 @@
+"""KTO's rows are trained on in the order of the file, and their neighbours are paired."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from culture_tasks.preferences.dataset_folder import method_rows
+from culture_tasks.preferences.pair_rule import Pair
+from culture_tasks.preferences.rated_answers import Answer, Question
+
+
+def pairs(count, each=1):
+    questions = [Question(f"Q{n}", f"id{n}", ("A",), "en", "", "") for n in range(count)]
+    return [
+        Pair(question, Answer(f"good {n}", 9.0, ""), Answer(f"bad {n}", 1.0, ""))
+        for question in questions
+        for n in range(each)
+    ]
+
+
+def kto(some, seed=0):
+    return method_rows(some, plain=True, seed=seed)["kto"]
+
+
+@given(st.integers(4, 60), st.integers(0, 5))
+def test_neighbours_are_of_different_questions_and_labels_alternate(count, seed):
+    rows = kto(pairs(count), seed)
+    assert all(one["question_id"] != other["question_id"] for one, other in itertools.pairwise(rows))
+    assert [row["label"] for row in rows] == [True, False] * count
+
+
+@pytest.mark.parametrize("on_a_device", [4, 8])
+def test_no_response_is_held_against_its_own_prompt(on_a_device):
+    """TRL rotates the responses of the rows that are on a device at once: each meets the next row's prompt."""
+    rows = kto(pairs(64))
+    for start in range(0, len(rows), on_a_device):
+        batch = rows[start : start + on_a_device]
+        assert all(row["prompt"] != batch[n - 1]["prompt"] for n, row in enumerate(batch))
+
+
+def test_every_response_is_there_once_with_its_own_prompt_and_label():
+    some = pairs(5, each=2)
+    expected = sorted(
+        (pair.question.text, answer.text, label)
+        for pair in some
+        for answer, label in ((pair.chosen, True), (pair.rejected, False))
+    )
+    assert sorted((row["prompt"], row["completion"], row["label"]) for row in kto(some)) == expected
+
+
+def test_the_order_is_drawn_by_the_seed_and_not_that_of_the_source():
+    some = pairs(20)
+    order = [row["prompt"] for row in kto(some)]
+    assert order == [row["prompt"] for row in kto(some)]
+    assert order != [row["prompt"] for row in kto(some, seed=1)]
+    assert [row["prompt"] for row in kto(some) if row["label"]] != [pair.question.text for pair in some]
+
+
+def test_a_single_pair_gives_two_rows():
+    assert [row["label"] for row in kto(pairs(1))] == [True, False]
