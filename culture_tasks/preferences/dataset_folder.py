@@ -23,8 +23,8 @@ Row = Mapping[str, Any]
 def method_rows(pairs: Sequence[Pair], *, plain: bool, seed: int) -> dict[Method, list[Row]]:
     """Returns the rows of each method.
 
-    TRL trains KTO in the order of its rows, and estimates the reference point of the loss by giving each response to the
-    prompt of the next row. So that order is drawn, neighbours have different questions, and every other row is desirable.
+    TRL trains KTO in the order of its rows, and estimates the loss's reference point by giving each response to the
+    prompt of the next row. The order is drawn, neighbours differ in their question, and every second row is desirable.
 
     Args:
         pairs: The pairs, in their order.
