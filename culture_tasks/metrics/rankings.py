@@ -6,12 +6,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
 
 class Places(NamedTuple):
@@ -189,7 +188,7 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
     scored = ~np.isnan(table)
     used = scored & scored.all(axis=0) if shared_only else scored
     signed = np.where(used, -table if higher_is_better else table, np.nan)
-    ranks = stats.rankdata(signed, axis=0, nan_policy="omit") if table.size else table
+    ranks = np.apply_along_axis(_ranks, 0, signed) if table.size else table
     counted = used.sum(axis=1)
     totals = np.where(used, ranks, 0.0).sum(axis=1)
     means = np.divide(totals, counted, out=np.full(counted.shape, np.nan), where=counted > 0)
@@ -198,3 +197,10 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
         MeanRank(float(mean), counted=int(count), scored=int(has), columns=columns)
         for mean, count, has in zip(means, counted, scored.sum(axis=1), strict=True)
     ]
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks from 1 on for the lowest; equals share the mean of theirs, and NaN has none."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2.0)[places]
+    return np.where(np.isnan(values), np.nan, ranks)

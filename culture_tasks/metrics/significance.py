@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -75,7 +75,7 @@ def items_needed(difference: float, sd_of_differences: float, power: float = 0.8
         raise ValueError(f"items_needed: {came}; needed are 0 < alpha < power < 1 and sd >= 0.")
     if difference == 0.0 or not (math.isfinite(difference) and math.isfinite(sd_of_differences)):
         return math.nan
-    level, beyond = float(stats.norm.ppf(1.0 - alpha / 2.0)), float(stats.norm.ppf(power))
+    level, beyond = float(special.ndtri(1.0 - alpha / 2.0)), float(special.ndtri(power))
     ratio = sd_of_differences / abs(difference)
     if ratio > MOST_RATIO:
         return math.nan

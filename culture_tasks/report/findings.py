@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Floats, Question
@@ -310,7 +310,7 @@ def _below_the_rest(parts: Sequence[Floats], at: int, sign: float) -> float:
     if difference <= 0 or spread == 0:
         return 1.0
     error = spread * math.sqrt(1 / one.size + 1 / rest.size)
-    return float(2 * stats.t.sf(difference / error, count - 2))
+    return float(2 * special.stdtr(count - 2, -difference / error))
 
 
 # What biases are there?
@@ -352,7 +352,7 @@ def _certain(cells: Sequence[Cell], neutral: Sequence[float]) -> list[bool]:
     p = [
         math.nan
         if cell.value is None or cell.low is None or cell.high is None or cell.high <= cell.low
-        else float(2 * stats.norm.sf(abs(cell.value - middle) / ((cell.high - cell.low) / (2 * _Z))))
+        else float(2 * special.ndtr(-abs(cell.value - middle) / ((cell.high - cell.low) / (2 * _Z))))
         for cell, middle in zip(cells, neutral, strict=True)
     ]
     return [bool(each < ALPHA) for each in holm(p)]

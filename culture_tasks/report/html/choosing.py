@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from culture_tasks.benchmarks.interface import Scale
+    from culture_tasks.benchmarks.reporting import Floats, Mask
     from culture_tasks.report.runs import Rows
 
 Correctness = Literal["wrong", "not scored", "scored", "right"]
@@ -54,17 +55,21 @@ def chosen(rows: Rows, scale: Scale, most: int) -> Chosen:
     order = np.argsort(draw(rows.items), kind="stable")
     scores = rows.scores[order]
     places = rows.places[order]
-    bad = [at for at, score in enumerate(scores) if _is_failure(float(score), scale)]
-    sign = -1.0 if scale.better == "lower" else 1.0
-    bad.sort(key=lambda at: (bool(np.isnan(scores[at])), sign * scores[at]))
-    failures = [int(places[at]) for at in bad[: (most + 1) // 2]]
+    bad = np.flatnonzero(np.isnan(scores) | _are_wrong(scores, scale))
+    worst_first = np.argsort(-scores[bad] if scale.better == "lower" else scores[bad], kind="stable")  # NaN last
+    failures = places[bad[worst_first[: (most + 1) // 2]]].tolist()
     others = np.cumsum(~np.isin(places, failures))
     fair = places[others <= most - len(failures)].tolist() if len(failures) < most else []
     return Chosen(failures, fair)
 
 
-def _is_failure(score: float, scale: Scale) -> bool:
-    return correctness(None if np.isnan(score) else score, scale) in ("wrong", "not scored")
+def _are_wrong(scores: Floats, scale: Scale) -> Mask:
+    """Returns of which scores :func:`correctness` says ``wrong``."""
+    if scale.better is None or scale.low is None or scale.high is None:
+        return np.zeros(scores.size, dtype=np.bool_)
+    middle = (scale.low + scale.high) / 2
+    wrong: Mask = scores < middle if scale.better == "higher" else scores > middle
+    return wrong
 
 
 def draw(items: NDArray[np.int32]) -> NDArray[np.uint32]:
