@@ -1,0 +1,348 @@
+"""A judge's mean score corrected by people, with an interval that holds whatever the judge's bias.
+
+A judge has scored all N responses; people have rated n of them, drawn at random within strata such as cultures. Scores
+are numbers on one scale; NaN stands for a response that the judge has no score for, or that no person has rated.
+Nothing here raises for data that are too few or too much alike: values are NaN, and the reason says why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from culture_tasks.metrics.means import check_confidence, cluster_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from culture_tasks.metrics.means import Clusters, Floats
+
+    Numbers = NDArray[np.intp]
+
+LARGEST_WEIGHT = 1.5
+"""Upper end of the weight; the lower one is 0, where the judge says nothing."""
+
+_PRIOR = 5.0
+"""Ratings that the spread over all strata counts for in the spread of one."""
+
+
+class Corrected(NamedTuple):
+    """A corrected score with its intervals, in the unit of the scores.
+
+    Attributes:
+        value: The score, or NaN.
+        low: Lower end of its interval for questions like these, or NaN.
+        high: Upper end.
+        set_low: Lower end of its interval for these very responses alone, or NaN.
+        set_high: Upper end.
+        rated: Number of responses that people rated.
+        size: Number of responses in all.
+        weight: How much of the judge's score counts, from 0 to :data:`LARGEST_WEIGHT`.
+        reason: Why the value or an end is NaN; None where none is.
+    """
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    set_low: float = math.nan
+    set_high: float = math.nan
+    rated: int = 0
+    size: int = 0
+    weight: float = math.nan
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedMean:
+    """The corrected mean of all responses, and that of each stratum.
+
+    Attributes:
+        overall: The mean over the strata, each with its share.
+        strata: Each stratum's own, by its label, in the order in which they first came.
+    """
+
+    overall: Corrected
+    strata: Mapping[Hashable, Corrected]
+    _fit: _Fit | None = None
+
+    def more_ratings(self, width: float) -> int | None:
+        """How many more ratings make the overall interval for questions like these as narrow as this.
+
+        They are spread over the strata as the present ones are, and people are taken to differ from the judge as much
+        as they have so far.
+
+        Args:
+            width: Wanted distance from the lower to the upper end, in the unit of the scores.
+
+        Returns:
+            The number, 0 where the interval is narrow enough already; None where ratings of all responses wouldn't do,
+            or where there is no interval.
+
+        Raises:
+            ValueError: If the width isn't positive.
+        """
+        if not width > 0.0:
+            raise ValueError(f"more_ratings: width={width}; needed is a positive number.")
+        if self._fit is None or self._fit.width(self.overall.size) > width:
+            return None
+        few, enough = self.overall.rated, self.overall.size
+        if self._fit.width(few) <= width:
+            return 0
+        while enough - few > 1:
+            middle = (few + enough) // 2
+            few, enough = (few, middle) if self._fit.width(middle) <= width else (middle, enough)
+        return enough - self.overall.rated
+
+
+def corrected_mean(
+    judge: ArrayLike,
+    people: ArrayLike,
+    strata: Sequence[Hashable] | None = None,
+    *,
+    shares: Mapping[Hashable, float] | None = None,
+    clusters: Clusters | None = None,
+    ends: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+) -> CorrectedMean:
+    """The mean that people would give to all responses, from a judge's scores of all and people's of a random part.
+
+    Formula, for stratum h with N_h responses of which n_h are rated, f the judge's scores and Y the people's:
+
+    * lambda = sum of a_h cov_h(Y, f) / sum of a_h var_h(f) over the rated ones, with a_h = w_h^2 (1 / n_h - 1 / N_h),
+      kept within 0 and 1.5: the one weight that makes the overall interval narrowest, the same in all strata;
+    * value_h = lambda * mean(f over all N_h) + mean(Y - lambda f over the rated);
+    * value = sum of w_h value_h, with w_h the stratum's share: N_h / N unless others are given;
+    * variance for these very responses: sum of w_h^2 (1 / n_h - 1 / N_h) s_h^2, s_h^2 being the variance of
+      Y - lambda f;
+    * variance for questions like these: the same plus sum of w_h^2 v_h / N_h, with v_h = lambda^2 var(f) +
+      2 lambda cov(f, Y - lambda f) + s_h^2, which is var(Y); and, where responses share a cluster, plus the products of
+      their deviations from the mean within it, if these add up to more than 0.
+
+    s_h^2 is a weighted mean of the stratum's own variance and that over all strata, which counts as five ratings. For
+    right/wrong scores each sum of squares is that of one more disagreement, shared out over the strata, since a judge
+    that was right on all of ten responses may still be wrong on one in ten. Ends are Student's t, with as many degrees
+    of freedom as ratings less strata less one, or clusters less one if these are fewer.
+
+    The value is unbiased up to the estimation of lambda (of order 1 / n) whatever the judge's scores are, if the
+    responses to rate were drawn at random within each stratum from the very responses that were judged. A judge without
+    a score of a response is taken to give the mean of its stratum. Simulated coverage is in ``docs/spotcheck.md``.
+
+    Args:
+        judge: The judge's score of each response; NaN where there is none.
+        people: People's score of the same responses; NaN where not rated.
+        strata: The stratum of each response; None means one.
+        shares: What each stratum counts in the overall mean; None for their sizes.
+        clusters: What each response belongs to, such as its image; None means that each stands alone.
+        ends: Lowest and highest score of the scale, by which right/wrong scores are told; None for no such scale.
+        confidence: Share of intervals meant to hold the true mean, between 0 and 1.
+
+    Returns:
+        The corrected means, in the unit and range of the scores (ends aren't cut at the scale's). No response, none
+        rated, or a stratum with fewer than two ratings: NaN, with the reason.
+
+    Raises:
+        ValueError: If lengths differ, a score is infinite, or an option is out of range.
+
+    Source: Angelopoulos et al. (2023), "Prediction-powered inference"; Angelopoulos, Duchi and Zrnic (2023), "PPI++",
+    for the tuned weight; Särndal, Swensson and Wretman (1992), chapters 6 and 9, for the same in surveys; Agresti and
+    Min (2005) for the added disagreement.
+    """
+    check_confidence(confidence)
+    f, y = np.asarray(judge, dtype=np.float64), np.asarray(people, dtype=np.float64)
+    if f.ndim != 1 or f.shape != y.shape:
+        raise ValueError(f"corrected_mean: two lists of one length are needed; came shapes {f.shape} and {y.shape}.")
+    if np.isinf(f).any() or np.isinf(y).any():
+        raise ValueError("corrected_mean: a score is infinite; write NaN for a missing one.")
+    if f.size == 0:
+        return CorrectedMean(Corrected(reason="there is no response"), {})
+    labels, codes = _coded(strata, f.size)
+    rated = ~np.isnan(y)
+    counts = np.bincount(codes[rated], minlength=len(labels))
+    sizes = np.bincount(codes, minlength=len(labels))
+    lacking = [label for label, n, size in zip(labels, counts, sizes, strict=True) if n < min(2, size)]
+    if lacking or rated.sum() < len(labels) + 2:
+        return _without_interval(labels, counts, sizes, lacking)
+    fit = _Fit(
+        judge=_complete(f, codes, len(labels)),
+        people=y[rated],
+        rated=rated,
+        codes=codes,
+        shares=_shares(labels, codes, shares),
+        clusters=None if clusters is None else cluster_numbers(clusters, np.ones(f.size, dtype=np.bool_)),
+        extra=_extra(f, y, ends),
+        confidence=confidence,
+    )
+    overall, alone = fit.at(fit.shares), np.eye(len(labels))
+    own = {label: fit.at(alone[h]) for h, label in enumerate(labels)}
+    return CorrectedMean(overall, own, fit if overall.reason is None else None)
+
+
+def _coded(strata: Sequence[Hashable] | None, size: int) -> tuple[list[Hashable], Numbers]:
+    if strata is None:
+        return ["all"], np.zeros(size, dtype=np.intp)
+    if len(strata) != size:
+        raise ValueError(f"corrected_mean: {len(strata)} strata for {size} responses; one for each is needed.")
+    numbers: dict[Hashable, int] = {}
+    codes = np.array([numbers.setdefault(each, len(numbers)) for each in strata], dtype=np.intp)
+    return list(numbers), codes
+
+
+def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Hashable, float] | None) -> Floats:
+    if shares is None:
+        sizes: Floats = np.bincount(codes, minlength=len(labels)) / codes.size
+        return sizes
+    if any(label not in shares or not 0.0 <= shares[label] < math.inf for label in labels):
+        raise ValueError(f"corrected_mean: shares {dict(shares)}; needed is one of at least 0 for each of {labels}.")
+    weights = np.array([shares[label] for label in labels], dtype=np.float64)
+    if not weights.sum() > 0.0:
+        raise ValueError("corrected_mean: all shares are 0; needed is one that is positive.")
+    normal: Floats = weights / weights.sum()
+    return normal
+
+
+def _without_interval(
+    labels: Sequence[Hashable], counts: Numbers, sizes: Numbers, lacking: Sequence[Hashable]
+) -> CorrectedMean:
+    """Returns numbers of responses alone, with why there is no score."""
+    few = f"fewer than two ratings in {', '.join(map(str, lacking))}" if len(labels) > 1 else "fewer than two ratings"
+    reason = few if lacking else "too few ratings for the spread to be known"
+    found = {
+        label: Corrected(rated=int(count), size=int(size), reason=reason)
+        for label, count, size in zip(labels, counts, sizes, strict=True)
+    }
+    overall = Corrected(rated=int(counts.sum()), size=int(sizes.sum()), reason=reason)
+    return CorrectedMean(overall, found)
+
+
+def _complete(f: Floats, codes: Numbers, strata: int) -> Floats:
+    """Returns the judge's scores with the mean of their stratum where there is none: 0 in a stratum without any."""
+    known = ~np.isnan(f)
+    sums = np.bincount(codes[known], weights=f[known], minlength=strata)
+    means = sums / np.maximum(np.bincount(codes[known], minlength=strata), 1)
+    return np.where(known, f, means[codes])
+
+
+def _extra(f: Floats, y: Floats, ends: tuple[float, float] | None) -> float:
+    """Returns the square of one disagreement where scores are right or wrong, else 0."""
+    if ends is None:
+        return 0.0
+    known = f[~np.isnan(f)]
+    told = known if known.size else y[~np.isnan(y)]
+    return (ends[1] - ends[0]) ** 2 if np.isin(told, ends).all() else 0.0
+
+
+class _Fit:
+    """The strata with their weight, values and variances; an overall mean and a stratum's own differ in shares alone.
+
+    Attributes:
+        shares: What each stratum counts in the overall mean.
+    """
+
+    def __init__(
+        self,
+        *,
+        judge: Floats,
+        people: Floats,
+        rated: NDArray[np.bool_],
+        codes: Numbers,
+        shares: Floats,
+        clusters: Numbers | None,
+        extra: float,
+        confidence: float,
+    ) -> None:
+        """Takes the judge's scores, complete, and the people's of the rated responses alone, strata as numbers."""
+        self.shares = shares
+        self._codes, self._clusters, self._confidence = codes, clusters, confidence
+        own, f = codes[rated], judge[rated]
+        self._sizes, self._counts = np.bincount(codes), np.bincount(own)
+        self._weight = self._tuned(f, people, own)
+        residuals = people - self._weight * f
+        of_judge, of_rated = _means(judge, codes), _means(residuals, own)
+        self._values = self._weight * of_judge + of_rated
+        off = residuals - of_rated[own]
+        squares = np.bincount(own, weights=off**2) + extra * self._counts / own.size
+        self._freedom = own.size - self._counts.size - 1.0
+        self._own_freedom = self._counts * (1.0 - 1.0 / own.size) - 1.0
+        # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
+        self._spreads = (squares + _PRIOR * squares.sum() / self._freedom) / (self._own_freedom + _PRIOR)
+        self._departures = self._weight * (judge - of_judge[codes])  # of each response from the mean of its stratum
+        of_scores = np.bincount(codes, weights=self._departures**2) / np.maximum(self._sizes - 1, 1)
+        together = np.bincount(own, weights=2.0 * self._departures[rated] * off) / self._counts
+        self._variances = np.maximum(of_scores + together + self._spreads, 0.0)
+        self._departures[rated] += (self._sizes / self._counts)[own] * off
+
+    def _tuned(self, f: Floats, y: Floats, own: Numbers) -> float:
+        """Returns the weight of the judge's scores, of the rated responses."""
+        of_f, of_y = f - _means(f, own)[own], y - _means(y, own)[own]
+        influence = self.shares**2 * (1.0 / self._counts - 1.0 / self._sizes) / np.maximum(self._counts - 1, 1)
+        above = float(influence @ np.bincount(own, weights=of_f * of_y))
+        below = float(influence @ np.bincount(own, weights=of_f**2))
+        return min(max(above / below, 0.0), LARGEST_WEIGHT) if below > 0.0 else 0.0
+
+    def at(self, shares: Floats) -> Corrected:
+        """Returns the corrected mean over the strata with these shares."""
+        inside = shares > 0.0
+        value = float(shares @ self._values)
+        freedom = self._freedom
+        if np.count_nonzero(inside) == 1:
+            freedom = min(freedom, float(self._own_freedom[inside][0]) + _PRIOR)
+        in_set = self._reach(self._of_sampling(self._counts, shares), freedom)
+        reach = self._reach(
+            self._of_sampling(self._counts, shares) + self._lasting(shares), self._fewer(freedom, shares)
+        )
+        rated, size = int(self._counts[inside].sum()), int(self._sizes[inside].sum())
+        if not reach > 0.0:
+            reason = "people never differ from the judge, and all responses have the same score"
+            return Corrected(value, rated=rated, size=size, weight=self._weight, reason=reason)
+        return Corrected(
+            value,
+            value - reach,
+            value + reach,
+            set_low=value - in_set,
+            set_high=value + in_set,
+            rated=rated,
+            size=size,
+            weight=self._weight,
+        )
+
+    def width(self, rated: int) -> float:
+        """Returns the width of the overall interval with so many ratings, spread as the present ones are."""
+        counts = np.minimum(self._sizes, self._counts * (rated / self._counts.sum()))
+        freedom = self._fewer(max(1.0, rated - self._counts.size - 1.0), self.shares)
+        return 2.0 * self._reach(self._of_sampling(counts, self.shares) + self._lasting(self.shares), freedom)
+
+    def _of_sampling(self, counts: Floats | Numbers, shares: Floats) -> float:
+        """Returns the variance that comes of rating a part alone."""
+        return float((shares**2 * self._spreads * (1.0 / counts - 1.0 / self._sizes)).sum())
+
+    def _lasting(self, shares: Floats) -> float:
+        """Returns the variance that is there even where all responses are rated: that of the questions."""
+        found = float((shares**2 * self._variances / self._sizes).sum())
+        if self._clusters is None:
+            return found
+        influence = self._departures * (shares / self._sizes)[self._codes]
+        sums = np.bincount(self._clusters, weights=influence)
+        many = self._clusters_of(shares)
+        products = many / max(many - 1, 1) * float(sums @ sums) - float(influence @ influence)
+        return found + max(products, 0.0)
+
+    def _clusters_of(self, shares: Floats) -> int:
+        inside = shares[self._codes] > 0.0
+        return inside.size if self._clusters is None else np.unique(self._clusters[inside]).size
+
+    def _fewer(self, freedom: float, shares: Floats) -> float:
+        """Returns the degrees of freedom of the ratings, or of the clusters where these are fewer."""
+        return freedom if self._clusters is None else max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
+
+    def _reach(self, variance: float, freedom: float) -> float:
+        return float(special.stdtrit(freedom, (1.0 + self._confidence) / 2.0)) * math.sqrt(variance)
+
+
+def _means(values: Floats, codes: Numbers) -> Floats:
+    means: Floats = np.bincount(codes, weights=values) / np.bincount(codes)
+    return means

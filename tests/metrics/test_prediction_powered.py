@@ -1,0 +1,184 @@
+"""A judge's score corrected by people's: worked by hand, at the extremes, and in worlds with biased judges."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from culture_tasks.metrics.prediction_powered import corrected_mean
+
+NAN = math.nan
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def worlds():
+    spec = importlib.util.spec_from_file_location("spotcheck_coverage", ROOT / "benchmarks" / "spotcheck_coverage.py")
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, spec.name, module)
+        spec.loader.exec_module(module)
+        yield module
+
+
+def test_worked_by_hand():
+    # f = 1..6, rated where f = 1, 3, 5 with Y = 2, 3, 7. Deviations: f -2 0 2, Y -2 -1 3; lambda = 10 / 8 = 1.25.
+    # value = 1.25 * 3.5 + (4 - 1.25 * 3) = 4.625. Residuals .75 -.75 .75, squares about their mean .25: 1.5, with
+    # 3 - 2 = 1 degree of freedom; s^2 = 1.5. For these responses: 1.5 (1/3 - 1/6) = 0.25.
+    # var(f) = 17.5 / 5 = 3.5; cov(f, residuals) = 0; v = 1.5625 * 3.5 + 1.5 = 6.96875; for all: 0.25 + v / 6.
+    found = corrected_mean([1, 2, 3, 4, 5, 6], [2, NAN, 3, NAN, 7, NAN]).overall
+    t = stats.t.ppf(0.975, 1)
+    assert (found.value, found.weight, found.rated, found.size) == (4.625, 1.25, 3, 6)
+    assert found.set_high - found.value == pytest.approx(t * 0.5)
+    assert found.high - found.value == pytest.approx(t * math.sqrt(0.25 + 6.96875 / 6))
+    assert (found.low + found.high) / 2 == pytest.approx(found.value)
+
+
+def test_right_or_wrong_counts_one_more_disagreement():
+    judge, people = [1, 0] * 20, [1, 0, 1, 0, 1, 0, 1, 0] + [NAN] * 32
+    found = corrected_mean(judge, people, ends=(0, 1)).overall
+    # lambda = 1, no residual departs: s^2 = 1 / (8 - 2), and (1/8 - 1/40) of it.
+    assert found.set_high - found.value == pytest.approx(stats.t.ppf(0.975, 6) * math.sqrt(1 / 6 * (1 / 8 - 1 / 40)))
+    rated_on_ten = corrected_mean(judge, people, ends=(1, 10)).overall
+    assert rated_on_ten.set_high == rated_on_ten.value  # the scores aren't at the ends of that scale
+
+
+def test_a_constant_bias_changes_nothing():
+    rng = np.random.default_rng(1)
+    judge = rng.normal(5, 2, 60)
+    people = np.where(np.arange(60) % 3 == 0, judge + rng.normal(0, 1, 60), NAN)
+    one, other = (corrected_mean(judge + bias, people).overall for bias in (0.0, 3.0))
+    assert np.allclose(one[:7], other[:7])
+
+
+def test_a_judge_that_never_varies_leaves_the_people_alone():
+    people = [3.0, 5.0, 4.0, 6.0] + [NAN] * 6
+    found = corrected_mean([7.0] * 10, people).overall
+    assert (found.value, found.weight) == (4.5, 0.0)
+    assert found == corrected_mean([NAN] * 10, people).overall
+
+
+def test_a_response_without_a_score_of_the_judge_counts_as_the_mean_of_its_stratum():
+    judge = np.array([1.0, 2.0, 3.0, NAN, 5.0, 6.0, 4.0, 3.0])
+    people = [1.5, 2.0, NAN, 9.0, 5.0, 7.0, NAN, NAN]
+    filled = np.where(np.isnan(judge), 24 / 7, judge)
+    assert corrected_mean(judge, people).overall == corrected_mean(filled, people).overall
+
+
+def test_people_who_rated_everything_are_right():
+    people = [1.0, 4.0, 2.0, 5.0, 4.0]
+    found = corrected_mean([5.0, 1.0, 4.0, 2.0, 3.0], people).overall
+    assert found.weight == 0.0  # the judge orders them the other way round
+    assert (found.value, found.set_low, found.set_high) == pytest.approx((3.2, 3.2, 3.2))
+    assert found.low < 3.2 < found.high
+
+
+def test_strata_count_by_their_size_or_by_their_shares():
+    judge, strata = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], ["a"] * 3 + ["b"] * 6
+    people = [2.0, NAN, 3.5, 5.0, 4.0, NAN, 8.0, NAN, NAN]
+    by_size = corrected_mean(judge, people, strata)
+    a, b = by_size.strata["a"], by_size.strata["b"]
+    assert (a.rated, a.size, b.rated, b.size) == (2, 3, 3, 6)
+    assert by_size.overall.value == pytest.approx(a.value / 3 + b.value * 2 / 3)
+    equal = corrected_mean(judge, people, strata, shares={"a": 1, "b": 1})
+    assert equal.overall.value == pytest.approx((equal.strata["a"].value + equal.strata["b"].value) / 2)
+
+
+def test_responses_that_share_a_cluster_widen_the_interval_for_questions_alone():
+    rng = np.random.default_rng(3)
+    judge = np.repeat(rng.normal(5, 2, 30), 4)
+    people = np.where(np.arange(120) % 3 == 0, judge + rng.normal(0, 0.5, 120), NAN)
+    alone = corrected_mean(judge, people).overall
+    shared = corrected_mean(judge, people, clusters=np.repeat(np.arange(30), 4)).overall
+    assert shared.value == alone.value
+    assert shared.high - shared.low > 1.5 * (alone.high - alone.low)  # four of a kind are little more than one
+    assert (shared.set_low, shared.set_high) == (alone.set_low, alone.set_high)
+
+
+@pytest.mark.parametrize(
+    ("judge", "people", "strata", "reason"),
+    [
+        ([], [], None, "there is no response"),
+        ([1, 2, 3], [NAN] * 3, None, "fewer than two ratings"),
+        ([1, 2, 3, 4], [1, NAN, NAN, NAN], None, "fewer than two ratings"),
+        ([1, 2, 3, 4], [1, 2, NAN, NAN], None, "too few ratings for the spread to be known"),
+        ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, NAN], list("aaaabb"), "fewer than two ratings in b"),
+        (
+            [2, 2, 2, 2],
+            [2, 2, 2, NAN],
+            None,
+            "people never differ from the judge, and all responses have the same score",
+        ),
+    ],
+)
+def test_too_little_says_why(judge, people, strata, reason):
+    found = corrected_mean(judge, people, strata)
+    assert found.overall.reason == reason
+    assert math.isnan(found.overall.low)
+    assert found.more_ratings(0.5) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"people": [1.0]}, "two lists of one length"),
+        ({"people": [1.0, math.inf, 2.0, NAN]}, "infinite"),
+        ({"strata": ["a"]}, "1 strata for 4 responses"),
+        ({"shares": {"all": -1.0}}, "needed is one of at least 0"),
+        ({"shares": {"all": 0.0}}, "all shares are 0"),
+        ({"clusters": [1]}, "1 for 4 items"),
+        ({"confidence": 1.0}, "confidence=1.0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, said):
+    given = {"judge": [1.0, 2.0, 3.0, 4.0], "people": [1.0, 2.0, 2.5, NAN], **options}
+    with pytest.raises(ValueError, match=said):
+        corrected_mean(**given)
+
+
+def test_how_many_more_ratings_a_width_needs():
+    rng = np.random.default_rng(5)
+    truth = rng.normal(6, 1.5, 2_000)
+    judge, order = truth + rng.normal(0.5, 1, 2_000), rng.permutation(2_000)
+
+    def rated(number):
+        return corrected_mean(judge, np.where(order < number, truth, NAN))
+
+    found = rated(100)
+    width = found.overall.high - found.overall.low
+    more = found.more_ratings(0.7 * width)
+    assert rated(100 + more).overall.high - rated(100 + more).overall.low == pytest.approx(0.7 * width, rel=0.1)
+    assert found.more_ratings(2 * width) == 0
+    assert found.more_ratings(0.1 * width) is None  # the questions themselves differ too much
+    with pytest.raises(ValueError, match="positive"):
+        found.more_ratings(0.0)
+
+
+@pytest.mark.parametrize(
+    ("world", "rated"),
+    [
+        ("ratings", 30),
+        ("noisy", 60),
+        ("uneven", 60),
+        ("scenarios", 60),
+        ("shared scenarios", 60),
+        ("right or wrong", 110),
+        ("unequally wrong", 60),
+        ("rarely wrong", 60),
+    ],
+)
+def test_the_interval_holds_the_truth_whatever_the_bias(worlds, world, rated):
+    found = worlds.coverage(worlds.WORLDS[world], rated, draws=300, seed=11)
+    people, corrected = found["people alone"], found["corrected"]
+    for each in (corrected, found["corrected, these questions"]):
+        assert each.holds >= 0.92  # 0.95 less 2.4 standard errors of 300 draws
+    assert corrected.least >= 0.88  # the worst of the cultures
+    assert corrected.width < 0.95 * people.width
+    if "scenarios" not in world and world != "noisy":  # there, the judge's errors in three cultures nearly cancel
+        assert found["judge alone"].holds < 0.85
