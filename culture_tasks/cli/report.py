@@ -33,6 +33,7 @@ examples:
   culture-tasks report 'runs/**/*results*.json' -o report --formats html,latex --published \\
       --name '*Qwen3-VL-8B*=Qwen3-VL 8B' --name '*/sft/checkpoint-300=ours'
   culture-tasks report results/ -o paper --formats latex,pdf --tables summary,care_table_3
+  culture-tasks report results/ -o report --trained 'dpo-zh-*=Qwen2.5-7B-Instruct'
 """
 
 
@@ -91,6 +92,15 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=(),
         metavar="LIST",
         help="only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'",
+    )
+    parser.add_argument(
+        "--trained",
+        action="append",
+        default=[],
+        metavar="TRAINED=BASE",
+        help="set a trained model beside its base, by patterns of models; if several fit TRAINED, or BASE, they count "
+        "as runs of one model; may be repeated. A run with an adapter (peft=, lora_local_path=) stands beside the "
+        "model below it without this",
     )
     parser.add_argument(
         "--prices",
@@ -163,6 +173,7 @@ def choices(options: argparse.Namespace) -> Options:
         other_metrics=tuple(getattr(options, "other_metrics", ())),
         tables=getattr(options, "tables", ()),
         columns=getattr(options, "columns", ()),
+        trained=tuple(getattr(options, "trained", ())),
         prices=None if prices is None else read_prices(prices),
         min_coverage=Settings.from_environment().judge_min_coverage if coverage is None else coverage,
     )

@@ -11,6 +11,8 @@ from culture_tasks.errors import DataError
 from culture_tasks.report.comparisons import comparisons, fairness
 from culture_tasks.report.contrasts import contrasts
 from culture_tasks.report.findings import findings
+from culture_tasks.report.gains import Training
+from culture_tasks.report.lineage import lineages
 from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.other_tasks import other_measured
@@ -20,6 +22,7 @@ from culture_tasks.report.sample_store import FileSamples
 from culture_tasks.report.scores import all_scores, measure
 from culture_tasks.report.standings import stand
 from culture_tasks.report.tables import overview
+from culture_tasks.report.tables.before_after import before_after
 from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contrast_tables
 from culture_tasks.report.tables.choice import chosen
 from culture_tasks.report.tables.costs import costs_table
@@ -43,6 +46,7 @@ class Options:
         other_metrics: Patterns of further metrics of the harnesses' own tasks to show.
         tables: Keys or patterns of the tables to show; none means all.
         columns: Keys, labels or patterns of the columns to show; none means all.
+        trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
     """
 
     names: tuple[str, ...] = ()
@@ -55,6 +59,7 @@ class Options:
     other_metrics: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    trained: tuple[str, ...] = ()
 
 
 def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
@@ -93,6 +98,15 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         other_tasks=options.other_tasks_in_mean,
     )
     spreads = fairness(scores)
+    training = Training(
+        lineages(entered, options.trained),
+        measured,
+        scores,
+        runs=context.runs,
+        entrants=entrants,
+        anyway=options.compare_anyway,
+    )
+    changed = before_after(context, scores, training)
     sides = contrasts(scores, anyway=options.compare_anyway)
     own = benchmark_tables(context, scores)
     tables = [
@@ -101,6 +115,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, over_all),
         *own.tables,
+        *changed.tables,
         *contrast_tables(context, scores, sides),
         *(other_tables(scores, own.laid_out) if options.published else ()),
         costs_table(entered, options.prices),
@@ -119,8 +134,9 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         fairness=tuple(spreads),
         comparisons=tuple(tests),
         contrasts=tuple(sides),
+        gains=changed.gains,
         means=over_all,
-        findings=findings(units, over_all, scores, sides, entrants),
+        findings=findings(units, over_all, scores, sides, changed.gains, entrants),
         problems=tuple(loading.problems),
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
@@ -167,6 +183,7 @@ def _said(options: Options) -> dict[str, str]:
         "other_tasks_in_mean": str(options.other_tasks_in_mean).lower(),
         "tables": ", ".join(options.tables),
         "columns": ", ".join(options.columns),
+        "trained": ", ".join(options.trained),
     }
 
 

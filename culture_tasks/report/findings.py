@@ -17,7 +17,8 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Floats, Question
 from culture_tasks.metrics.significance import holm
 from culture_tasks.report.comparisons import ALPHA
-from culture_tasks.report.model import Cell, Contrast, Entrant, Finding, GroupValue, Mean, Part, Standing, Unit
+from culture_tasks.report.gains import OVER_ALL
+from culture_tasks.report.model import Cell, Contrast, Entrant, Finding, Gain, GroupValue, Mean, Part, Standing, Unit
 from culture_tasks.report.observations import SCORE
 from culture_tasks.report.scores import Measured, Scores, report_of
 from culture_tasks.report.text.wording import NOTHING, interval, number
@@ -36,6 +37,7 @@ def findings(
     means: Sequence[Mean],
     scores: Scores,
     contrasts: Sequence[Contrast],
+    gains: Sequence[Gain],
     entrants: Mapping[str, Entrant],
 ) -> tuple[Finding, ...]:
     """Returns the findings, at most one of each kind, in the order of the questions.
@@ -45,6 +47,7 @@ def findings(
         means: Means over columns.
         scores: Every number of our benchmarks.
         contrasts: Numbers of one model that a paper sets side by side.
+        gains: What training changed.
         entrants: The user's entrants, by key.
     """
     writer = _Writer(entrants, units)
@@ -56,11 +59,13 @@ def findings(
         _worst_culture(writer, scores, headline, means),
         _strongest_bias(writer, scores.groups),
         _greatest_change(writer, contrasts),
+        _after_training(writer, gains),
         _left_out(headline),
     )
     found = [each for each in made if each is not None]
-    if len(found) > _MOST:  # what is certain says more than what is open
-        found = [each for each in found if each is not made[2]]
+    for least in (made[2], made[5]):  # what is certain says more than what is open, and what was trained than prompts
+        if len(found) > _MOST:
+            found = [each for each in found if each is not least]
     return tuple(found)
 
 
@@ -396,6 +401,46 @@ def _greatest_change(writer: _Writer, contrasts: Sequence[Contrast]) -> Finding 
         Part(_group_name(unit, greatest.dimension, greatest.group), is_name=True),
         ".",
     )
+
+
+def _after_training(writer: _Writer, gains: Sequence[Gain]) -> Finding | None:
+    """Says of each trained model on which benchmarks the tests find it better or worse than its base."""
+    models: dict[tuple[str, str], list[Gain]] = {}
+    for gain in gains:
+        if gain.table == OVER_ALL and gain.test is not None and gain.trained.cell.scale.better is not None:
+            models.setdefault((gain.trained.label, gain.base.label), []).append(gain)
+    said = [_beside_its_base(writer, *names, own) for names, own in models.items()]
+    return _finding("changes", _spaced(said), ".") if said else None
+
+
+def _beside_its_base(writer: _Writer, trained: str, base: str, gains: Sequence[Gain]) -> list[Part]:
+    apart = [(gain, gain.test.better) for gain in gains if gain.test is not None and gain.test.better]
+    better = [gain for gain, key in apart if key in gain.trained.entrants]
+    worse = [gain for gain, key in apart if key in gain.base.entrants]
+    open_ones = len(gains) - len(apart)
+    pieces: list[list[Part]] = []
+    for word, own in (("better", better), ("worse", worse)):
+        if own:
+            units = _listed(
+                [[writer.unit(gain.unit), Part(f" ({_signed(gain.difference)})")] for gain in own], "benchmark"
+            )
+            pieces.append([Part(f"significantly {word} on "), *units])
+    if open_ones:
+        pieces.append([Part(f"not told apart from it on {open_ones} benchmark{'s' if open_ones > 1 else ''}")])
+    return [
+        Part(trained, is_name=True),
+        Part(", trained from "),
+        Part(base, is_name=True),
+        Part(", is "),
+        *_listed(pieces, ""),
+    ]
+
+
+def _signed(cell: Cell) -> str:
+    """Returns a difference with its sign and its interval."""
+    shown = number(cell.value, cell.scale, signed=True)
+    ends = interval(cell, " to ", signed=True)
+    return f"{shown}, {ends}" if ends else shown
 
 
 def _width(scale: Scale) -> float:

@@ -82,14 +82,14 @@ class Names:
 
     def of(self, result: TaskResult) -> str:
         """Returns the name to show for the model of a result."""
-        method = dict(result.model_args).get("method")
-        models = [result.model, *([f"{result.model} + {method}"] if method else [])]
+        added = "".join(f" + {part}" for part in _added(result))
+        models = [result.model, *([f"{result.model}{added}"] if added else [])]
         self._models.update(models)
         for pattern, name in self._pairs:
             if any(fnmatch.fnmatchcase(text, pattern) for text in (*models, str(result.path))):
                 self._fitting.add(pattern)
                 return name
-        return f"{_short(result.model)} + {method}" if method else _short(result.model)
+        return f"{_short(result.model)}{added}"
 
     def refuse_unfitting(self) -> None:
         """Makes sure that each pattern named something.
@@ -105,6 +105,12 @@ class Names:
                     f"{' that an earlier --name leaves' if len(self._pairs) > 1 else ''}."
                     f"{nearest(pattern, models)} There are {', '.join(models[:20])}{', …' if len(models) > 20 else ''}."
                 )
+
+
+def _added(result: TaskResult) -> list[str]:
+    """Returns what was added to the model that a result is named by: a method, an adapter."""
+    adapter = _short(result.adapter) if result.adapter != result.model else ""
+    return [part for part in (dict(result.model_args).get("method"), adapter) if part]
 
 
 def _short(model: str) -> str:

@@ -352,6 +352,53 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """The number of a model before or after training: of one run, or the mean of several.
+
+    Attributes:
+        label: The model's name for a table.
+        entrants: Keys of the entrants, one for each run.
+        cell: The number. Of several runs it is the mean of each item's mean.
+        deviation: Sample standard deviation of the runs' own numbers, ``n`` being how many runs there are; None of one.
+    """
+
+    label: str
+    entrants: tuple[str, ...]
+    cell: Cell
+    deviation: Cell | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What training changed in one number.
+
+    Attributes:
+        table: Key of the table over whose columns its test is adjusted.
+        unit: Key of the unit.
+        statistic: ``score``, or the name of another statistic of its benchmark.
+        where: Groups of the samples, as the table's column has them.
+        base: The number before training.
+        trained: The number after it.
+        percent: The difference of the two in percent of the first; positive where training made it better. Without a
+            value where they can't be compared, unless the user insisted, where the first isn't above 0, and where
+            neither end of the scale is better.
+        difference: Trained less base on the items that both have a score for, with the interval of the test; ``best``
+            where the test tells the two apart. Without a value as above.
+        test: The paired test; None where there is none.
+    """
+
+    table: str
+    unit: str
+    statistic: str
+    where: Where
+    base: Trial
+    trained: Trial
+    percent: Cell
+    difference: Cell
+    test: Comparison | None
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column of numbers.
 
@@ -460,6 +507,7 @@ class Report:
         fairness: Spread over groups.
         comparisons: Tests between entrants.
         contrasts: Numbers of one entrant that a paper sets side by side.
+        gains: What training changed, number by number.
         findings: What the numbers say, in three to six sentences.
         means: Means over the columns that entrants share, the one of most entrants first.
         problems: Files that were not used, and why.
@@ -483,6 +531,7 @@ class Report:
     notes: tuple[str, ...] = ()
     means: tuple[Mean, ...] = ()
     findings: tuple[Finding, ...] = ()
+    gains: tuple[Gain, ...] = ()
 
     @property
     def models(self) -> set[str]:

@@ -118,6 +118,27 @@ def _joined(parts: Sequence[Texts]) -> Texts:
     return Texts(np.concatenate(codes), tuple(names))
 
 
+def averaged(runs: Sequence[Observations]) -> Observations:
+    """Returns the observations of several runs as one: each item's mean over the runs that have a score for it."""
+    if len(runs) == 1:
+        return runs[0]
+    scores = np.concatenate([each.scores for each in runs])
+    items, first, at = np.unique(np.concatenate([each.items for each in runs]), return_index=True, return_inverse=True)
+    scored = ~np.isnan(scores)
+    counts = np.bincount(at[scored], minlength=items.size)
+    sums = np.bincount(at[scored], scores[scored], minlength=items.size)
+    strata = [each.strata for each in runs if each.strata is not None]
+    coverages = [each.coverage for each in runs if each.coverage is not None]
+    return Observations(
+        runs=tuple(key for each in runs for key in each.runs),
+        items=items,
+        scores=np.divide(sums, counts, out=np.full(items.size, np.nan), where=counts > 0),
+        clusters=np.concatenate([each.clusters for each in runs])[first],
+        strata=np.concatenate(strata)[first] if strata else None,
+        coverage=float(np.mean(coverages)) if coverages else None,
+    )
+
+
 def in_order(observed: Observations) -> Observations:
     """Returns the observations that have a score, in the order of their items."""
     scored = np.flatnonzero(~np.isnan(observed.scores))

@@ -29,6 +29,9 @@ _EXECUTION = frozenset(
 )
 """Arguments of a model that say where and how fast it runs, and not which model it is."""
 
+_ADAPTERS = ("peft", "lora_local_path")
+"""Arguments that name an adapter: of lm-eval's hf, and of its vllm."""
+
 _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 _SAMPLING = ("temperature", "top_p", "top_k", "num_beams", "repetition_penalty")
 _NEUTRAL: Mapping[str, object] = {"temperature": 1.0, "top_p": 1.0, "top_k": None, "num_beams": 1}
@@ -79,6 +82,8 @@ class TaskResult:
         task: The task or group.
         model: The model's name as the harness has it.
         model_args: Its arguments without those of :data:`_EXECUTION`.
+        pretrained: The model whose weights were loaded, as the arguments name it; empty where they don't.
+        adapter: The adapter on top of these weights; empty without one.
         date: When, as ISO 8601.
         version: The task's version.
         prompt: Shots and system instruction, where there are any.
@@ -105,6 +110,8 @@ class TaskResult:
     task: str
     model: str
     model_args: tuple[tuple[str, str], ...]
+    pretrained: str
+    adapter: str
     date: str
     version: str
     prompt: str
@@ -146,6 +153,8 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "path": run.result_file,
         "model": str(data.get("model_name") or args.get("pretrained") or config.get("model") or "unknown model"),
         "model_args": tuple(sorted((key, value) for key, value in args.items() if not _says_where(key, value))),
+        "pretrained": args.get("pretrained") or args.get("model") or "",
+        "adapter": next((args[name] for name in _ADAPTERS if args.get(name)), ""),
         "date": _date(run, zone),
         "graded_from": run.graded_from,
         "together": frozenset(data.get("configs") or ()),

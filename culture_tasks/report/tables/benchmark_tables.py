@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
@@ -37,19 +38,38 @@ def benchmark_tables(context: Context, scores: Scores) -> BenchmarkTables:
     """Returns the tables of every benchmark that was run."""
     tables: list[Table] = []
     laid_out: set[str] = set()
+    for benchmark, spec, papers in layouts(scores):
+        models: list[str | None] = [*context.entrants] if spec.each_model else [None]
+        filled = [
+            _filled(context, scores, spec=spec, benchmark=benchmark, papers=papers, model=model) for model in models
+        ]
+        # Rows of a paper alone are shown as printed, with its other tables.
+        own = [table for table in filled if not all(row.published for row in table.rows)]
+        laid_out.update(papers if own else ())
+        tables += own
+    return BenchmarkTables(tuple(tables), frozenset(laid_out))
+
+
+class Layout(NamedTuple):
+    """A table as its benchmark describes it.
+
+    Attributes:
+        benchmark: The benchmark.
+        spec: The table.
+        papers: Published tables whose rows may stand below: none where a unit measures something else.
+    """
+
+    benchmark: str | None
+    spec: TableOf
+    papers: tuple[str, ...]
+
+
+def layouts(scores: Scores) -> Iterator[Layout]:
+    """Yields the tables that the benchmarks describe for the units that were run."""
     for benchmark, reported, units in _by_benchmark(scores):
         ran = [UnitOf(key, each.tasks, each.unit.headline) for key, each in units.items()]
         for spec in reported.tables(ran):
-            papers = spec.papers if _is_as_published(spec, units, reported) else ()
-            models: list[str | None] = [*context.entrants] if spec.each_model else [None]
-            filled = [
-                _filled(context, scores, spec=spec, benchmark=benchmark, papers=papers, model=model) for model in models
-            ]
-            # Rows of a paper alone are shown as printed, with its other tables.
-            own = [table for table in filled if not all(row.published for row in table.rows)]
-            laid_out.update(papers if own else ())
-            tables += own
-    return BenchmarkTables(tuple(tables), frozenset(laid_out))
+            yield Layout(benchmark, spec, spec.papers if _is_as_published(spec, units, reported) else ())
 
 
 def _by_benchmark(scores: Scores) -> Iterator[tuple[str | None, BenchmarkReport, dict[str, Measured]]]:
@@ -94,10 +114,10 @@ def _filled(
         notes=spec.notes,
         question=spec.question,
     )
-    texts = _RowTexts(context, scores, tuple(dict.fromkeys(address.unit for address in _addresses(spec))))
+    texts = row_texts(context, scores, spec)
     if not spec.lines:
         places = [
-            Place(_column(scores, spec, shown), with_best(scores, shown.at, context.rankable), shown.printed)
+            Place(column_of(scores, spec, shown), with_best(scores, shown.at, context.rankable), shown.printed)
             for shown in spec.columns
             if shown.at is not None
         ]
@@ -114,7 +134,7 @@ def _filled(
         for entrant in ([model] if model is not None else context.entrants)
         for line in spec.lines
     }
-    places = [Place(_column(scores, spec, shown), _of_lines(scores, shown.key, rows)) for shown in spec.columns]
+    places = [Place(column_of(scores, spec, shown), _of_lines(scores, shown.key, rows)) for shown in spec.columns]
     return grid(
         context,
         table,
@@ -125,7 +145,7 @@ def _filled(
     )
 
 
-def _column(scores: Scores, spec: TableOf, shown: Shown) -> Column:
+def column_of(scores: Scores, spec: TableOf, shown: Shown) -> Column:
     """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
     own = [shown.at] if shown.at is not None else [line.at[shown.key] for line in spec.lines if shown.key in line.at]
     scales = (scores.scale(address) for address in (*own, *_addresses(spec)))
@@ -143,8 +163,13 @@ def _of_lines(scores: Scores, column: str, rows: Mapping[str, tuple[str, Line]])
     return {row: cell for row, cell in found.items() if cell is not None}
 
 
+def row_texts(context: Context, scores: Scores, spec: TableOf) -> RowTexts:
+    """Returns what gives the texts of a table's rows."""
+    return RowTexts(context, scores, tuple(dict.fromkeys(address.unit for address in _addresses(spec))))
+
+
 @dataclass(frozen=True, slots=True)
-class _RowTexts:
+class RowTexts:
     """The texts before a row's numbers.
 
     Attributes:
@@ -241,7 +266,7 @@ def _contrast_table(
 
     def labels(row: str) -> tuple[str, ...]:
         each = rows[row]
-        own = _RowTexts(context, scores, (each.unit,)).labels(each.entrant, spec.headers)
+        own = RowTexts(context, scores, (each.unit,)).labels(each.entrant, spec.headers)
         if not spec.rows:
             return own
         group = dict(each.second.where)[field]

@@ -1,0 +1,467 @@
+"""Trained models beside their bases: who is set beside whom, and what training changed, by hand-worked values."""
+
+import csv
+import json
+import math
+import os
+import re
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import html as parsed
+from support.sample_files import JUDGE, care_sample, cedar_sample, vqa_samples, write_run
+
+from culture_tasks.cli.main import main
+from culture_tasks.errors import SettingsError
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.observations import Observations, averaged
+
+GOLDEN = Path(__file__).parent / "golden"
+
+BASE = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+TRAINED = [4.0, 5.0, 5.0, 7.0, 8.0, 8.0]
+AGAIN = [6.0, 5.0, 5.0, 7.0, 8.0, 8.0]
+
+
+def check(name, found):
+    """Compares with a golden file; ``UPDATE_GOLDEN=1`` renews it."""
+    golden = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.parent.mkdir(parents=True, exist_ok=True)
+        golden.write_text(found, encoding="utf-8")
+    assert found == golden.read_text(encoding="utf-8")
+
+
+def care(scores, **changes):
+    """Samples of CARE, the first half about norms, the second about literacy."""
+    categories = ["norms" if at < len(scores) / 2 else "literacy" for at in range(len(scores))]
+    return [
+        care_sample(at, score, "zh", category, **changes)
+        for at, (score, category) in enumerate(zip(scores, categories, strict=True))
+    ]
+
+
+def run(folder, model, scores, task="care_zh", arguments="", stamp="20260101_000000", **changes):
+    """A run of CARE in a folder that the model's name and the stamp tell apart."""
+    config = {"model": "hf", "model_args": f"pretrained={arguments or model}"}
+    where = folder / f"{model.replace('/', '_')} {task} {stamp}"
+    return write_run(where, model, {task: care(scores, **changes)}, stamp, config=config)
+
+
+def adapter(folder, model, scores, base="org/base", **changes):
+    """A run of lm-eval's hf with an adapter: the harness names it by the adapter."""
+    return run(folder, model, scores, arguments=f"{base},peft={model}", **changes)
+
+
+def gains_of(report, table="before_after"):
+    return {
+        (gain.trained.label, gain.base.label, gain.unit, gain.where[-1][1] if gain.where else ""): gain
+        for gain in report.gains
+        if gain.table == table
+    }
+
+
+def table_of(report, key):
+    [found] = [table for table in report.tables if table.key == key]
+    return found
+
+
+def rows_of(table):
+    columns = [column.key for column in table.columns]
+    return {row.labels[:2]: dict(zip(columns, row.cells, strict=True)) for row in table.rows}
+
+
+@pytest.fixture
+def two(tmp_path):
+    run(tmp_path, "org/base", BASE)
+    adapter(tmp_path, "/models/dpo", TRAINED)
+    return tmp_path
+
+
+# What is set beside what
+
+
+def test_an_adapter_stands_beside_the_model_below_it(two):
+    run(two, "org/other", BASE)
+    assert set(gains_of(build([str(two)], Options()))) == {("dpo", "org/base", "care_zh", "")}
+
+
+def test_an_adapter_that_the_harness_does_not_name_the_model_by_has_a_name_of_its_own(tmp_path):
+    """vLLM's ``lora_local_path`` leaves the model's name what it was."""
+    run(tmp_path, "org/base", BASE)
+    other = tmp_path / "lora"
+    run(other, "org/base", TRAINED, arguments="org/base,enable_lora=True,lora_local_path=/models/dpo")
+    report = build([str(tmp_path)], Options())
+    assert {each.label for each in report.entrants.values()} == {"org/base", "org/base + dpo"}
+    assert set(gains_of(report)) == {("org/base + dpo", "org/base", "care_zh", "")}
+
+
+def test_what_was_trained_from_a_trained_model_stands_beside_that(tmp_path):
+    run(tmp_path, "/models/sft", BASE)
+    adapter(tmp_path, "/models/dpo", TRAINED, base="/models/sft")
+    assert set(gains_of(build([str(tmp_path)], Options()))) == {("dpo", "sft", "care_zh", "")}
+
+
+def test_without_its_base_or_an_adapter_nothing_is_set_side_by_side(tmp_path):
+    adapter(tmp_path, "/models/dpo", TRAINED, base="org/elsewhere")
+    run(tmp_path, "org/base", BASE)
+    report = build([str(tmp_path)], Options())
+    assert report.gains == ()
+    assert not any("before_after" in table.key for table in report.tables)
+
+
+def test_the_user_says_who_was_trained_from_whom_by_shown_or_full_names(tmp_path):
+    run(tmp_path, "org/base", BASE)
+    run(tmp_path, "/models/merged", TRAINED)
+    for pair in ("merged=org/base", "/models/merged=org/*", "ours=*base", "o?rs=org/base"):
+        report = build([str(tmp_path)], Options(trained=(pair,), names=("*merged=ours",) if "rs" in pair[:4] else ()))
+        assert [key[1:3] for key in gains_of(report)] == [("org/base", "care_zh")]
+
+
+def test_what_the_user_says_counts_before_an_adapter(two):
+    run(two, "org/other", BASE)
+    report = build([str(two)], Options(trained=("dpo=org/other",)))
+    assert set(gains_of(report)) == {("dpo", "org/other", "care_zh", "")}
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        ("dpo", "--trained 'dpo' isn't TRAINED=BASE"),
+        ("=org/base", "isn't TRAINED=BASE"),
+        ("dop=org/base", "dop fits no model. Did you mean 'dpo'? There are dpo, org/base."),
+        ("dpo=org/bsae", "org/bsae fits no model. Did you mean 'org/base'?"),
+        ("dpo=d*", "d* fits the trained models alone. Name their base."),
+    ],
+)
+def test_a_pair_that_fits_nothing_is_an_error(two, pair, said):
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        build([str(two)], Options(trained=(pair,)))
+
+
+# What training changed
+
+
+def test_gain_and_paired_difference_by_hand(two):
+    gain = gains_of(build([str(two)], Options()))["dpo", "org/base", "care_zh", ""]
+    assert (gain.base.cell.value, gain.trained.cell.value) == (4.5, pytest.approx(37 / 6))
+    # (37 / 6 - 4.5) / 4.5 = 1.6667 / 4.5
+    assert gain.percent.value == pytest.approx(37.037, abs=1e-3)
+    # differences 2, 2, 1, 2, 2, 1 of six items: signs can fall in 2 ** 6 ways, two of which are as far from 0
+    assert gain.difference.value == pytest.approx(10 / 6)
+    assert gain.test.p == pytest.approx(2 / 64)
+    assert gain.difference.low > 0
+    assert gain.difference.best
+    assert (gain.test.verdict, gain.test.items_needed) == ("dpo is better", None)
+    assert (gain.base.deviation, gain.trained.deviation) == (None, None)
+
+
+def test_columns_of_a_benchmarks_table_are_adjusted_together(two):
+    report = build([str(two)], Options())
+    by_category = gains_of(report, "care_zh_table_3_before_after")
+    assert {group for *_, group in by_category} == {"norms", "literacy", "zh"}
+    norms = by_category["dpo", "org/base", "care_zh", "norms"]
+    # differences 2, 2, 1: signs can fall in 8 ways, so p is 2/8; Holm over three columns makes it 0.5 (2 * 2/8)
+    assert norms.difference.value == pytest.approx(5 / 3)
+    assert (norms.test.p, norms.test.p_holm) == (0.25, 0.5)
+    assert not norms.difference.best
+    assert norms.test.items_needed > 3
+    # all six: 2/64, times three columns
+    assert by_category["dpo", "org/base", "care_zh", "zh"].test.p_holm == pytest.approx(6 / 64)
+
+
+def test_tables_have_the_papers_columns_and_the_base_above_what_was_trained_from_it(two):
+    adapter(two, "/models/kto", AGAIN)
+    report = build([str(two)], Options())
+    found = table_of(report, "care_zh_table_3_before_after")
+    assert [(column.over, column.label) for column in found.columns] == [
+        ("Chinese", label) for label in ("Entities", "Opinion", "Norms", "C. sense", "Literacy", "Average")
+    ]
+    assert found.reproduces == "CARE, Tables 3 and 6"
+    changes = ("Trained", "Gain", "Difference", "Items needed")
+    assert [row.labels for row in found.rows] == [
+        ("org/base", "Base", "judge-1"),
+        *(("dpo", line, "judge-1") for line in changes),
+        *(("kto", line, "judge-1") for line in changes),
+    ]
+    rows = rows_of(found)
+    assert rows["org/base", "Base"]["zh_norms"].value == 3.0
+    assert rows["dpo", "Trained"]["zh_norms"].value == pytest.approx(14 / 3)
+    assert rows["dpo", "Gain"]["zh_norms"].value == pytest.approx(100 * (14 / 3 - 3) / 3)
+    assert rows["dpo", "Items needed"]["zh_norms"].value == 7.0
+    assert all(cell is None or cell.rank is None for row in found.rows for cell in row.cells)
+
+
+def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
+    right, wrong = [1.0] * 30 + [0.0] * 10, [1.0] * 10 + [0.0] * 30
+    for model, arguments, scores in (("org/base", "", right), ("/models/dpo", ",peft=/models/dpo", wrong)):
+        lines = [
+            {"doc_id": n, "target_hash": f"t{n}", "filter": "none", "acc": score} for n, score in enumerate(scores)
+        ]
+        write_run(
+            two / f"mmlu {len(arguments)}",
+            model,
+            {"mmlu": lines},
+            "2026-01-01T00-00-00.5",
+            results={"mmlu": {"acc,none": sum(scores) / 40}},
+            config={"model": "hf", "model_args": f"pretrained=org/base{arguments}"},
+            date=1.0,
+        )
+    report = build([str(two)], Options())
+    found = table_of(report, "before_after")
+    assert [(column.over, column.key) for column in found.columns] == [
+        ("Benchmarks", "care_zh"),
+        ("Other tasks", "mmlu"),
+    ]
+    mmlu = gains_of(report)["dpo", "org/base", "mmlu", ""]
+    assert (mmlu.percent.value, mmlu.difference.value) == (pytest.approx(-200 / 3), -0.5)
+    # 20 items became wrong and none right: McNemar's exact test, 2 / 2 ** 20
+    assert (mmlu.test.test, mmlu.test.p) == ("McNemar exact", pytest.approx(2 / 2**20))
+    [said] = [finding.text for finding in report.findings if "trained from" in finding.text]
+    assert said.startswith("dpo, trained from org/base, is significantly better on care_zh (+1.67, ")
+    assert " and significantly worse on mmlu (-0.500, " in said
+
+
+def test_a_finding_counts_what_is_not_told_apart(tmp_path):
+    run(tmp_path, "org/base", BASE[:3])
+    adapter(tmp_path, "/models/dpo", TRAINED[:3])
+    texts = [finding.text for finding in build([str(tmp_path)], Options()).findings]
+    assert "dpo, trained from org/base, is not told apart from it on 1 benchmark." in texts
+
+
+def test_lower_is_better_where_the_scale_says_so(tmp_path):
+    for model, arguments, value in (("org/base", "", 0.8), ("/m/dpo", ",peft=/m/dpo", 0.6)):
+        write_run(
+            tmp_path / str(value),
+            model,
+            {},
+            results={"crows_pairs_english": {"pct_stereotype,none": value}},
+            config={"model": "hf", "model_args": f"pretrained=org/base{arguments}"},
+        )
+    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "crows_pairs_english", ""]
+    assert gain.percent.value == pytest.approx(25.0)
+    assert gain.difference.value == pytest.approx(-0.2)
+    assert (gain.difference.low, gain.difference.note, gain.test) == (None, "there are no samples to test", None)
+
+
+def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
+    for model, arguments, scores in (("org/base", "", [0.0] * 4), ("/m/dpo", ",peft=/m/dpo", [1.0, 0.0, 0.0, 0.0])):
+        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
+        write_run(tmp_path / model.replace("/", "_"), model, {"culturalvqa": vqa_samples(scores)}, config=config)
+    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "culturalvqa", ""]
+    assert (gain.percent.value, gain.percent.note) == (None, "the base's number isn't above 0")
+    assert gain.difference.value == 0.25
+
+
+def test_statistics_without_samples_have_a_difference_without_an_interval(tmp_path):
+    """CEDAR's average over languages: 50 and 100 percent before, 100 and 100 after."""
+    for model, arguments, read in (("org/base", "", "fear"), ("/m/dpo", ",peft=/m/dpo", "anger")):
+        samples = [
+            cedar_sample("1", "en", "anger", "anger"),
+            cedar_sample("2", "en", "anger", read),
+            cedar_sample("1", "zh", "anger", "anger"),
+        ]
+        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
+        write_run(tmp_path / model.replace("/", "_"), model, {"cedar_text": samples}, config=config)
+    rows = rows_of(table_of(build([str(tmp_path)], Options()), "cedar_table_1_before_after"))
+    assert rows["org/base", "Base"]["text_average"].value == 75.0
+    average = rows["dpo", "Difference"]["text_average"]
+    assert (average.value, average.low, average.note) == (25.0, None, "there are no samples to test")
+    assert rows["dpo", "Gain"]["text_average"].value == pytest.approx(100 / 3)
+    assert rows["dpo", "Gain"]["text_variance"].value == 100.0  # less is better, and none is left
+    assert rows["dpo", "Difference"]["text_en"].value == 50.0
+
+
+# What can't be compared
+
+
+def test_another_judge_gives_no_difference_unless_it_is_insisted_on(tmp_path):
+    run(tmp_path, "org/base", BASE)
+    adapter(tmp_path, "/models/dpo", TRAINED, judge=JUDGE | {"model": "judge-2"})
+    for anyway in (False, True):
+        gain = gains_of(build([str(tmp_path)], Options(compare_anyway=anyway)))["dpo", "org/base", "care_zh", ""]
+        assert gain.difference.flags == ("other_judge",)
+        assert (gain.difference.value is None, gain.percent.value is None, gain.test is None) == (not anyway,) * 3
+        assert gain.base.cell.value == 4.5
+
+
+def test_each_way_of_running_stands_beside_its_like(two):
+    other = JUDGE | {"model": "judge-2"}
+    run(two / "again", "org/base", [1.0] * 6, judge=other, stamp="20260102_000000")
+    adapter(two / "again", "/models/dpo", [3.0] * 6, judge=other, stamp="20260102_000000")
+    found = gains_of(build([str(two)], Options()))
+    assert {
+        (trained, base): (gain.base.cell.value, gain.difference.value, gain.difference.flags)
+        for (trained, base, *_), gain in found.items()
+    } == {
+        ("dpo", "org/base"): (1.0, 2.0, ()),
+        ("dpo [judge: judge-1]", "org/base [judge: judge-1]"): (4.5, pytest.approx(10 / 6), ()),
+    }
+
+
+def test_only_items_that_both_answered_make_the_difference(tmp_path):
+    run(tmp_path, "org/base", BASE)
+    adapter(tmp_path, "/models/dpo", TRAINED)
+    [path] = (tmp_path / "_models_dpo care_zh 20260101_000000").glob("*_samples_*")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    changed = json.loads(lines[0])
+    changed["care_rating"] |= {"outcomes": {"unparsable": 1}}
+    del changed["care_rating"]["score"]
+    path.write_text("\n".join([json.dumps(changed), *lines[1:]]) + "\n", encoding="utf-8")
+    gain = gains_of(build([str(tmp_path)], Options(min_coverage=0.5)))["dpo", "org/base", "care_zh", ""]
+    assert gain.trained.cell.value == pytest.approx(33 / 5)
+    assert (gain.difference.n, gain.difference.value) == (5, pytest.approx(8 / 5))
+
+
+# Several runs
+
+
+def test_several_runs_give_mean_and_deviation_and_count_each_item_once(tmp_path):
+    run(tmp_path, "org/base", BASE)
+    run(tmp_path, "dpo-1", TRAINED)
+    run(tmp_path, "dpo-2", AGAIN)
+    report = build([str(tmp_path)], Options(trained=("dpo-*=org/base",)))
+    gain = gains_of(report)["dpo-*", "org/base", "care_zh", ""]
+    # 37 / 6 and 39 / 6: mean 38 / 6; deviations of 1 / 6 each, so the sample deviation is sqrt(2 / 36)
+    assert gain.trained.cell.value == pytest.approx(38 / 6)
+    assert gain.trained.deviation.value == pytest.approx(math.sqrt(2 / 36))
+    assert gain.trained.deviation.n == 2
+    assert (gain.difference.n, gain.difference.value) == (6, pytest.approx(38 / 6 - 4.5))
+    # six differences: 3, 2, 1, 2, 2, 1
+    assert gain.test.p == pytest.approx(2 / 64)
+    found = table_of(report, "before_after")
+    assert [row.labels[1] for row in found.rows] == ["Base", "Trained", "Trained, SD of runs", "Gain", "Difference"]
+    assert any("dpo-*: the mean of 2 runs (dpo-1, dpo-2), item by item" in note for note in found.notes)
+
+
+def test_runs_of_the_base_are_averaged_too_and_older_runs_count_where_they_are_wanted(tmp_path):
+    for at, scores in enumerate((BASE, [score + 1 for score in BASE], [score - 1 for score in BASE])):
+        run(tmp_path, "org/base", scores, stamp=f"2026010{at + 1}_000000")
+        adapter(tmp_path, "/models/dpo", TRAINED, stamp=f"2026010{at + 1}_000000")
+    gain = gains_of(build([str(tmp_path)], Options(all_runs=True)))["dpo", "org/base", "care_zh", ""]
+    assert (len(gain.base.entrants), len(gain.trained.entrants)) == (3, 3)
+    assert (gain.base.cell.value, gain.base.deviation.value) == (4.5, 1.0)
+    assert gain.trained.deviation.value == pytest.approx(0.0, abs=1e-12)
+    assert gain.difference.value == pytest.approx(10 / 6)
+
+
+def test_other_arguments_of_a_model_are_no_further_runs_of_it(tmp_path):
+    run(tmp_path, "org/base", BASE)
+    run(tmp_path / "small", "org/base", [1.0] * 6, arguments="org/base,load_in_4bit=True")
+    adapter(tmp_path, "/models/dpo", TRAINED)
+    gain = gains_of(build([str(tmp_path)], Options(trained=("dpo=org/base",))))["dpo", "org/base", "care_zh", ""]
+    assert (len(gain.base.entrants), gain.base.cell.value) == (1, 4.5)
+
+
+@st.composite
+def runs_of_items(draw):
+    """Scores of two to four runs on up to eight items, some of them missing."""
+    items = draw(st.integers(1, 8))
+    score = st.one_of(st.none(), st.integers(1, 10))
+    return draw(st.lists(st.lists(score, min_size=items, max_size=items), min_size=1, max_size=4)), items
+
+
+@given(runs_of_items(), st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+def test_runs_are_averaged_item_by_item_in_any_order(drawn, chance):
+    runs, size = drawn
+    observed = []
+    for at, scores in enumerate(runs):
+        items = list(range(size))
+        chance.shuffle(items)
+        numbers = np.array([math.nan if scores[item] is None else scores[item] for item in items], dtype=np.float64)
+        codes = np.array(items)
+        observed.append(
+            Observations((f"r{at}",), codes.astype(np.int64), numbers, (codes // 2).astype(np.int32), None, 1.0)
+        )
+    found = averaged(observed)
+    by_item = dict(
+        zip(found.items.tolist(), zip(found.scores.tolist(), found.clusters.tolist(), strict=True), strict=True)
+    )
+    assert sorted(by_item) == list(range(size))
+    for item, (score, cluster) in by_item.items():
+        known = [scores[item] for scores in runs if scores[item] is not None]
+        assert cluster == item // 2
+        assert score == pytest.approx(statistics.mean(known)) if known else math.isnan(score)
+    assert found.runs == tuple(f"r{at}" for at in range(len(runs)))
+
+
+# In every format
+
+HOSTILE = "=x|y <b>*z*</b> {50%} \\input{/etc/passwd} [a](b) 模型"
+"""No comma and no equals sign: arguments of a model have none in their values."""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Base and two runs of a training, with names that would act in a format that let them."""
+    folder = tmp_path_factory.mktemp("training")
+    run(folder / "1", f"=base {HOSTILE}", BASE)
+    run(folder / "2", f"one {HOSTILE}", TRAINED)
+    run(folder / "3", f"two {HOSTILE}", AGAIN)
+    pair = ["--trained", "???[ ]*==base *"]
+    formats = ["--formats", "markdown,latex,csv,json,html"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["report", "1", "2", "3", "-o", "out", "--published", *pair, *formats]) == 0
+    return folder / "out"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["csv/before_after.csv", "csv/care_zh_table_3_before_after.csv", "latex/care_zh_table_3_before_after.tex"],
+)
+def test_the_tables_are_as_they_were(written, name):
+    check(f"training/{name}", (written / name).read_text(encoding="utf-8-sig"))
+
+
+def test_markdown_has_the_table_as_it_was_and_names_do_not_act(written):
+    text = (written / "report.md").read_text(encoding="utf-8")
+    table = text[text.index("<details><summary>Before and after training</summary>") :]
+    check("training/before_after.md", table[: table.index("</details>")])
+    assert "<b>" not in text
+    assert not re.search(r"(?<!\\)\]\((?!figures/)", text)
+
+
+def test_csv_and_latex_do_not_act_on_names(written):
+    for path in written.glob("csv/*before_after.csv"):
+        cells = [cell for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines()) for cell in row]
+        assert any("=base =x|y" in cell for cell in cells)
+        assert not [cell for cell in cells if cell.startswith(("=", "+", "@"))]
+    for path in written.glob("latex/*before_after.tex"):
+        assert "\\input" not in path.read_text(encoding="utf-8")
+
+
+def test_the_page_has_the_table_with_the_samples_of_both_sides(written):
+    page = parsed.fromstring((written / "report.html").read_text(encoding="utf-8"))
+    [table] = [
+        each
+        for each in page.xpath("//table")
+        if "Before and after training" in each.xpath("string(ancestor::*[2])")
+        and each.xpath(".//td[contains(., '%')]")
+        and not each.xpath(".//th[contains(., 'Judge')]")
+    ]
+    rows = {row.xpath("string(*[2])").strip(): row for row in table.xpath(".//tbody/tr")}
+    assert list(rows) == ["Base", "Trained", "Trained, SD of runs", "Gain", "Difference"]
+    assert f"=base {HOSTILE}" in rows["Base"].xpath("string(*[1])")
+    assert len(page.xpath("//table//b[text()='*z*']")) == 0
+    assert rows["Difference"].xpath(".//button | .//a")
+
+
+def test_the_papers_rows_before_and_after_stand_below(written):
+    lines = list(csv.reader((written / "csv/care_zh_table_3_before_after.csv").read_text("utf-8-sig").splitlines()))
+    assert ["Gemma2-9B", "Vanilla", "published (GPT-4o)"] in [line[:3] for line in lines]
+    assert ["Gemma2-9B", "Aligned", "published (GPT-4o)"] in [line[:3] for line in lines]
+
+
+def test_json_says_which_entrants_and_tests_a_gain_is_of(written):
+    found = json.loads((written / "report.json").read_text(encoding="utf-8"))
+    [gain] = [each for each in found["gains"] if each["table"] == "before_after"]
+    names = [found["entrants"][key]["model"] for key in gain["trained"]["entrants"]]
+    assert names == [f"one {HOSTILE}", f"two {HOSTILE}"]
+    assert gain["test"]["n"] == 6
+    assert found["options"]["trained"] == "???[ ]*==base *"
