@@ -46,6 +46,7 @@ _FIELD_OF_VARIABLE = {
     "CULTURE_JUDGE_TEMPERATURE": "judge_temperature",
     "CULTURE_JUDGE_REASONING_EFFORT": "judge_reasoning_effort",
     "CULTURE_JUDGE_EXTRA_BODY": "judge_extra_body",
+    "CULTURE_JUDGE_PRICES": "judge_prices",
     "CULTURE_TASKS_DATA": "data",
     "CULTURE_TASKS_SUBMISSIONS": "submissions",
     "CULTURE_TASKS_EXTRA_COLUMNS": "extra_columns",
@@ -79,6 +80,7 @@ class Settings(BaseModel):
         judge_reasoning_effort: How long a reasoning judge thinks, in its endpoint's terms (``low``, ``high``, …).
         judge_extra_body: A JSON object with further parameters for the judge's requests, shown in the results; ``null``
             drops one of the rubric's parameters.
+        judge_prices: File of prices; None means the list prices that are part of this package.
         data: Folder of local data, which is used before the Hub.
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
             lmms-eval's output folder, or in the current one.
@@ -107,6 +109,7 @@ class Settings(BaseModel):
     judge_temperature: float | None = Field(default=None, ge=0.0, le=2.0, allow_inf_nan=False)
     judge_reasoning_effort: str | None = Field(default=None, max_length=40)
     judge_extra_body: str | None = None
+    judge_prices: Path | None = None
     data: Path | None = None
     submissions: Path | None = None
     extra_columns: Literal["refuse", "allow"] = "refuse"
@@ -176,6 +179,11 @@ class Settings(BaseModel):
         if self.judge_cache is not None:
             return Path(self.judge_cache).expanduser()
         return platformdirs.user_cache_path("culture-tasks") / "verdicts.sqlite3"
+
+    @property
+    def prices_file(self) -> Path | None:
+        """File of prices with ``~`` resolved, or None for the shipped one."""
+        return None if self.judge_prices is None else self.judge_prices.expanduser()
 
     @property
     def data_folder(self) -> Path | None:

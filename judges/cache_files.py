@@ -24,7 +24,7 @@ from culture_tasks.judges.verdicts import Usage
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SECONDS_TO_LOCK = 5.0
 _APPLICATION_ID = 0x43554C54
 _PAGE_CACHE_KILOBYTES = 65_536
@@ -42,6 +42,8 @@ _TYPES = {
     "reply_model": "TEXT",
     "prompt_tokens": "INTEGER NOT NULL",
     "completion_tokens": "INTEGER NOT NULL",
+    "cached_tokens": "INTEGER NOT NULL",
+    "batch": "INTEGER NOT NULL",
     "sampling": "TEXT",
     "created": "REAL NOT NULL",
     "checksum": "INTEGER NOT NULL",
@@ -94,6 +96,8 @@ class Row:
             reply.model,
             reply.usage.prompt_tokens,
             reply.usage.completion_tokens,
+            reply.usage.cached_tokens,
+            int(reply.usage.batch_prompt_tokens + reply.usage.batch_completion_tokens > 0),
             sampling,
             self.created,
         )
@@ -116,12 +120,13 @@ def read_row(row: tuple[Any, ...]) -> Kept | None:
     """Reads the columns of a row; None where they aren't what was written."""
     if _checksum(row[:-1]) != row[-1]:
         return None
-    _, _, _, _, _, text, finish_reason, model, prompt_tokens, completion_tokens, sampling, created, _ = row
+    _, _, _, _, _, text, finish_reason, model, read, written, cached, batch, sampling, created, _ = row
+    usage = Usage(read, written, cached)
     completion = Completion(
         text,
         finish_reason=finish_reason,
         model=model,
-        usage=Usage(prompt_tokens, completion_tokens),
+        usage=usage.in_a_batch if batch else usage,
         sampling=None if sampling is None else json.loads(sampling),
     )
     return Kept(completion, created)
@@ -277,16 +282,14 @@ class JudgeStats:
         model: Model name as asked for.
         rubric: Name of the rubric.
         completions: How many completions there are.
-        prompt_tokens: Tokens that they took to ask.
-        completion_tokens: Tokens that they took to answer.
+        usage: Tokens that they took.
     """
 
     endpoint: str
     model: str
     rubric: str
     completions: int
-    prompt_tokens: int
-    completion_tokens: int
+    usage: Usage
 
 
 def stats(file: Path) -> list[JudgeStats]:
@@ -296,7 +299,8 @@ def stats(file: Path) -> list[JudgeStats]:
         JudgeError: If the file can't be read as a verdict cache.
     """
     query = (
-        "SELECT endpoint, model, rubric, count(*), sum(prompt_tokens), sum(completion_tokens) "
+        "SELECT endpoint, model, rubric, count(*), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
+        "sum(batch * prompt_tokens), sum(batch * completion_tokens) "
         "FROM completions GROUP BY endpoint, model, rubric ORDER BY endpoint, model, rubric"
     )
     if not file.exists():
@@ -308,10 +312,9 @@ def stats(file: Path) -> list[JudgeStats]:
                 model=model,
                 rubric=rubric,
                 completions=completions,
-                prompt_tokens=asked,
-                completion_tokens=answered,
+                usage=Usage(*tokens),
             )
-            for endpoint, model, rubric, completions, asked, answered in database.execute(query)
+            for endpoint, model, rubric, completions, *tokens in database.execute(query)
         ]
 
 

@@ -310,8 +310,13 @@ def _written_text(content: Any) -> str:
 def _usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
+    prompt_tokens = _count(usage.get("prompt_tokens"))
+    details = usage.get("prompt_tokens_details")
+    cached_tokens = _count(details.get("cached_tokens")) if isinstance(details, dict) else 0
     return Usage(
-        prompt_tokens=_count(usage.get("prompt_tokens")), completion_tokens=_count(usage.get("completion_tokens"))
+        prompt_tokens=prompt_tokens,
+        completion_tokens=_count(usage.get("completion_tokens")),
+        cached_tokens=min(cached_tokens, prompt_tokens),
     )
 
 

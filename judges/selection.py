@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from culture_tasks.errors import WAYS_OUT, JudgeNotConfiguredError, SettingsError, nearest
 from culture_tasks.judges.judge import Judge, LexicalJudge, NoJudge
 from culture_tasks.judges.redaction import shown_arguments
+from culture_tasks.prices import read_prices
 from culture_tasks.settings import Settings
 
 BACKENDS = ("openai", "lm_eval", "lexical", "none")
@@ -72,7 +73,12 @@ def spec_for(settings: Settings, paper_model: str) -> JudgeSpec:
 
 
 def make_judge(spec: JudgeSpec, settings: Settings) -> Judge:
-    """Builds a judge; nothing is asked or loaded yet."""
+    """Builds a judge; nothing is asked or loaded yet.
+
+    Raises:
+        SettingsError: If a setting can't be used, such as the file of prices, which is read at the end of a run.
+    """
+    read_prices(settings.prices_file)
     if spec.backend == "lexical":
         return LexicalJudge()
     if spec.backend == "none":

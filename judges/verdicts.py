@@ -72,16 +72,60 @@ class JudgeIdentity:
         }
 
 
+DISCOUNTS = frozenset(("cached_tokens", "batch_prompt_tokens", "batch_completion_tokens"))
+"""Names of the numbers of tokens that cost less."""
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that one verdict took, over all its attempts."""
+    """Tokens of one or several requests; those with a discount are among the others.
+
+    Attributes:
+        prompt_tokens: Tokens that the judge read.
+        completion_tokens: Tokens that it wrote.
+        cached_tokens: Of those that it read, the ones that were in the endpoint's prompt cache.
+        batch_prompt_tokens: Of those that it read, the ones of requests in batches.
+        batch_completion_tokens: Of those that it wrote, the ones of requests in batches.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
+    batch_prompt_tokens: int = 0
+    batch_completion_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Returns the sum of both."""
-        return Usage(self.prompt_tokens + other.prompt_tokens, self.completion_tokens + other.completion_tokens)
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.batch_prompt_tokens + other.batch_prompt_tokens,
+            self.batch_completion_tokens + other.batch_completion_tokens,
+        )
+
+    @property
+    def in_a_batch(self) -> Usage:
+        """The same tokens of requests in a batch, whose discount is the only one that counts."""
+        return Usage(
+            self.prompt_tokens,
+            self.completion_tokens,
+            batch_prompt_tokens=self.prompt_tokens,
+            batch_completion_tokens=self.completion_tokens,
+        )
+
+    @property
+    def discounts(self) -> dict[str, int]:
+        """The numbers of tokens with a discount, without those that are 0, by name."""
+        return {name: number for name in sorted(DISCOUNTS) if (number := getattr(self, name))}
+
+
+def discounts_of(usage: Usage) -> str:
+    """Returns in words how many tokens had a discount, in parentheses; empty where there are none."""
+    in_batches = usage.batch_prompt_tokens + usage.batch_completion_tokens
+    parts = [f"{usage.cached_tokens:,} from the endpoint's prompt cache"] if usage.cached_tokens else []
+    parts += [f"{in_batches:,} in batches"] if in_batches else []
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from typing import Any
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges import cache_files
+from culture_tasks.judges.verdicts import discounts_of
+from culture_tasks.prices import read_prices
 from culture_tasks.settings import Settings
 
 
@@ -45,11 +47,17 @@ def _stats(options: argparse.Namespace) -> int:
     found = cache_files.stats(file)
     size = file.stat().st_size / 1e6 if file.exists() else 0.0
     print(f"{file}: {sum(each.completions for each in found):,} completions, {size:.1f} MB")
+    prices = read_prices(Settings.from_environment().prices_file)
     for each in found:
+        tokens = f"{each.usage.prompt_tokens:,} + {each.usage.completion_tokens:,} tokens"
+        amount = prices.of_requests(each.model, each.usage)
+        money = "no price" if amount is None else prices.shown(amount)
         print(
-            f"  {each.endpoint}  {each.model}  {each.rubric}: {each.completions:,} completions, "
-            f"{each.prompt_tokens:,} + {each.completion_tokens:,} tokens"
+            f"  {each.endpoint}  {each.model}  {each.rubric}: {each.completions:,} completions, {tokens}"
+            f"{discounts_of(each.usage)}, {money}"
         )
+    if found and prices.origin:
+        print(f"Prices: {prices.origin}")
     return 0
 
 

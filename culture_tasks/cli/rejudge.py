@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.prices import Prices, read_prices
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     from culture_tasks.harness.scoring import JudgedDocument
     from culture_tasks.harness.session import Session
+    from culture_tasks.judges.verdicts import Usage
     from culture_tasks.rejudge.rejudging import TaskToGrade
     from culture_tasks.results.run_files import RunFiles
 
@@ -56,6 +58,7 @@ def _run(options: argparse.Namespace) -> int:
             "rejudge: none of these runs has logged samples that a judge grades. Needed are runs of a judged benchmark "
             "with --log_samples and --output_path."
         )
+    prices = read_prices(Settings.from_environment().prices_file)
     try:
         work = []
         for session in _sessions(options.judge):
@@ -67,8 +70,8 @@ def _run(options: argparse.Namespace) -> int:
             rejudging.submit(_tasks(graded), failed_only=options.failed_only)
         for session, graded in work:
             for run, tasks in graded:
-                new = rejudging.finish(run, tasks, progress=_progress, now=datetime.now())
-                _print(new, tasks, judge=session.settings.judge if len(work) > 1 else None)
+                new = rejudging.finish(run, tasks, progress=_progress, prices=prices, now=datetime.now())
+                _print(new, tasks, judge=session.settings.judge if len(work) > 1 else None, prices=prices)
     finally:
         close_judges()
     return 0
@@ -101,7 +104,8 @@ def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
     return waited_for
 
 
-def _print(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> None:
+def _print(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None, prices: Prices) -> None:
+    from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
     from culture_tasks.judges.selection import parse_spec
     from culture_tasks.text_tables import as_markdown, printable
 
@@ -114,6 +118,17 @@ def _print(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> No
                 shown = (values[f"{name},none"], values[f"{name}_stderr,none"], values[f"{task.metric}_coverage,none"])
                 rows.append((printable(task.name), name, *(_number(value) for value in shown)))
     print(as_markdown(("task", "metric", "value", "stderr", "coverage"), rows))
+    if KEY in run.content:
+        for part in (ASKED, KEPT):
+            print(_spent(*summed_costs(run.content[KEY], part), part=part, prices=prices))
+
+
+def _spent(verdicts: int, usage: Usage, money: float | None, *, part: str, prices: Prices) -> str:
+    from culture_tasks.judges.verdicts import discounts_of
+
+    amount = "no price" if money is None else prices.shown(money)
+    tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
+    return f"{verdicts:,} verdicts {part}: {tokens}, {amount}"
 
 
 def _number(value: Any) -> str:

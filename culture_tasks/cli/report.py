@@ -107,7 +107,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=Path,
         metavar="FILE",
         help='what models and judges cost, as JSON: {"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": '
-        '10}, "Qwen/*": {"hour": 2}}}, per million tokens or per hour; names may be patterns',
+        '10}, "Qwen/*": {"hour": 2}}}, per million tokens or per hour; names may be patterns (default: '
+        "CULTURE_JUDGE_PRICES, or the list prices that are part of this package)",
     )
     add_choices(parser)
     parser.set_defaults(handler=run)
@@ -159,11 +160,11 @@ def run(options: argparse.Namespace) -> int:
 
 def choices(options: argparse.Namespace) -> Options:
     """Returns what the user asked for."""
+    from culture_tasks.prices import read_prices
     from culture_tasks.report.building import Options
-    from culture_tasks.report.prices import read_prices
     from culture_tasks.settings import Settings
 
-    coverage, prices = options.min_coverage, getattr(options, "prices", None)
+    coverage, settings = options.min_coverage, Settings.from_environment()
     return Options(
         names=tuple(options.name),
         all_runs=getattr(options, "all_runs", False),
@@ -174,8 +175,8 @@ def choices(options: argparse.Namespace) -> Options:
         tables=getattr(options, "tables", ()),
         columns=getattr(options, "columns", ()),
         trained=tuple(getattr(options, "trained", ())),
-        prices=None if prices is None else read_prices(prices),
-        min_coverage=Settings.from_environment().judge_min_coverage if coverage is None else coverage,
+        prices=read_prices(getattr(options, "prices", None) or settings.prices_file),
+        min_coverage=settings.judge_min_coverage if coverage is None else coverage,
     )
 
 

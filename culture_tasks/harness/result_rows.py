@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 from culture_tasks.benchmarks.interface import Run
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
 from culture_tasks.harness.session import current_session
+from culture_tasks.prices import read_prices
 
 Key = str
 """A metric and a filter, with a comma between them, as both harnesses name the entries of a row."""
@@ -100,6 +102,10 @@ def finish(name: str, task: Task) -> None:
     """Lets a task's metrics do what is left to do with their records, such as writing a file."""
     model, output = _running.get(("model", None))
     run = Run(model, output, current_session().settings)
+    costs = _judged.get(None)
+    if costs is not None:
+        for each in task.values():
+            costs[name] = costs.get(name) or judged_records(each.records)
     for aggregation, records in task.values():
         if aggregation is not None:
             aggregation.finish(records, name, run)
@@ -128,20 +134,37 @@ def _stderr(key: Key) -> Key:
 _running: ContextVar[tuple[str, Path | None]] = ContextVar("running")
 """Name of the model that is evaluated, and the folder that the harness writes to, where it says so."""
 
+_judged: ContextVar[dict[str, list[Mapping[str, Any]]] | None] = ContextVar("judged")
+"""The judged records of the tasks of a run, as far as it has finished them."""
+
 
 def knowing_the_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
-    """Extends a harness's ``evaluate``: the model and the output folder are known as long as it runs."""
+    """Extends a harness's ``evaluate``: the model and the output folder are known as long as it runs.
+
+    Its results say what the judge cost.
+    """
 
     def extended(*args: Any, **kwargs: Any) -> Any:
         model, command = kwargs.get("lm", args[0] if args else None), kwargs.get("cli_args")
         output = getattr(command, "output_path", None)
         token = _running.set((_name_of(model, command), Path(output) if output else None))
+        judged: dict[str, list[Mapping[str, Any]]] = {}
+        records = _judged.set(judged)
         try:
-            return evaluate(*args, **kwargs)
+            results = evaluate(*args, **kwargs)
         finally:
             _running.reset(token)
+            _judged.reset(records)
+        if isinstance(results, dict) and any(judged.values()):
+            results |= _costs(judged)
+        return results
 
     return extended
+
+
+def _costs(judged: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    costs = judge_costs(judged, read_prices(current_session().settings.prices_file))
+    return {KEY: costs} if costs else {}
 
 
 _NAMES = ("pretrained", "model", "model_version", "model_name")

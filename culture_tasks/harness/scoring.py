@@ -31,7 +31,7 @@ from culture_tasks.harness.records import CountedRecord, PartRecord, PendingReco
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.judge import Ready, Ticket
 from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.judges.verdicts import JudgeItem, Verdict
+from culture_tasks.judges.verdicts import JudgeItem, Usage, Verdict
 from culture_tasks.text import answer_in, storable
 
 RECORD_VERSION = 2
@@ -357,6 +357,8 @@ def _verdict_fields(verdict: Verdict) -> dict[str, Any]:
         "asked_again": verdict.asked_again or None,
         "max_tokens": verdict.max_tokens,
         "completion": verdict.completion if verdict.outcome == "unparsable" else None,
+        "discounts": verdict.usage.discounts,
+        "kept": verdict.attempts == 0 and verdict.usage != Usage(),
     }
     fields.update(
         {name: storable(value) if isinstance(value, str) else value for name, value in optional.items() if value}

@@ -34,6 +34,12 @@ _NO_PART = ("coverage", "unscored", "run_sd", LEXICAL.removeprefix("_"))
 _Count = Annotated[int, Field(ge=0)]
 
 
+class _Discounts(BaseModel):
+    cached_tokens: _Count = 0
+    batch_prompt_tokens: _Count = 0
+    batch_completion_tokens: _Count = 0
+
+
 class LoggedRun(BaseModel):
     """A response with its verdict, as a record holds it; other fields don't matter here."""
 
@@ -45,6 +51,7 @@ class LoggedRun(BaseModel):
     endpoint: str | None = None
     asked_again: bool = False
     tokens: tuple[_Count, _Count] = (0, 0)
+    discounts: _Discounts = _Discounts()
 
     def verdict(self) -> Verdict:
         """Returns the verdict as the judge gave it."""
@@ -52,7 +59,7 @@ class LoggedRun(BaseModel):
             self.outcome,
             self.rating,
             rationale=self.rationale,
-            usage=Usage(prompt_tokens=self.tokens[0], completion_tokens=self.tokens[1]),
+            usage=Usage(*self.tokens, **self.discounts.model_dump()),
             asked_again=self.asked_again,
             reply_model=self.reply_model,
             endpoint=self.endpoint,

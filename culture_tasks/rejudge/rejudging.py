@@ -16,11 +16,14 @@ from culture_tasks.benchmarks.interface import Group
 from culture_tasks.benchmarks.registry import entries
 from culture_tasks.errors import DataError
 from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.harness.judge_costs import KEY as COSTS
+from culture_tasks.harness.judge_costs import judge_costs, judged_records
 from culture_tasks.harness.result_rows import Written, complete_group_row, complete_row
 from culture_tasks.harness.scoring import LEXICAL, JudgedDocument
 from culture_tasks.harness.session import Session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.prices import Prices
 from culture_tasks.rejudge.logged_samples import JudgedSample, check_same_judge, damage, judged_samples
 from culture_tasks.results.finding import Harness, Problem, find
 from culture_tasks.results.run_files import (
@@ -236,7 +239,9 @@ def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
         task.documents = [sample.submit(failed_only=failed_only) for sample in task.samples]
 
 
-def finish(run: RunFiles, tasks: Sequence[TaskToGrade], *, progress: Progress, now: datetime) -> RunFiles:
+def finish(
+    run: RunFiles, tasks: Sequence[TaskToGrade], *, progress: Progress, prices: Prices, now: datetime
+) -> RunFiles:
     """Waits for the verdicts and writes the new run beside the old one.
 
     The new run has the tasks that were graded, and the groups all of whose tasks were. The samples of the others stay
@@ -246,6 +251,7 @@ def finish(run: RunFiles, tasks: Sequence[TaskToGrade], *, progress: Progress, n
         run: The old run.
         tasks: Its tasks, submitted.
         progress: Wraps the documents that are waited for.
+        prices: What judges cost.
         now: Time that names the new files.
     """
     results = copy.deepcopy(run.content)
@@ -259,6 +265,11 @@ def finish(run: RunFiles, tasks: Sequence[TaskToGrade], *, progress: Progress, n
         _update(results, run.harness, task)
     groups = _update_groups(results, {task.name: task for task in tasks})
     _keep(results, {*groups, *(task.name for task in tasks)})
+    results.pop(COSTS, None)
+    judged = {task.name: [each for of in task.records for each in judged_records(of.values())] for task in tasks}
+    costs = judge_costs(judged, prices)
+    if costs:
+        results[COSTS] = costs
     results.setdefault("config", {})[GRADED_FROM] = run.result_file.name
     write_result_file(new)
     _log.info("wrote %s", new.result_file)

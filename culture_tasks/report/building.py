@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from culture_tasks import __version__, published
 from culture_tasks.errors import DataError
+from culture_tasks.prices import Prices
 from culture_tasks.report.comparisons import comparisons, fairness
 from culture_tasks.report.contrasts import contrasts
 from culture_tasks.report.findings import findings
@@ -17,7 +18,6 @@ from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, l
 from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.overall import means
-from culture_tasks.report.prices import Prices
 from culture_tasks.report.sample_store import FileSamples
 from culture_tasks.report.scores import all_scores, measure
 from culture_tasks.report.standings import stand

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
+from culture_tasks.judges.verdicts import DISCOUNTS, Usage
 from culture_tasks.results.task_results import Asked, Spent
 
 _MOST_TOKENS = 10**12
@@ -19,7 +20,8 @@ class SampleFacts:
         self._samples = self._responses = self._characters = 0
         self._asked: int | None = 0
         self._tokens: tuple[int | None, int | None] = (0, 0)
-        self._judge = (0, 0)
+        self._judge = Usage()
+        self._judge_kept = Usage()
 
     def add(self, item: str, sample: Mapping[str, Any], record: Mapping[str, Any]) -> None:
         """Takes a sample in.
@@ -28,7 +30,7 @@ class SampleFacts:
             TypeError, ValueError: If a response is no text, or a number of tokens is none.
         """
         responses = characters = 0
-        read, written = self._judge
+        read = written = 0
         if type(record["runs"]) is not list:
             raise TypeError("responses that are no list")
         for run in record["runs"]:
@@ -44,6 +46,8 @@ class SampleFacts:
                 tokens_in, tokens_out = run["tokens"]
                 read += _count(tokens_in)
                 written += _count(tokens_out)
+                if "kept" in run or "discounts" in run:
+                    self._note_cheaper(run)
         tokens = self._tokens
         if tokens != (None, None):
             counts = sample.get("token_counts")
@@ -53,7 +57,9 @@ class SampleFacts:
         self._samples += 1
         self._responses += responses
         self._characters += characters
-        self._judge, self._tokens = (read, written), tokens
+        self._tokens = tokens
+        if read or written:
+            self._judge += Usage(read, written)
         if self._asked is not None:
             # lm-eval logs the prompt's hash, lmms-eval the prompt. The sum is the same in any order of the samples.
             prompt = sample.get("prompt_hash") or sample.get("input")
@@ -69,15 +75,25 @@ class SampleFacts:
     @property
     def spent(self) -> Spent:
         """What the samples took."""
-        read, written = self._judge
+        asked = self._judge != Usage()
         return Spent(
             responses=self._responses,
             characters=self._characters,
             tokens_in=self._tokens[0] if self._samples else None,
             tokens_out=self._tokens[1] if self._samples else None,
-            judge_tokens_in=read if read or written else None,
-            judge_tokens_out=written if read or written else None,
+            judge=self._judge if asked else None,
+            judge_kept=self._judge_kept if asked else None,
         )
+
+    def _note_cheaper(self, run: Mapping[str, Any]) -> None:
+        """Takes in what made a verdict cheaper: an endpoint's discounts, or that nothing was asked for it."""
+        found = run.get("discounts", {})
+        if type(found) is not dict or not found.keys() <= DISCOUNTS:
+            raise TypeError("discounts that are none")
+        discounts = Usage(**{name: _count(number) for name, number in found.items()})
+        self._judge += discounts
+        if run.get("kept"):
+            self._judge_kept += Usage(*map(_count, run["tokens"])) + discounts
 
 
 def _count(value: Any) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from culture_tasks.harness.model_costs import ModelCosts
+from culture_tasks.judges.verdicts import Usage
 from culture_tasks.results.finding import Harness, Problem
 from culture_tasks.results.run_files import RunFiles
 
@@ -60,16 +61,16 @@ class Spent:
         characters: Their length, in characters.
         tokens_in: Tokens of the prompts, as the model's backend counts them.
         tokens_out: Tokens of the responses.
-        judge_tokens_in: Tokens that the judge read; None where no judge says so.
-        judge_tokens_out: Tokens that the judge wrote.
+        judge: Tokens of all the judge's replies; None where no judge says so.
+        judge_kept: Of these, the tokens of verdicts for which nothing was asked in the run.
     """
 
     responses: int | None = None
     characters: int | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
-    judge_tokens_in: int | None = None
-    judge_tokens_out: int | None = None
+    judge: Usage | None = None
+    judge_kept: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)

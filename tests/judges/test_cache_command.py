@@ -11,6 +11,7 @@ from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.verdict_cache import VerdictCache
 from culture_tasks.judges.verdicts import Usage
+from culture_tasks.prices import shipped_prices
 
 
 @pytest.fixture
@@ -36,7 +37,22 @@ def test_stats(file, capsys):
     assert run("stats") == 0
     output = capsys.readouterr().out
     assert f"{file}: 3 completions" in output
-    assert "http://x/v1  judge  lave: 3 completions, 3,000 + 6 tokens" in output
+    assert "http://x/v1  judge  lave: 3 completions, 3,000 + 6 tokens, no price" in output
+
+
+def test_stats_count_discounts_and_money(file, capsys):
+    cache = VerdictCache(file)
+    for number, usage in enumerate((Usage(1_000_000, 0, 200_000), Usage(1_000_000, 100_000).in_a_batch)):
+        request = ChatRequest("http://x/v1", "gpt-4o", [{"role": "user", "content": str(number)}], {})
+        cache.put_many([Row(request, "lave", Completion("rating=2", usage=usage))])
+        assert cache.get_many([request.key])[request.key].completion.usage == usage
+    cache.close()
+    assert run("stats") == 0
+    output = capsys.readouterr().out
+    # 0.8 M at 2.5, 0.2 M at 1.25, and half of 2.5 and of 0.1 M at 10
+    said = "2,000,000 + 100,000 tokens (200,000 from the endpoint's prompt cache, 1,100,000 in batches), 4.00 USD"
+    assert f"gpt-4o  lave: 2 completions, {said}" in output
+    assert f"Prices: {shipped_prices().origin}" in output
 
 
 def test_stats_of_nothing(tmp_path, capsys):

@@ -337,7 +337,7 @@ def test_stats_clear_and_export(file):
     cache.put_many([row(number) for number in range(5)])
     cache.close()
     (stats,) = cache_files.stats(file)
-    assert (stats.model, stats.rubric, stats.completions, stats.prompt_tokens) == ("judge", "lave", 5, 15)
+    assert (stats.model, stats.rubric, stats.completions, stats.usage.prompt_tokens) == ("judge", "lave", 5, 15)
     exported = list(cache_files.export(file))
     assert exported[0]["text"] == "rating=2"
     assert exported[0]["sampling"] == {"max_tokens": 5}

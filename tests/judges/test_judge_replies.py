@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from culture_tasks.judges.asker import Adaptations
 from culture_tasks.judges.client import read_reply
 from culture_tasks.judges.completions import Completion, Problem
+from culture_tasks.judges.verdicts import Usage
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -100,3 +101,20 @@ def test_an_earlier_run_is_taken_over(sent):
     adaptations = Adaptations()
     adaptations.adopt(meant, sent)
     assert adaptations.apply(meant) == sent
+
+
+@pytest.mark.parametrize(
+    ("details", "cached"),
+    [
+        ({"cached_tokens": 7}, 7),
+        ({"cached_tokens": 700}, 10),
+        ({"cached_tokens": "7"}, 0),
+        ({}, 0),
+        (None, 0),
+        ([7], 0),
+    ],
+)
+def test_tokens_of_the_endpoint_s_prompt_cache_are_read(details, cached):
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": details}
+    body = {"choices": [{"message": {"content": "x"}}], "usage": usage}
+    assert read_reply(200, {}, json.dumps(body)).usage == Usage(10, 5, cached)

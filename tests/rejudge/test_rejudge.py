@@ -8,7 +8,7 @@ from support.scripted_judge import ScriptedJudge, install
 from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges.verdicts import Verdict
+from culture_tasks.judges.verdicts import Usage, Verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -134,6 +134,44 @@ def test_failed_only_asks_again_whatever_was_not_scored(harness, tmp_path, monke
     assert len(unscored) == len(ENDINGS)
     assert sorted(item.question for _, item in judge.asked) == sorted(unscored)
     assert values(result_files(tmp_path)[-1])["care_zh"]["care_rating_coverage,none"] == 1.0
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_result_files_say_what_the_judge_cost_and_what_was_kept(harness, tmp_path, monkeypatch, fixture_data, capsys):
+    models = {"scripted": {"input": 10, "output": 100}}
+    prices = {"currency": "EUR", "date": "2026-01-02", "source": "here", "models": models}
+    (tmp_path / "prices.json").write_text(json.dumps(prices), encoding="utf-8")
+    monkeypatch.setenv("CULTURE_JUDGE_PRICES", str(tmp_path / "prices.json"))
+    failing = {"all": True}
+
+    def script(item):
+        if failing["all"] and len(item.question) % 2:
+            return Verdict("failed", error="503", attempts=3)
+        return Verdict("scored", 6.0, usage=Usage(1000, 10, cached_tokens=400), attempts=1)
+
+    judge = install(monkeypatch, ScriptedJudge(script))
+    written(harness, tmp_path / "runs", monkeypatch, fixture_data, "openai:scripted", ("care_zh",))
+    scored = sum(len(item.question) % 2 == 0 for _, item in judge.asked)
+    failed = len(judge.asked) - scored
+    [first] = result_files(tmp_path / "runs")
+    costs = json.loads(first.read_text(encoding="utf-8"))["judge_costs"]
+    assert (costs["currency"], costs["prices"]) == ("EUR", "here, 2026-01-02")
+    asked, kept = (costs["tasks"]["care_zh"][part] for part in ("asked", "kept"))
+    assert asked["verdicts"] == scored + failed
+    assert (asked["prompt_tokens"], asked["cached_tokens"]) == (1000 * scored, 400 * scored)
+    assert asked["money"] == pytest.approx(scored * (1000 * 10 + 10 * 100) / 1e6)
+    assert kept == {"verdicts": 0, "prompt_tokens": 0, "completion_tokens": 0, "money": 0.0}
+
+    failing["all"] = False
+    assert main(["rejudge", str(tmp_path / "runs"), "--judge", "openai:scripted", "--failed-only"]) == 0
+    new = result_files(tmp_path / "runs")[-1]
+    costs = json.loads(new.read_text(encoding="utf-8"))["judge_costs"]["tasks"]["care_zh"]
+    assert (costs["judge"], costs["asked"]["verdicts"], costs["kept"]["verdicts"]) == ("scripted", failed, scored)
+    assert costs["kept"]["money"] == pytest.approx(asked["money"])
+    printed = capsys.readouterr().out
+    said = f"{1000 * scored:,} + {10 * scored:,} tokens ({400 * scored:,} from the endpoint's prompt cache)"
+    assert f"{scored} verdicts kept: {said}, 0.0" in printed
+    assert f"{failed} verdicts asked: " in printed
 
 
 def test_failed_only_may_ask_elsewhere_and_each_verdict_says_where(tmp_path, monkeypatch, fixture_data):

@@ -6,8 +6,8 @@ import pytest
 from support.sample_files import JUDGE, care_sample, cedar_sample, vqa_record, write_run
 
 from culture_tasks.cli.main import main
+from culture_tasks.prices import Price, Prices, shipped_prices
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.prices import Price, Prices
 
 SECONDS = {"total_evaluation_time_seconds": "90.5"}
 PRICES = Prices(
@@ -119,6 +119,51 @@ def test_money_is_by_tokens_or_by_the_hour(tmp_path):
     assert [row["judge_money"] for row in rows.values()] == pytest.approx([3.0 + 20.0] * 3)
     assert [column.label for column in table.columns[-2:]] == ["Model, EUR", "Judge, EUR"]
     assert table.notes[-1] == "Without a price: org/c."
+
+
+def test_discounts_and_kept_verdicts_count(tmp_path):
+    dear = Prices(currency="EUR", models={"judge-1": Price(input=1e6, output=2e6, cached_input=5e5, batch=0.5)})
+    samples = [vqa(0), vqa(1), vqa(2), vqa(3)]
+    samples[1]["lave"]["runs"][0]["discounts"] = {"cached_tokens": 2}
+    samples[2]["lave"]["runs"][0]["discounts"] = {"batch_prompt_tokens": 3, "batch_completion_tokens": 2}
+    samples[3]["lave"]["runs"][0]["kept"] = True
+    write_run(tmp_path, "org/a", {"culturalvqa": samples})
+    rows, table = costs(tmp_path, dear)
+    row = rows["org/a", "culturalvqa"]
+    # 3 + 2 * 2 = 7 each; two tokens at half of 1: 6; a batch at half the price: 3.5
+    assert row["judge_money"] == pytest.approx(7.0 + 6.0 + 3.5 + 7.0)
+    assert row["judge_money_kept"] == pytest.approx(7.0)
+    assert (row["judge_tokens_in"], row["judge_tokens_out"], row["judge_tokens_kept"]) == (12.0, 8.0, 5.0)
+    assert "model_money" in row
+    assert [column.label for column in table.columns if "kept" in column.label] == [
+        "Judge tokens kept",
+        "Judge kept, EUR",
+    ]
+
+
+@pytest.mark.parametrize("discounts", [{"cached_tokens": -1}, {"free": 1}, {"cached_tokens": "2"}, [1]])
+def test_discounts_that_make_no_sense_are_named(tmp_path, discounts):
+    sample = vqa(0)
+    sample["lave"]["runs"][0]["discounts"] = discounts
+    write_run(tmp_path, "org/a", {"culturalvqa": [sample, vqa(1)]})
+    report = build([str(tmp_path)], Options())
+    assert [run.items for run in report.runs.values()] == [1]
+
+
+def test_the_command_knows_the_list_prices_and_says_of_when(tmp_path, monkeypatch):
+    samples = [vqa(0, tokens=(1_000_000, 100_000))]
+    samples[0]["lave"]["judge"] = JUDGE | {"model": "gpt-4o"}
+    write_run(tmp_path / "a", "org/a", {"culturalvqa": samples})
+    arguments = ["report", str(tmp_path / "a"), "-o", str(tmp_path / "out"), "--formats", "markdown"]
+    assert main(arguments) == 0
+    text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "| org/a | culturalvqa | 1 | 10 | 5 | 4 | 1000000 | 100000 | — | — | 3.50 |" in text
+    assert f"Prices: {shipped_prices().origin}." in text
+    own = {"currency": "CHF", "models": {"gpt-4o": {"input": 1, "output": 1}}}
+    (tmp_path / "prices.json").write_text(json.dumps(own), encoding="utf-8")
+    monkeypatch.setenv("CULTURE_JUDGE_PRICES", str(tmp_path / "prices.json"))
+    assert main(arguments) == 0
+    assert "Judge, CHF" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
 
 
 def test_several_judges_of_one_file_have_no_common_price(tmp_path):

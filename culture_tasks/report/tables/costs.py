@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.judges.verdicts import Usage
+from culture_tasks.prices import Prices, whole_sum
 from culture_tasks.report.loaded_runs import Entered, LoadedRun
 from culture_tasks.report.model import Cell, Column, Row, Table
-from culture_tasks.report.prices import Prices, whole_sum
 
 _COUNT = Scale("count", 0.0, None, better=None, digits=0)
 _SECONDS = Scale("seconds", 0.0, None, better=None, digits=1)
 _ALL = "all"
+_KEPT = ("judge_tokens_kept", "judge_money_kept")
+_MONEY = ("model_money", "judge_money", "judge_money_kept")
 
 _NOTES = (
     "Tokens are those that the model's backend counts: lmms-eval logs them for some backends, lm-eval for none. The "
-    "judge's are those of all its replies, also of those that were kept from an earlier run. The length is the mean "
-    "number of characters of a response.",
+    "judge's are those of all its replies; kept are those of verdicts that were there already, in the verdict cache or "
+    "the graded file. The length is the mean number of characters of a response.",
     "Seconds are those of a whole run of the harness, with the loading of the model and the grading; of a run over "
     "several benchmarks they stand beside all of them. What the files don't say is missing.",
 )
@@ -31,10 +34,13 @@ def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
         prices: What models and judges cost; None leaves money out.
     """
     shares = [share for one in entered for share in _shares(one)]
-    amounts = [amount for share in shares for amount in share.money(prices) if amount is not None]
+    numbers = [share.numbers(prices) for share in shares]
+    amounts = [amount for one in numbers for key in _MONEY if (amount := one[key]) is not None]
     money = Scale(
         prices.currency if prices else "", 0.0, None, better=None, digits=2 if max(amounts, default=0) >= 1 else 4
     )
+    kept = any(one["judge_tokens_kept"] for one in numbers)
+    left_out = {*(() if kept else _KEPT), *(() if amounts else _MONEY)}
     columns = [
         Column("responses", "Responses", _COUNT),
         Column("tokens_in", "Tokens in", _COUNT),
@@ -42,14 +48,17 @@ def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
         Column("characters", "Length", _COUNT),
         Column("judge_tokens_in", "Judge tokens in", _COUNT),
         Column("judge_tokens_out", "Judge tokens out", _COUNT),
+        Column("judge_tokens_kept", "Judge tokens kept", _COUNT),
         Column("seconds", "Seconds", _SECONDS),
+        Column("model_money", f"Model, {money.unit}", money),
+        Column("judge_money", f"Judge, {money.unit}", money),
+        Column("judge_money_kept", f"Judge kept, {money.unit}", money),
     ]
-    if prices:
-        columns += [
-            Column("model_money", f"Model, {prices.currency}", money),
-            Column("judge_money", f"Judge, {prices.currency}", money),
-        ]
-    rows = [Row((share.model, share.benchmark), share.cells(prices, money), share.entrant) for share in shares]
+    columns = [column for column in columns if column.key not in left_out]
+    rows = [
+        Row((share.model, share.benchmark), share.cells(one, columns), share.entrant)
+        for share, one in zip(shares, numbers, strict=True)
+    ]
     return Table(
         "costs",
         "What the runs took",
@@ -57,7 +66,7 @@ def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
         row_headers=("Model", "Benchmark"),
         columns=tuple(columns),
         rows=tuple(row for row in rows if any(cell and cell.value is not None for cell in row.cells)),
-        notes=(*_NOTES, *_without_price(shares, prices)),
+        notes=(*_NOTES, *_about_money(shares, prices, has_money=bool(amounts))),
     )
 
 
@@ -80,11 +89,16 @@ class _Share:
         """The runs that a judge graded."""
         return [each for each in self.runs if each.run.settings.judges]
 
-    def money(self, prices: Prices | None) -> tuple[float | None, float | None]:
-        """Returns what model and judge cost."""
-        if prices is None:
-            return None, None
-        return self._model_money(prices), self._judge_money(prices)
+    @property
+    def judge_tokens(self) -> tuple[Usage | None, Usage | None]:
+        """Tokens of the judge's replies, and of those that were kept; None where a run doesn't say."""
+        spent = [each.run.spent for each in self.judged]
+        usages = [(each.judge, each.judge_kept) for each in spent if each is not None]
+        asked, kept = ([pair[at] for pair in usages] for at in (0, 1))
+        return (
+            _total(asked) if len(asked) == len(self.judged) else None,
+            _total(kept) if len(kept) == len(self.judged) else None,
+        )
 
     def _model_money(self, prices: Prices) -> float | None:
         price = prices.of(self.runs[0].result.model, self.runs[0].run.model)
@@ -92,33 +106,46 @@ class _Share:
             return None
         return price.of(self.sum_of("tokens_in"), self.sum_of("tokens_out"), self.seconds)
 
-    def _judge_money(self, prices: Prices) -> float | None:
-        """Returns what the judge costs; None where one has no price, or one file has verdicts of several."""
-        return whole_sum(_graded_for(each, prices) for each in self.judged)
-
-    def cells(self, prices: Prices | None, money: Scale) -> tuple[Cell | None, ...]:
-        """Returns the numbers of its row."""
+    def numbers(self, prices: Prices | None) -> dict[str, float | None]:
+        """Returns all numbers of its row by the keys of the columns."""
         responses, characters = self.sum_of("responses"), self.sum_of("characters")
-        of_judge = replace(self, runs=self.judged)
-        numbers = [
-            responses,
-            self.sum_of("tokens_in"),
-            self.sum_of("tokens_out"),
-            characters / responses if responses and characters is not None else None,
-            of_judge.sum_of("judge_tokens_in"),
-            of_judge.sum_of("judge_tokens_out"),
-        ]
+        judge, kept = self.judge_tokens
+        graded = [_graded_for(each, prices) for each in self.judged]
+        return {
+            "responses": responses,
+            "tokens_in": self.sum_of("tokens_in"),
+            "tokens_out": self.sum_of("tokens_out"),
+            "characters": characters / responses if responses and characters is not None else None,
+            "judge_tokens_in": judge.prompt_tokens if judge else None,
+            "judge_tokens_out": judge.completion_tokens if judge else None,
+            "judge_tokens_kept": kept.prompt_tokens + kept.completion_tokens if kept else None,
+            "seconds": self.seconds,
+            "model_money": self._model_money(prices) if prices else None,
+            "judge_money": whole_sum(amount for amount, _ in graded),
+            "judge_money_kept": whole_sum(amount for _, amount in graded),
+        }
+
+    def cells(self, numbers: Mapping[str, float | None], columns: Iterable[Column]) -> tuple[Cell | None, ...]:
+        """Returns its row."""
         keys = tuple(each.run.key for each in self.runs)
-        counts = [Cell(None if number is None else float(number), _COUNT, runs=keys) for number in numbers]
-        amounts = [Cell(amount, money, runs=keys) for amount in self.money(prices)] if prices else []
-        return (*counts, Cell(self.seconds, _SECONDS, runs=keys), *amounts)
+        shown = [(numbers[column.key], column.scale) for column in columns]
+        return tuple(Cell(None if number is None else float(number), scale, runs=keys) for number, scale in shown)
 
 
-def _graded_for(each: LoadedRun, prices: Prices) -> float | None:
+def _total(usages: Sequence[Usage | None]) -> Usage | None:
+    """Returns a sum; None where a part is missing, and where there is none."""
+    known = [usage for usage in usages if usage is not None]
+    return sum(known, start=Usage()) if known and len(known) == len(usages) else None
+
+
+def _graded_for(each: LoadedRun, prices: Prices | None) -> tuple[float | None, float | None]:
+    """Returns what a run's verdicts cost, and its kept ones; None without a price, or with several judges in a file."""
     models = {judge.model for judge in each.run.settings.judges}
-    price = prices.of(*models) if len(models) == 1 else None
+    price = prices.of(*models) if prices and len(models) == 1 else None
     spent = each.run.spent
-    return None if price is None or spent is None else price.of(spent.judge_tokens_in, spent.judge_tokens_out)
+    if price is None or spent is None or spent.judge is None or spent.judge_kept is None:
+        return None, None
+    return price.of_requests(spent.judge), price.of_requests(spent.judge_kept)
 
 
 def _shares(one: Entered) -> Iterator[_Share]:
@@ -141,12 +168,16 @@ def _seconds(runs: Sequence[LoadedRun]) -> float | None:
     return whole_sum(files.values())
 
 
-def _without_price(shares: Sequence[_Share], prices: Prices | None) -> Iterator[str]:
+def _about_money(shares: Sequence[_Share], prices: Prices | None, *, has_money: bool) -> Iterator[str]:
+    """Yields where the prices are from, and what has none: models only where others have one."""
     if prices is None:
         return
+    if has_money and prices.origin:
+        yield f"Prices: {prices.origin}."
     runs = [each for share in shares for each in share.runs]
     names = [each.result.model for each in runs if prices.of(each.result.model, each.run.model) is None]
-    graded = [each for each in runs if each.run.spent and each.run.spent.judge_tokens_in is not None]
+    names = names if len(names) < len(runs) else []
+    graded = [each for each in runs if each.run.spent and each.run.spent.judge is not None]
     judges = [judge.model for each in graded for judge in each.run.settings.judges if prices.of(judge.model) is None]
     if names or judges:
         yield f"Without a price: {', '.join(dict.fromkeys((*names, *judges)))}."

@@ -1,0 +1,80 @@
+"""What a run spent on its judge, as its result file says it: tokens and money of each task, what was kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from culture_tasks.judges.verdicts import DISCOUNTS, Usage
+from culture_tasks.prices import Prices
+
+KEY = "judge_costs"
+"""Name of the entry in the result file."""
+
+ASKED, KEPT = "asked", "kept"
+"""Verdicts that the judge was asked for in the run, and those that it wasn't, since they were there already."""
+
+
+def judge_costs(tasks: Mapping[str, Sequence[Mapping[str, Any]]], prices: Prices) -> dict[str, Any]:
+    """Returns the entry of a result file; empty where no judge counted tokens.
+
+    Args:
+        tasks: The judged records of each task.
+        prices: What judges cost.
+    """
+    found = {task: costs for task, records in tasks.items() if (costs := _of_task(records, prices))}
+    if not found:
+        return {}
+    return {"currency": prices.currency, "prices": prices.origin, "tasks": found}
+
+
+def judged_records(records: Iterable[Any]) -> list[Mapping[str, Any]]:
+    """Returns those records of a metric that hold verdicts."""
+    return [each for each in records if isinstance(each, dict) and each.get("judge") and each.get("runs")]
+
+
+def summed_costs(entry: Mapping[str, Any], part: str) -> tuple[int, Usage, float | None]:
+    """Returns the verdicts, tokens and money of all tasks of an entry; no money where a task has none.
+
+    Args:
+        entry: The entry of a result file, as :func:`judge_costs` makes it.
+        part: :data:`ASKED` or :data:`KEPT`.
+    """
+    parts = [costs[part] for costs in entry["tasks"].values()]
+    names = ("prompt_tokens", "completion_tokens", *sorted(DISCOUNTS))
+    usage = Usage(**{name: sum(each.get(name, 0) for each in parts) for name in names})
+    amounts = [each["money"] for each in parts]
+    money = None if None in amounts else sum(amounts)
+    return sum(each["verdicts"] for each in parts), usage, money
+
+
+def _of_task(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, Any]:
+    usages = {ASKED: Usage(), KEPT: Usage()}
+    verdicts = {ASKED: 0, KEPT: 0}
+    money: dict[str, float | None] = {ASKED: 0.0, KEPT: 0.0}
+    models: dict[str, None] = {}
+    for record in records:
+        model = record["judge"]["model"]
+        models[model] = None
+        for run in record["runs"]:
+            part = KEPT if run.get("kept") else ASKED
+            usage = Usage(*run["tokens"], **run.get("discounts", {}))
+            verdicts[part] += 1
+            usages[part] += usage
+            before, amount = money[part], prices.of_requests(model, usage)
+            money[part] = None if before is None or amount is None else before + amount
+    if usages[ASKED] == usages[KEPT] == Usage():
+        return {}
+    return {
+        "judge": ", ".join(models),
+        **{
+            part: {
+                "verdicts": verdicts[part],
+                "prompt_tokens": usages[part].prompt_tokens,
+                "completion_tokens": usages[part].completion_tokens,
+                **usages[part].discounts,
+                "money": money[part] if verdicts[part] else 0.0,
+            }
+            for part in (ASKED, KEPT)
+        },
+    }

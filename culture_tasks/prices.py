@@ -1,0 +1,172 @@
+"""What models and judges cost: a file of prices, the user's or the one that is shipped.
+
+The shipped ``prices.json`` has the list prices of some judges, with the date on which they were read and where. A model
+that isn't in the file has no price: nothing is assumed.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from culture_tasks.errors import SettingsError
+
+_Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+_MILLION, _HOUR = 1e6, 3600.0
+
+EXAMPLE = '{"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}}}, per million tokens'
+"""The least that a file of prices has."""
+
+
+class Tokens(Protocol):
+    """Tokens of some requests; the discounted ones are among the others.
+
+    Attributes:
+        prompt_tokens: Tokens that the model read.
+        completion_tokens: Tokens that it wrote.
+        cached_tokens: Of those that it read, the ones that were in the endpoint's prompt cache.
+        batch_prompt_tokens: Of those that it read, the ones of requests in batches.
+        batch_completion_tokens: Of those that it wrote, the ones of requests in batches.
+    """
+
+    @property
+    def prompt_tokens(self) -> int: ...  # noqa: D102  # see the class
+    @property
+    def completion_tokens(self) -> int: ...  # noqa: D102
+    @property
+    def cached_tokens(self) -> int: ...  # noqa: D102
+    @property
+    def batch_prompt_tokens(self) -> int: ...  # noqa: D102
+    @property
+    def batch_completion_tokens(self) -> int: ...  # noqa: D102
+
+
+class Price(BaseModel):
+    """The price of a model: by tokens, by the hour, or both.
+
+    Attributes:
+        input: Of a million tokens that it reads.
+        output: Of a million tokens that it writes.
+        cached_input: Of a million tokens that it reads from the endpoint's prompt cache; None means as ``input``.
+        batch: What a request in a batch costs, as a share of the price; 1 means the same.
+        hour: Of an hour that it runs.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: _Amount | None = None
+    output: _Amount | None = None
+    cached_input: _Amount | None = None
+    batch: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    hour: _Amount | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Price:
+        if (self.input is None) != (self.output is None) or (self.input is None and self.hour is None):
+            raise ValueError("needed are 'input' and 'output', or 'hour'")
+        return self
+
+    def of(self, tokens_in: float | None, tokens_out: float | None, seconds: float | None = None) -> float | None:
+        """Returns what a run costs; None where something is missing that the price is by."""
+        parts: list[float | None] = []
+        if self.input is not None and self.output is not None:
+            known = [(tokens_in, self.input), (tokens_out, self.output)]
+            parts += [None if tokens is None else tokens * price / _MILLION for tokens, price in known]
+        if self.hour is not None:
+            parts.append(None if seconds is None else seconds * self.hour / _HOUR)
+        return whole_sum(parts)
+
+    def of_requests(self, tokens: Tokens) -> float | None:
+        """Returns what requests cost; None for a model that has a price by the hour.
+
+        A request in a batch has the batch's discount alone: where an endpoint adds that of its prompt cache, the sum is
+        an upper bound.
+        """
+        if self.input is None or self.output is None or self.hour is not None:
+            return None
+        cached = self.input if self.cached_input is None else self.cached_input
+        plain = tokens.prompt_tokens - tokens.cached_tokens - tokens.batch_prompt_tokens
+        written = tokens.completion_tokens - tokens.batch_completion_tokens
+        in_batches = tokens.batch_prompt_tokens * self.input + tokens.batch_completion_tokens * self.output
+        now = plain * self.input + tokens.cached_tokens * cached + written * self.output
+        return (now + self.batch * in_batches) / _MILLION
+
+
+def whole_sum(parts: Iterable[float | None]) -> float | None:
+    """Returns a sum; None where a part is missing, and where there is none."""
+    found = list(parts)
+    known = [part for part in found if part is not None]
+    return sum(known) if known and len(known) == len(found) else None
+
+
+class Prices(BaseModel):
+    """A file of prices.
+
+    Attributes:
+        currency: What they are in.
+        date: When they were read.
+        source: Where they are published.
+        models: Prices by name of the model or judge, or by a pattern of names; the first that fits counts.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    currency: Annotated[str, Field(min_length=1, max_length=10)]
+    date: datetime.date | None = None
+    source: Annotated[str, Field(max_length=500)] = ""
+    models: Mapping[str, Price]
+
+    def of(self, *names: str) -> Price | None:
+        """Returns the price of what has one of these names, or None."""
+        for pattern, price in self.models.items():
+            if any(fnmatchcase(name, pattern) for name in names):
+                return price
+        return None
+
+    def of_requests(self, model: str, tokens: Tokens) -> float | None:
+        """Returns what requests to a model cost; None where it has no price by tokens."""
+        price = self.of(model)
+        return None if price is None else price.of_requests(tokens)
+
+    @property
+    def origin(self) -> str:
+        """Where the prices are from and of when, in words; empty where the file doesn't say."""
+        return ", ".join(part for part in (self.source, self.date.isoformat() if self.date else "") if part)
+
+    def shown(self, amount: float) -> str:
+        """Returns an amount with its currency: two digits after the point, four where it is below 1."""
+        return f"{amount:,.{2 if amount >= 1.0 or amount == 0.0 else 4}f} {self.currency}"
+
+
+@cache
+def shipped_prices() -> Prices:
+    """Returns the prices that are part of the package."""
+    return Prices.model_validate_json(files("culture_tasks").joinpath("prices.json").read_bytes())
+
+
+def read_prices(path: Path | None) -> Prices:
+    """Reads a file of prices; None stands for the shipped one.
+
+    Raises:
+        SettingsError: If it can't be read, or isn't laid out as prices are.
+    """
+    if path is None:
+        return shipped_prices()
+    try:
+        return Prices.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise SettingsError(
+            f"prices: can't read {path} ({error.strerror}). Name a file of prices: {EXAMPLE}."
+        ) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        said = f"{where}: {first['msg']}" if where else first["msg"]
+        raise SettingsError(f"prices: {path} is no file of prices ({said}). Needed is {EXAMPLE}.") from None

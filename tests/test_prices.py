@@ -1,0 +1,77 @@
+"""Files of prices: the shipped one, and what requests cost."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from culture_tasks.judges.verdicts import Usage
+from culture_tasks.prices import Price, Prices, read_prices, shipped_prices
+
+
+def test_the_shipped_prices_say_where_they_are_from_and_of_when():
+    prices = shipped_prices()
+    assert prices.currency == "USD"
+    assert prices.date is not None
+    assert datetime.date(2026, 1, 1) < prices.date
+    assert "https://" in prices.source
+    assert prices.origin == f"{prices.source}, {prices.date.isoformat()}"
+    assert read_prices(None) is prices
+
+
+def test_a_judge_of_each_paper_has_a_price_and_a_batch_costs_half():
+    from culture_tasks.benchmarks.registry import rubrics
+
+    for model in {rubric.model for rubric in rubrics().values()}:
+        price = shipped_prices().of(model)
+        assert price is not None, model
+        assert price.batch == 0.5
+        assert price.cached_input is not None
+        assert price.input is not None
+        assert price.cached_input < price.input
+
+
+def test_a_name_that_is_longer_or_shorter_is_another_model():
+    prices = shipped_prices()
+    assert prices.of("gpt-4o").input == 2.5
+    assert prices.of("gpt-4o-mini").input == 0.15
+    assert prices.of("gpt-4o-2024-05-13") is None  # an older, dearer one
+    assert prices.of("gpt-4") is None
+    assert prices.of_requests("org/own-judge", Usage(1, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "amount"),
+    [
+        (Usage(), 0.0),
+        (Usage(100, 10), 100 * 2 + 10 * 8),
+        (Usage(100, 10, cached_tokens=60), 40 * 2 + 60 * 0.5 + 10 * 8),
+        (Usage(100, 10).in_a_batch, (100 * 2 + 10 * 8) / 2),
+        (Usage(100, 10, 60).in_a_batch, (100 * 2 + 10 * 8) / 2),  # one discount alone
+        (Usage(100, 10, 60) + Usage(10, 1).in_a_batch, 40 * 2 + 60 * 0.5 + 80 + (20 + 8) / 2),
+    ],
+)
+def test_requests_cost_what_their_tokens_do(usage, amount):
+    price = Price(input=2.0, cached_input=0.5, output=8.0, batch=0.5)
+    assert price.of_requests(usage) == pytest.approx(amount / 1e6)
+
+
+def test_without_a_price_for_cached_tokens_they_cost_as_others_do():
+    assert Price(input=2.0, output=8.0).of_requests(Usage(100, 10, 60)) == pytest.approx((200 + 80) / 1e6)
+
+
+def test_a_price_by_the_hour_tells_nothing_of_requests():
+    assert Price(hour=2.0).of_requests(Usage(1, 1)) is None
+    assert Price(input=1.0, output=1.0, hour=2.0).of_requests(Usage(1, 1)) is None
+
+
+def test_amounts_are_shown_with_the_digits_that_say_something():
+    prices = Prices(currency="USD", models={})
+    assert [prices.shown(amount) for amount in (0.0, 0.01234, 0.999, 1.0, 1234.5)] == [
+        "0.00 USD",
+        "0.0123 USD",
+        "0.9990 USD",
+        "1.00 USD",
+        "1,234.50 USD",
+    ]
