@@ -48,6 +48,7 @@ _FIELD_OF_VARIABLE = {
     "CULTURE_JUDGE_EXTRA_BODY": "judge_extra_body",
     "CULTURE_JUDGE_PRICES": "judge_prices",
     "CULTURE_TASKS_DATA": "data",
+    "CULTURE_TASKS_REVISION": "revisions",
     "CULTURE_TASKS_SUBMISSIONS": "submissions",
     "CULTURE_TASKS_EXTRA_COLUMNS": "extra_columns",
     "CULTURE_TASKS_LANGUAGES": "languages",
@@ -82,6 +83,8 @@ class Settings(BaseModel):
             drops one of the rubric's parameters.
         judge_prices: File of prices; None means the list prices that are part of this package.
         data: Folder of local data, which is used before the Hub.
+        revisions: Data sets of the Hub, each with the branch, tag or commit to read: ``owner/name=revision``, with a comma
+            between several; ``main`` for all others. The commit that was read is recorded in the results.
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
             lmms-eval's output folder, or in the current one.
         extra_columns: Whether to ``refuse`` local files with unknown columns, or to ``allow`` and ignore the columns.
@@ -111,6 +114,7 @@ class Settings(BaseModel):
     judge_extra_body: str | None = None
     judge_prices: Path | None = None
     data: Path | None = None
+    revisions: tuple[tuple[str, str], ...] = ()
     submissions: Path | None = None
     extra_columns: Literal["refuse", "allow"] = "refuse"
     languages: tuple[str, ...] | None = None
@@ -121,6 +125,18 @@ class Settings(BaseModel):
     azure_endpoint: str | None = Field(default=None, repr=False)
     azure_api_key: SecretStr | None = None
     openai_api_version: str | None = None
+
+    @field_validator("revisions", mode="before")
+    @classmethod
+    def _is_a_list_of_pairs(cls, given: object) -> object:
+        if not isinstance(given, str):
+            return given
+        pairs = [[part.strip() for part in pair.split("=")] for pair in given.split(",") if pair.strip()]
+        if any(len(pair) != 2 or not all(pair) or " " in "".join(pair) for pair in pairs):
+            raise ValueError("it is not owner/name=revision, or several of these with a comma between them")
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("it names a data set twice")
+        return pairs
 
     @field_validator("judge_extra_body")
     @classmethod

@@ -42,6 +42,7 @@ def test_each_variable_sets_its_field():
         CULTURE_JUDGE_REASONING_EFFORT="low",
         CULTURE_JUDGE_EXTRA_BODY='{"top_p": 0.9}',
         CULTURE_TASKS_DATA="~/data",
+        CULTURE_TASKS_REVISION="owner/one=v1.0, owner/two=refs/pr/3,",
         CULTURE_TASKS_SUBMISSIONS="out",
         CULTURE_TASKS_LANGUAGES="en, zh,,ar ",
         OPENAI_API_KEY="key",
@@ -63,6 +64,7 @@ def test_each_variable_sets_its_field():
         "top_p": 0.9,
     }
     assert settings.data_folder == Path.home() / "data"
+    assert settings.revisions == (("owner/one", "v1.0"), ("owner/two", "refs/pr/3"))
     assert settings.submissions == Path("out")
     assert settings.extra_columns == "allow"
     assert settings.languages == ("en", "zh", "ar")
@@ -70,6 +72,21 @@ def test_each_variable_sets_its_field():
     assert (settings.openai_base_url, settings.openai_organization) == ("http://localhost/v1", "org")
     assert (settings.openai_project, settings.openai_api_version) == ("project", "2024-10-21")
     assert (settings.azure_endpoint, settings.azure_api_key.get_secret_value()) == ("https://azure", "azure-key")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("main", "it is not owner/name=revision"),
+        ("owner/one=", "it is not owner/name=revision"),
+        ("=v1", "it is not owner/name=revision"),
+        ("a/b=c=d", "it is not owner/name=revision"),
+        ("a/b=v1 c/d=v2", "it is not owner/name=revision"),
+        ("a/b=v1,a/b=v2", "it names a data set twice"),
+    ],
+)
+def test_revisions_are_pairs_of_name_and_revision(given, said):
+    assert said in refused(CULTURE_TASKS_REVISION=given)
 
 
 def test_the_process_s_own_environment_is_read_when_asked(monkeypatch):

@@ -10,15 +10,20 @@ import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from culture_tasks import benchmarks as package
+from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Tag, Task
-from culture_tasks.errors import CultureTasksError, JudgeError, nearest
+from culture_tasks.data.hub import hub_revisions
+from culture_tasks.data.tables import extra_columns
+from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
 from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.settings import Settings
 
 ENTRY_POINTS = "culture_tasks.benchmarks"
 """Group of entry points by which another package adds benchmarks: each names a :class:`Benchmark`."""
@@ -125,6 +130,34 @@ def task_file(entry: Task | Group, harness: Harness) -> Path:
     """Returns the YAML file of a task or group; a tag has none."""
     benchmark = benchmark_of(entry.name)
     return task_folder(harness, benchmark) / benchmark.name / f"{entry.name}.yaml"
+
+
+@cache
+def hub_names() -> tuple[str, ...]:
+    """Returns the names of all data sets of the Hub that a benchmark reads."""
+    sources = [source for name in entries() for task in tasks_below(name) for source in task.data.sources]
+    sources += [each.human_ratings().source for each in benchmarks().values() if isinstance(each, OffersHumanRatings)]
+    return tuple(dict.fromkeys(source.hub for source in sources if source.hub))
+
+
+@contextmanager
+def reading_data(settings: Settings) -> Iterator[Mapping[str, str]]:
+    """Applies what the user chose to the reading of data in a block of code.
+
+    Yields:
+        The commits that were read from the Hub, by data set, as they are.
+
+    Raises:
+        SettingsError: If a revision was chosen of a data set that no benchmark reads.
+    """
+    for name, _ in settings.revisions:
+        if name not in hub_names():
+            raise SettingsError(
+                f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, hub_names())} "
+                f"Known are {', '.join(hub_names())}."
+            )
+    with extra_columns(settings.extra_columns), hub_revisions(dict(settings.revisions)) as commits:
+        yield commits
 
 
 @cache

@@ -114,12 +114,12 @@ def run(args: argparse.Namespace) -> int:
         CultureTasksError: If the judges, the data or the settings can't be used.
     """
     from culture_tasks.agreement.rated_responses import load
-    from culture_tasks.data.tables import extra_columns
+    from culture_tasks.benchmarks.registry import reading_data
 
     settings = Settings.from_environment()
     _prepare(args.output)
     specs = _specs(args, settings)
-    with extra_columns(settings.extra_columns):
+    with reading_data(settings):
         data = load(args.data, settings.data_folder, _selection(args, len(specs)))
     report = _report(data, _raters(data, specs, settings), args, settings)
     print(report.as_text())

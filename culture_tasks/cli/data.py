@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.data.tables import extra_columns
+from culture_tasks.benchmarks.registry import benchmarks, reading_data
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import printable
 
@@ -30,7 +29,7 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
-    with extra_columns(settings.extra_columns):
+    with reading_data(settings):
         report = benchmarks()[options.benchmark].check(options.data or settings.data_folder)
     print(printable(report.text()))
     return 0 if report.usable else 1

@@ -187,11 +187,14 @@ def _parsed(settings: Sequence[str]) -> dict[str, str]:
 
 
 def _data(options: argparse.Namespace) -> TrainingData:
+    from culture_tasks.benchmarks.registry import reading_data
     from culture_tasks.insertion.training_data import load_training_data
     from culture_tasks.settings import Settings
 
-    folder = options.data.expanduser() if options.data else Settings.from_environment().data_folder
-    return load_training_data(folder, options.limit, options.benchmark)
+    settings = Settings.from_environment()
+    folder = options.data.expanduser() if options.data else settings.data_folder
+    with reading_data(settings):
+        return load_training_data(folder, options.limit, options.benchmark)
 
 
 def _model(options: argparse.Namespace, processes: PartialState) -> MultimodalModel:

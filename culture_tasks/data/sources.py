@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import fnmatch
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from culture_tasks.data.hub import is_downloaded, load_split
 from culture_tasks.data.tables import SUFFIXES, Table, from_dataset, read_file
 from culture_tasks.errors import CultureTasksError, DataError, DataUnavailableError
 
@@ -116,25 +115,10 @@ def _read_hub(source: Source) -> Table:
     where = f"Put {source.folder}/{source.stems[0]}{SUFFIXES[0]} into a folder and name it with CULTURE_TASKS_DATA."
     if source.hub is None:
         raise DataUnavailableError(f"{source.folder}: these data are not on the Hub. {where}")
-    data = _load_dataset(source, where)
+    data = load_split(source.hub, source.config, source.split, where)
     if len(data) == 0:
         raise DataError(f"{source.name}, split {source.split}: holds no rows.")
     return from_dataset(data, source.name, source.image_column, local=False)
-
-
-def _load_dataset(source: Source, where: str) -> Any:
-    import datasets
-    from huggingface_hub.errors import HfHubHTTPError
-
-    http_errors = HfHubHTTPError.__bases__  # huggingface_hub's HTTP client differs between versions
-    try:
-        return datasets.load_dataset(source.hub, source.config, split=source.split)
-    except (OSError, ValueError, *http_errors, datasets.exceptions.DatasetsError) as error:
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise DataUnavailableError(
-            f"{source.name}: can't be loaded from the Hub ({reason[0]:.200}). "
-            f"Check the connection and your access. {where}"
-        ) from None
 
 
 def availability(sources: tuple[Source, ...], data_folder: Path | None) -> str:
@@ -162,7 +146,7 @@ def _availability_of(source: Source, data_folder: Path | None) -> str:
         return "local"
     if source.hub is None:
         return f"missing: put it into {source.folder}/ of CULTURE_TASKS_DATA"
-    return "downloaded" if _is_downloaded(source, source.hub) else "not downloaded"
+    return "downloaded" if is_downloaded(source.hub, source.config, source.split) else "not downloaded"
 
 
 def _look_into(path: Path) -> None:
@@ -183,15 +167,3 @@ def _look_into(path: Path) -> None:
 
 
 _POINTER_SIZE = 200
-
-
-def _is_downloaded(source: Source, hub: str) -> bool:
-    """Looks for prepared data where ``datasets`` puts them: ``<owner>___<name_in_snake_case>/<config>/…``."""
-    import datasets
-    from datasets.naming import camelcase_to_snakecase
-
-    owner, _, name = hub.partition("/")
-    folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / f"{owner}___{camelcase_to_snakecase(name)}"
-    found = folder.glob(f"{source.config or 'default'}*/**/*-{source.split}*.arrow") if folder.is_dir() else ()
-    # While data are being prepared, and after that has failed, their folder's name has this ending.
-    return any(not part.endswith(".incomplete") for path in found for part in [path.parent.name])

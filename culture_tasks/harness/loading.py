@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.interface import Documents
-from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.data.tables import extra_columns
+from culture_tasks.benchmarks.registry import reading_data, task_named
 from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.harness.session import Session, current_session, renew_session
 from culture_tasks.judges.rubrics import Rubric
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     import datasets
 
 _loaded: dict[tuple[str, Path | None], datasets.Dataset] = {}
+_commits: dict[str, Mapping[str, str]] = {}
 _ahead: dict[str, tuple[Settings, datasets.Dataset]] = {}
 _lock = threading.Lock()
 
@@ -56,13 +56,19 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     settings, data = _ahead.get(name, (None, None))
     if data is not None and settings == session.settings:
         return data
-    with extra_columns(session.settings.extra_columns):
+    with reading_data(session.settings) as commits:
         documents = task.data.load(session.settings)
     _check_judges(session, name, documents)
     data = _as_dataset(documents)
     with _lock:
         _loaded[name, session.settings.data_folder] = data
+        _commits[name] = dict(commits)
     return data
+
+
+def commits_read(name: str) -> Mapping[str, str]:
+    """Returns the commits of the Hub's data sets that a task's documents were last read from, by data set."""
+    return _commits.get(name, {})
 
 
 def loaded(name: str) -> datasets.Dataset:

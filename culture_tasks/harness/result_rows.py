@@ -19,8 +19,12 @@ from culture_tasks.benchmarks.interface import Run
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
+from culture_tasks.harness.loading import commits_read
 from culture_tasks.harness.session import current_session
 from culture_tasks.prices import read_prices
+
+COMMITS = "hub_commits"
+"""Entry of a task's metadata: the commit of each of the Hub's data sets that the documents were read from."""
 
 Key = str
 """A metric and a filter, with a comma between them, as both harnesses name the entries of a row."""
@@ -112,18 +116,24 @@ def finish(name: str, task: Task) -> None:
 
 
 def only_written(
-    task: Task, config: Mapping[str, Any], better: Mapping[str, Any]
+    name: str, task: Task, config: Mapping[str, Any], better: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns a task's logged settings and the directions of its metrics, without metrics that its samples don't have.
 
+    The settings' metadata name the commits that the documents were read from, where they are from the Hub.
+
     Args:
+        name: The task.
         task: What the samples of a task of ours have.
         config: Its settings, with the metric list.
         better: Whether higher is better, by metric.
     """
     names = {key.partition(",")[0] for key, one in task.items() if concerns_any(one.records)}
     kept = [each for each in config["metric_list"] if each["metric"] in names]
-    return {**config, "metric_list": kept}, {name: better[name] for name in better if name in names}
+    changed = {**config, "metric_list": kept}
+    if commits := commits_read(name):
+        changed["metadata"] = {**(config.get("metadata") or {}), COMMITS: dict(commits)}
+    return changed, {metric: better[metric] for metric in better if metric in names}
 
 
 def _stderr(key: Key) -> Key:

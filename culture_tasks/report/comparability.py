@@ -127,7 +127,8 @@ def what_differs(ours: Settings, theirs: Settings) -> list[str]:
     if "other_task_version" in found:
         parts.append(f"task version: {ours.task_version or 'unknown'}")
     if "other_data" in found:
-        parts.append(f"data: {_first_of([name[:8] for name in ours.data if name not in theirs.data])}")
+        commits = [f"{name}@{commit[:8]}" for name, commit in ours.commits if (name, commit) not in theirs.commits]
+        parts.append(f"data: {_first_of(commits or [name[:8] for name in ours.data if name not in theirs.data])}")
     if "other_decoding" in found:
         parts.append(f"decoding: {_decoding(ours.decoding, theirs.decoding)}")
     if ours.prompt != theirs.prompt:

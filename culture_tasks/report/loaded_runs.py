@@ -238,6 +238,7 @@ def _settings(result: TaskResult, loaded: LoadedSamples | None) -> Settings:
         task_version=result.version,
         prompt=", ".join(part for part in (*templates, result.prompt) if part),
         data=loaded.data if loaded else (),
+        commits=result.commits,
         decoding=result.decoding,
         chat_template=result.chat_template,
         asked=loaded.asked if loaded else result.asked,
@@ -278,7 +279,8 @@ def _is_unjudged(run: Run) -> bool:
 
 def _identity(each: LoadedRun) -> tuple[object, ...]:
     run = each.run
-    return (run.model, each.result.model, run.model_args, run.task, run.harness, replace(run.settings, asked=None))
+    settings = replace(run.settings, asked=None, commits=())
+    return (run.model, each.result.model, run.model_args, run.task, run.harness, settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ class Settings:
         task_version: Version in the task's metadata.
         prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task says all.
         data: Fingerprints of the data, sorted.
+        commits: Data sets of the Hub that were read, each with its commit. They tell other data apart in words, and
+            decide nothing: a commit that leaves the rows as they are changes nothing.
         decoding: Generation settings as canonical JSON.
         chat_template: ``none``, ``the endpoint's``, or the beginning of its hash; empty where the file doesn't say.
         asked: The prompts of all samples, as a hash with their number; None where they aren't known.
@@ -56,6 +58,7 @@ class Settings:
     task_version: str = ""
     prompt: str = ""
     data: tuple[str, ...] = ()
+    commits: tuple[tuple[str, str], ...] = ()
     decoding: str = ""
     chat_template: str = ""
     asked: Asked | None = None

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from culture_tasks.harness.model_costs import ModelCosts
+from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.judges.verdicts import Usage
 from culture_tasks.results.finding import Harness, Problem
 from culture_tasks.results.run_files import RunFiles
@@ -92,6 +93,7 @@ class TaskResult:
         asked: The harness's hash of documents and prompts, with their number; None where the file has none that says
             anything.
         decoding: Generation settings as canonical JSON; empty where nothing is generated.
+        commits: Data sets of the Hub that the documents were read from, each with its commit.
         limit: Number of items where not all were asked for; None for all.
         expected: Number of items that were asked for; None where the file doesn't say.
         metrics: Numbers by metric name, with any filter but ``none`` after a comma.
@@ -119,6 +121,7 @@ class TaskResult:
     chat_template: str
     asked: Asked | None
     decoding: str
+    commits: tuple[tuple[str, str], ...]
     limit: int | None
     expected: int | None
     metrics: Mapping[str, float]
@@ -252,9 +255,15 @@ def _settings(task: str, data: Mapping[str, Any], config: Mapping[str, Any], har
         # lmms-eval's hash has no prompt in it.
         "asked": _asked(task, data, own, effective) if harness == "lm_eval" else None,
         "decoding": _decoding(own, config.get("gen_kwargs")),
+        "commits": _commits(own.get("metadata")),
         "limit": effective if effective != original else None,
         "expected": effective,
     }
+
+
+def _commits(metadata: Any) -> tuple[tuple[str, str], ...]:
+    given = metadata.get(COMMITS) if isinstance(metadata, dict) else None
+    return tuple(sorted((str(name), str(commit)) for name, commit in (given or {}).items()))
 
 
 def _count(value: Any) -> int | None:

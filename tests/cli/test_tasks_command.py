@@ -14,9 +14,11 @@ import pytest
 from culture_tasks.benchmarks.registry import benchmark_of, entries
 from culture_tasks.cli import tasks
 from culture_tasks.cli.main import main
+from culture_tasks.data import sources
 from culture_tasks.data.sources import Source, availability
 from culture_tasks.task_table import HEADER, alike, rows
 
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ON_THE_HUB = Source("bench", ("test",), "owner/CamelCase-eval", config="arabic")
 BY_REQUEST = Source("asked", ("test",), None)
 
@@ -187,15 +189,19 @@ def test_local_data_are_looked_into(tmp_path, content, said):
 def test_downloaded_data_are_found_where_the_library_puts_them(tmp_path, monkeypatch):
     """``datasets`` writes names in snake case below the owner, and each configuration apart."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    folder = tmp_path / "owner___camel_case-eval" / "arabic" / "0.0.0" / "abc"
+    folder = tmp_path / "owner___camel_case-eval" / "arabic" / "0.0.0" / COMMIT
     folder.mkdir(parents=True)
     assert availability((ON_THE_HUB,), None) == "not downloaded"
+    info = json.dumps({"config_name": "arabic", "splits": {"train": {}, "test": {"shard_lengths": [5, 5]}}})
+    (folder / "dataset_info.json").write_text(info)
     (folder / "camel_case-eval-train.arrow").touch()
-    unfinished = folder.with_name("def.incomplete")
+    (folder / "camel_case-eval-test-00000-of-00002.arrow").touch()
+    unfinished = folder.with_name(f"{COMMIT}.incomplete")
     unfinished.mkdir()
+    (unfinished / "dataset_info.json").write_text(json.dumps({"config_name": "arabic", "splits": {"test": {}}}))
     (unfinished / "camel_case-eval-test.arrow").touch()
     assert availability((ON_THE_HUB,), None) == "not downloaded"
-    (folder / "camel_case-eval-test.arrow").touch()
+    (folder / "camel_case-eval-test-00001-of-00002.arrow").touch()
     assert availability((ON_THE_HUB,), None) == "downloaded"
     other = Source("bench", ("test",), "owner/CamelCase-eval", config="chinese")
     assert availability((other,), None) == "not downloaded"
@@ -206,9 +212,10 @@ def test_the_folder_of_downloads_is_the_library_s_own(tmp_path, monkeypatch):
     from datasets.packaged_modules.json.json import Json
 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    builder = Json(cache_dir=str(tmp_path), dataset_name="CulturalVQA", repo_id="mair-lab/CulturalVQA", hash="abc")
+    builder = Json(cache_dir=str(tmp_path), dataset_name="CulturalVQA", repo_id="mair-lab/CulturalVQA", hash=COMMIT)
     folder = Path(builder.cache_dir)
     folder.mkdir(parents=True)
+    (folder / "dataset_info.json").write_text(json.dumps({"config_name": "default", "splits": {"test": {}}}))
     (folder / "cultural_vqa-test.arrow").touch()
     assert availability((Source("culturalvqa", ("test",), "mair-lab/CulturalVQA"),), None) == "downloaded"
 
@@ -218,7 +225,7 @@ def test_the_table_of_the_readme_has_no_column_of_this_machine():
 
 
 def test_listing_tasks_downloads_and_configures_nothing(capsys, monkeypatch):
-    monkeypatch.setattr(datasets, "load_dataset", broken)
+    monkeypatch.setattr(sources, "load_split", broken)
     handlers = list(logging.getLogger("culture_tasks").handlers)
     assert main(["tasks"]) == 0
     assert logging.getLogger("culture_tasks").handlers == handlers

@@ -7,6 +7,7 @@ import json
 import datasets
 import pytest
 
+from culture_tasks.data import sources
 from culture_tasks.data.sources import Source, addition, local_file, read_source
 from culture_tasks.errors import DataError, DataUnavailableError
 
@@ -22,27 +23,26 @@ def put(folder, name, rows=({"a": "x"},)):
 
 @pytest.fixture
 def hub(monkeypatch):
-    """Stands in for the Hub; ``hub.result`` is what it gives or raises."""
+    """Stands in for the reading from the Hub; ``hub.result`` is what it gives."""
 
     class Hub:
         result = datasets.Dataset.from_dict({"a": ["from the Hub"]})
         asked = ()
 
-        def load_dataset(self, *arguments, **options):
-            self.asked = (*arguments, options)
-            if isinstance(self.result, Exception):
-                raise self.result
+        def load_split(self, *arguments):
+            self.asked = arguments
             return self.result
 
     one = Hub()
-    monkeypatch.setattr(datasets, "load_dataset", one.load_dataset)
+    monkeypatch.setattr(sources, "load_split", one.load_split)
     return one
 
 
 def test_without_a_folder_the_hub_is_asked_for_config_and_split(hub):
     table = read_source(SOURCE, None)
     assert (table.origin, list(table.rows), table.local) == ("owner/Bench (arabic)", [{"a": "from the Hub"}], False)
-    assert hub.asked == ("owner/Bench", "arabic", {"split": "test"})
+    instead = "Put bench/test.json into a folder and name it with CULTURE_TASKS_DATA."
+    assert hub.asked == ("owner/Bench", "arabic", "test", instead)
 
 
 def test_a_folder_without_this_benchmark_leaves_it_to_the_hub(tmp_path, hub):
@@ -122,46 +122,6 @@ def test_data_by_request_alone_say_where_to_put_them(tmp_path):
         DataUnavailableError, match=r"not on the Hub. Put bench/test.json into a folder and name it with"
     ):
         read_source(source, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        ConnectionError("Couldn't reach 'owner/Bench' on the Hub\nmore"),
-        TimeoutError(),
-        PermissionError(13, "Permission denied"),
-        ValueError("BuilderConfig 'arabic' not found."),
-        datasets.exceptions.DatasetNotFoundError("Dataset 'owner/Bench' is a gated dataset on the Hub."),
-        datasets.exceptions.DatasetGenerationError("An error occurred while generating the dataset"),
-    ],
-)
-def test_what_the_hub_raises_becomes_one_error_with_reason_and_ways_out(hub, problem):
-    hub.result = problem
-    with pytest.raises(DataUnavailableError) as caught:
-        read_source(SOURCE, None)
-    reason = (str(problem).splitlines() or [type(problem).__name__])[0]
-    assert str(caught.value) == (
-        f"owner/Bench (arabic): can't be loaded from the Hub ({reason}). Check the connection and your access. "
-        "Put bench/test.json into a folder and name it with CULTURE_TASKS_DATA."
-    )
-
-
-def test_errors_of_the_http_client_count_as_the_hub_s(hub):
-    from huggingface_hub.errors import HfHubHTTPError
-
-    class ClientError(HfHubHTTPError.__bases__[0]):
-        def __init__(self):
-            Exception.__init__(self, "read timeout")
-
-    hub.result = ClientError()
-    with pytest.raises(DataUnavailableError, match="read timeout"):
-        read_source(SOURCE, None)
-
-
-def test_errors_of_our_own_are_not_taken_for_the_hub_s(hub):
-    hub.result = KeyError("bug")
-    with pytest.raises(KeyError):
-        read_source(SOURCE, None)
 
 
 def test_an_empty_split_is_refused(hub):

@@ -3,10 +3,12 @@
 import argparse
 import json
 import math
+import os
 import re
 import shutil
 from pathlib import Path
 
+import datasets
 import pytest
 from support.in_process import run_lm_eval, run_lmms_eval
 from support.scripted_judge import ScriptedJudge, install
@@ -15,7 +17,7 @@ from support.scripted_lm import ScriptedLM
 from culture_tasks.benchmarks.culturalvqa.scoring import write_submission
 from culture_tasks.benchmarks.interface import Run
 from culture_tasks.benchmarks.registry import task_folder
-from culture_tasks.errors import DataError, JudgeNotConfiguredError
+from culture_tasks.errors import DataError, JudgeNotConfiguredError, SettingsError
 from culture_tasks.judges.verdicts import Verdict
 from culture_tasks.settings import Settings
 
@@ -428,6 +430,30 @@ def test_without_a_judge_responses_are_recorded(harness, monkeypatch):
     assert math.isnan(value(results, "care_zh", "care_rating"))
     assert value(results, "care_zh", "care_rating_unscored") == 2
     assert records(results, "care_zh", "care_rating")[0]["runs"][0]["response"] == "x"
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_results_name_the_commit_that_the_data_were_read_from(harness, monkeypatch, tmp_path, fixture_data):
+    monkeypatch.setenv("CULTURE_JUDGE", "none")
+    model = model_for(harness, lambda prompt: "x")
+    local = run(harness, model, ["care_zh"], limit=2)["configs"]["care_zh"]["metadata"]
+    assert "hub_commits" not in local
+    monkeypatch.delenv("CULTURE_TASKS_DATA")
+    commits = ["0" * 39 + "1", "0" * 39 + "2"]
+    for commit in commits:  # as `datasets` leaves them: the second is the latest
+        folder = tmp_path / "geyang627___care-eval" / "chinese" / "0.0.0" / commit
+        datasets.Dataset.from_list(rows(fixture_data, "Chinese-test.json")).save_to_disk(folder)
+        (folder / "data-00000-of-00001.arrow").rename(folder / "care-eval-test.arrow")
+        (folder / "dataset_info.json").write_text('{"config_name": "chinese", "splits": {"test": {}}}')
+    os.utime(folder.parent / commits[0] / "dataset_info.json", (0, 0))
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    for chosen, commit in (("", commits[1]), (f"geyang627/CARE-eval={commits[0]}", commits[0])):
+        monkeypatch.setenv("CULTURE_TASKS_REVISION", chosen)
+        found = run(harness, model, ["care_zh"], limit=2)["configs"]["care_zh"]["metadata"]
+        assert found == {**local, "hub_commits": {"geyang627/CARE-eval": commit}}
+    monkeypatch.setenv("CULTURE_TASKS_REVISION", "geyang627/CARE_eval=v1")
+    with pytest.raises(SettingsError, match=r"reads a data set 'geyang627/CARE_eval'\. Did you mean '.*/CARE-eval'"):
+        run(harness, model, ["care_zh"], limit=2)
 
 
 @pytest.mark.parametrize("harness", HARNESSES)

@@ -119,6 +119,20 @@ def asked(samples, prompt="prompt"):
     return [sample | {"input": f"{prompt} {number}"} for number, sample in enumerate(samples)]
 
 
+def at_commit(commit):
+    return {"configs": {"culturalvqa": {"metadata": {"version": 1.0, "hub_commits": {"owner/vqa": commit}}}}}
+
+
+def test_another_commit_of_the_hub_tells_other_data_apart_and_the_same_rows_are_the_same_data(two):
+    for model, commit, fingerprint in (("c", "1" * 40, "d1"), ("d", "2" * 40, "d1"), ("e", "3" * 40, "d2")):
+        samples = vqa_samples(SCORES, data={"data": fingerprint})
+        write_run(two / model, model, {"culturalvqa": samples}, **at_commit(commit))
+    runs = {run.model: run for run in build([str(two)], Options()).runs.values()}
+    assert runs["c"].settings.commits == (("owner/vqa", "1" * 40),)
+    assert (variation(runs["d"], runs["c"]), variation(runs["a"], runs["c"])) == ("", "")
+    assert variation(runs["e"], runs["c"]) == "data: owner/vqa@33333333"
+
+
 LM_EVAL = "2026-01-01T00-00-00.5"
 TEMPLATE = {"chat_template": "{{ messages }}", "chat_template_sha": "a" * 64}
 NO_TEMPLATE = {"chat_template": None, "chat_template_sha": None}

@@ -15,7 +15,7 @@ from culture_tasks.benchmarks.crosscult.draw import (
     make_draw,
 )
 from culture_tasks.benchmarks.crosscult.raw_cases import load
-from culture_tasks.data.tables import extra_columns
+from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.settings import Settings
 
 
@@ -46,7 +46,7 @@ def _draw(options: argparse.Namespace) -> int:
         cross_language=options.cross_language,
         locality_pool=options.locality_pool,
     )
-    with extra_columns(settings.extra_columns):
+    with reading_data(settings):
         cases = load(options.data or settings.data_folder)
     draw = make_draw(cases, chosen)
     draw.write(options.out)

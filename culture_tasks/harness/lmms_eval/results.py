@@ -56,7 +56,7 @@ def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
         tasks = {one.task_name: result_rows.written(one.task.aggregation(), one.sample_metrics) for one in outputs}
         for name, task in tasks.items():
             if task:
-                configs[name], better[name] = result_rows.only_written(task, configs[name], better[name])
+                configs[name], better[name] = result_rows.only_written(name, task, configs[name], better[name])
             result_rows.finish(name, task)
         return Rows(rows, tasks), samples, configs, versions, shots, better
 

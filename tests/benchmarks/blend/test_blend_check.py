@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 
-import datasets
 import pytest
 
 from culture_tasks.benchmarks.blend.checking import check
 from culture_tasks.benchmarks.blend.regions import REGIONS
+from culture_tasks.data import sources
 from culture_tasks.errors import DataUnavailableError
 
 
@@ -33,9 +33,9 @@ def test_the_bundled_questions_are_usable_and_counted(fixture_data):
 @pytest.fixture
 def no_hub(monkeypatch):
     def unreachable(*_, **__):
-        raise OSError("no network")
+        raise DataUnavailableError("nayeon212/BLEnD (short-answer-questions): no network")
 
-    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    monkeypatch.setattr(sources, "load_split", unreachable)
 
 
 def test_every_problem_is_told(copied, no_hub):

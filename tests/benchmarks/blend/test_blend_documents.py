@@ -11,6 +11,7 @@ import pytest
 
 from culture_tasks.benchmarks.blend.documents import ChoiceDoc, load, load_choices
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS
+from culture_tasks.data import sources
 from culture_tasks.errors import DataError
 
 BY_CODE = {region.code: region for region in REGIONS}
@@ -242,11 +243,11 @@ def test_a_folder_of_prompts_alone_leaves_the_questions_to_the_hub(folder, monke
         "short-answer-questions": [TOPIC | {"more": 1}],
     }
 
-    def on_the_hub(name, config, split):
+    def on_the_hub(name, config, split, otherwise):
         assert (name, split) == ("nayeon212/BLEnD", "KR")
         return datasets.Dataset.from_list(rows[config])
 
-    monkeypatch.setattr(datasets, "load_dataset", on_the_hub)
+    monkeypatch.setattr(sources, "load_split", on_the_hub)
     data = folder({"Q1": ENTRY})
     local = load(KOREA, data)
     (data / "blend" / "annotations" / "South_Korea_data.json").unlink()

@@ -11,6 +11,7 @@ import pytest
 
 from culture_tasks.benchmarks.care.categories import CATEGORIES
 from culture_tasks.benchmarks.care.documents import CONFIGS, LANGUAGES, SCOPES, SOURCES, CareDoc, load
+from culture_tasks.data import sources
 from culture_tasks.errors import DataError
 
 ROW = {
@@ -157,7 +158,7 @@ def test_a_question_that_comes_twice_is_refused_with_both_rows(folder):
 
 
 def test_the_hub_s_repeated_questions_are_named_in_the_log(monkeypatch, caplog):
-    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: datasets.Dataset.from_list([ROW, OTHER, ROW]))
+    monkeypatch.setattr(sources, "load_split", lambda *_, **__: datasets.Dataset.from_list([ROW, OTHER, ROW]))
     with caplog.at_level(logging.WARNING):
         assert len(load("ar", None)) == 3
     assert "row 3, field 'question'" in caplog.text

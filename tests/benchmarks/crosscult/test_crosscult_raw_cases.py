@@ -8,6 +8,7 @@ from PIL import Image
 from support.crosscult_cases import rows, write_folder
 
 from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures, Sample, load
+from culture_tasks.data import sources
 from culture_tasks.data.sources import read_source
 from culture_tasks.errors import DataError
 
@@ -119,12 +120,11 @@ def test_the_hub_gives_all_its_splits_together(tmp_path, monkeypatch):
         data = datasets.Dataset.from_list([row | {"image": {"bytes": image.getvalue(), "path": None}} for row in part])
         data.cast_column("image", datasets.Image()).to_parquet(str(tmp_path / f"{split}.parquet"))
     files = {split: str(tmp_path / f"{split}.parquet") for split in ("train", "test")}
-    original = datasets.load_dataset
 
-    def load_dataset(path, name, split):
-        assert path == "crosscult-kibench/CrossCult-KIBench"
-        return original("parquet", name, data_files=files, split=split)
+    def load_split(name, config, split, otherwise):
+        assert name == "crosscult-kibench/CrossCult-KIBench"
+        return datasets.load_dataset("parquet", config, data_files=files, split=split)
 
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr(sources, "load_split", load_split)
     assert len(read_source(SOURCE, None).rows) == 12
     assert len(load(None).cases) == 12

@@ -14,6 +14,7 @@ from PIL import Image
 
 from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, SOURCE, load
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
+from culture_tasks.data import sources
 from culture_tasks.errors import DataError, DataUnavailableError
 
 VARIANTS = ("vlm", "fewshot", "blind", "country", "lens")
@@ -59,7 +60,7 @@ def hub(monkeypatch):
 
     def put(rows):
         data = datasets.Dataset.from_list(rows)
-        monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: data)
+        monkeypatch.setattr(sources, "load_split", lambda *_, **__: data)
 
     return put
 

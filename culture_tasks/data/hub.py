@@ -1,0 +1,287 @@
+"""Data sets of the Hugging Face Hub: which commit is read, from the Hub or its cache, and what to do where none can be.
+
+``datasets`` alone falls back on whatever it prepared last when the Hub fails, of whichever revision. Here the commit is
+found first; only that commit is read, and it is noted for the results. Mirrors (``HF_ENDPOINT``), caches (``HF_HOME``)
+and ``HF_HUB_OFFLINE`` are the libraries' own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from culture_tasks.errors import DataUnavailableError
+
+if TYPE_CHECKING:
+    import datasets
+
+_log = logging.getLogger(__name__)
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_CARD = "README.md"
+"""The file that ``datasets`` asks for first: its reply tells the commit, and whether the user may read the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A block of code that reads data.
+
+    Attributes:
+        revisions: The revision that the user chose, by data set.
+        commits: The commit that was read, by data set.
+        problems: Why the commit isn't known, by data set: the Hub is asked once.
+    """
+
+    revisions: Mapping[str, str] = field(default_factory=dict)
+    commits: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, Exception] = field(default_factory=dict)
+
+
+_reading: ContextVar[_Reading | None] = ContextVar("reading", default=None)
+
+
+@contextmanager
+def hub_revisions(chosen: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
+    """Sets which revisions are read from the Hub in a block of code.
+
+    Args:
+        chosen: A branch, tag or commit by name of the data set; all others are read at ``main``.
+
+    Yields:
+        The commits that were read, by data set, as they are; each data set is read at one commit only.
+    """
+    block = _Reading(chosen)
+    token = _reading.set(block)
+    try:
+        yield block.commits
+    finally:
+        _reading.reset(token)
+
+
+def load_split(name: str, config: str | None, split: str, otherwise: str) -> datasets.Dataset:
+    """Loads a split at the chosen revision, from the cache where the commit has been downloaded.
+
+    Args:
+        name: The data set, as ``owner/name``.
+        config: Its configuration; None means the only one.
+        split: Its split.
+        otherwise: What to do instead of using the Hub, for errors.
+
+    Raises:
+        DataUnavailableError: If neither the Hub nor its cache has the data.
+    """
+    import datasets
+    from huggingface_hub.errors import HfHubHTTPError
+
+    block = _reading.get() or _Reading()
+    chosen = block.revisions.get(name)
+    # The HTTP client of huggingface_hub, and with it the base of its errors, differs between versions.
+    expected = (OSError, ValueError, *HfHubHTTPError.__bases__, datasets.exceptions.DatasetsError)
+    try:
+        commit = block.commits.get(name) or _commit_in(block, name, config, split)
+        files = _prepared(name, config, split, commit)
+        if files:
+            data = datasets.concatenate_datasets([datasets.Dataset.from_file(str(file)) for file in files])
+        else:
+            data = _downloaded(name, config, split, commit)
+    except expected as error:
+        raise DataUnavailableError(f"{_explained(name, config, chosen, error)} {otherwise}") from None
+    block.commits[name] = commit
+    _log.info("%s: commit %s", name, commit)
+    return data
+
+
+def _downloaded(name: str, config: str | None, split: str, commit: str) -> datasets.Dataset:
+    import datasets
+    from huggingface_hub import constants
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    if constants.HF_HUB_OFFLINE:
+        raise OfflineModeIsEnabled
+    data = datasets.load_dataset(name, config, split=split, revision=commit)
+    if {Path(each["filename"]).parent.name for each in data.cache_files} - {commit}:
+        raise ConnectionError(f"the download of commit {commit[:8]} broke off")  # `datasets` took what it had
+    return data
+
+
+def is_downloaded(name: str, config: str | None, split: str) -> bool:
+    """Whether a split is in the cache at the chosen revision, found out without a connection."""
+    chosen = (_reading.get() or _Reading()).revisions.get(name)
+    commit = _noted(name, chosen or "main")
+    return (commit is not None or chosen is None) and bool(_prepared(name, config, split, commit))
+
+
+def _commit_in(block: _Reading, name: str, config: str | None, split: str) -> str:
+    """Returns the commit to read in a block of code."""
+    if name in block.problems:
+        raise block.problems[name]
+    try:
+        return _commit_of(name, config, split, block.revisions.get(name))
+    except Exception as error:
+        block.problems[name] = error
+        raise
+
+
+def _commit_of(name: str, config: str | None, split: str, chosen: str | None) -> str:
+    """Returns the commit of a revision: by the Hub, and by its cache where the Hub can't be reached.
+
+    Without a chosen revision that is ``main`` when the Hub last told, or else the latest commit that has the split.
+
+    Raises:
+        Exception: Any of huggingface_hub's, where the Hub says no, or the cache doesn't tell.
+    """
+    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+    revision = chosen or "main"
+    try:
+        return Path(hf_hub_download(name, _CARD, repo_type="dataset", revision=revision)).parent.name
+    except LocalEntryNotFoundError:  # the Hub can't be reached
+        if noted := _noted(name, revision):
+            return noted
+        if chosen is None and (files := _prepared(name, config, split, None)):
+            return files[0].parent.name
+        raise
+    except EntryNotFoundError:
+        return str(HfApi().dataset_info(name, revision=revision).sha)
+
+
+def _noted(name: str, revision: str) -> str | None:
+    """Returns the commit that a revision was when the Hub last told; a commit is itself."""
+    from huggingface_hub import constants
+
+    if _COMMIT.fullmatch(revision):
+        return revision
+    folder = Path(constants.HF_HUB_CACHE) / f"datasets--{name.replace('/', '--')}" / "refs"
+    try:
+        return (folder / revision).read_text(encoding="ascii").strip() or None
+    except (OSError, ValueError):
+        return None
+
+
+def _prepared(name: str, config: str | None, split: str, commit: str | None) -> list[Path]:
+    """Returns the files of a split that ``datasets`` has prepared, in order; of the latest commit for None.
+
+    They are in ``<owner>___<name_in_snake_case>/<config>/<version>/<commit>/``. While data are being prepared, and
+    after that has failed, the folder's name has another ending.
+    """
+    import datasets
+    from datasets.naming import camelcase_to_snakecase
+
+    owner, _, own = name.partition("/")
+    folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / f"{owner}___{camelcase_to_snakecase(own)}"
+    found = [
+        path for path in folder.glob(f"*/*/{commit or '*'}/dataset_info.json") if _COMMIT.fullmatch(path.parent.name)
+    ]
+    for info in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True):
+        if files := _files_of(info, own, config or "default", split):
+            return files
+    return []
+
+
+def _files_of(info: Path, own: str, config: str, split: str) -> list[Path]:
+    """Returns the files of a split in a prepared folder; none if it is of another configuration, or lacks one."""
+    from datasets.naming import filenames_for_dataset_split
+
+    try:
+        content = json.loads(info.read_text(encoding="utf-8"))
+        splits = content["splits"]
+        names = [
+            filenames_for_dataset_split(
+                str(info.parent),
+                dataset_name=own,
+                split=one,
+                filetype_suffix="arrow",
+                shard_lengths=splits[one].get("shard_lengths"),
+            )
+            for one in (splits if split == "all" else [split])
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+    files = [Path(name) for of_one in names for name in of_one]
+    return files if content.get("config_name") == config and all(file.is_file() for file in files) else []
+
+
+def _explained(name: str, config: str | None, chosen: str | None, error: BaseException) -> str:
+    """Says why data can't be read, and what to do."""
+    from huggingface_hub import errors
+
+    page = f"https://huggingface.co/datasets/{name}"
+    data = f"{name} ({config})" if config else name
+    causes = list(_causes(error))
+    if any(isinstance(cause, errors.GatedRepoError) for cause in causes):
+        return (
+            f"{data}: access is granted on request. Ask for it at {page}, then log in with `hf auth login` (or set "
+            "HF_TOKEN) as the user who was granted it."
+        )
+    if any(isinstance(cause, errors.RevisionNotFoundError) for cause in causes):
+        return (
+            f"{data}: the Hub has no revision {chosen or 'main'!r} of it. Name a branch, tag or commit from "
+            f"{page}/commits/main in CULTURE_TASKS_REVISION, or take {name} out of it."
+        )
+    if any(isinstance(cause, errors.RepositoryNotFoundError) for cause in causes):
+        return (
+            f"{data}: {_endpoint()} has no such data set, or only for users who may see it. If it is private, log in "
+            "with `hf auth login`."
+        )
+    at = f" at revision {chosen!r}" if chosen else ""
+    if any(isinstance(cause, errors.OfflineModeIsEnabled) for cause in causes):
+        return (
+            f"{data}: HF_HUB_OFFLINE is set, and the cache ({_cache()}) doesn't hold it{at}. Unset it to download the "
+            "data, or name by HF_HOME a cache that has them."
+        )
+    if of_connection := [cause for cause in causes if _is_of_the_connection(cause)]:
+        return (
+            f"{data}: can't be downloaded from {_endpoint()} ({_reason(of_connection[-1])}), and the cache "
+            f"({_cache()}) doesn't hold it{at}. Check the connection (HTTPS_PROXY names a proxy), name a mirror by "
+            "HF_ENDPOINT, or name by HF_HOME a cache that has them."
+        )
+    return f"{data}: can't be loaded from the Hub ({_reason(error)}). Check the connection and your access."
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yields an error and those that it came from, also where the library hides them."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_of_the_connection(error: BaseException) -> bool:
+    from huggingface_hub import errors
+
+    if isinstance(error, errors.HfHubHTTPError):  # a reply: of a Hub that is out of order, or asks to wait
+        status = getattr(getattr(error, "response", None), "status_code", 0)
+        return status == 429 or status >= 500
+    client = errors.HfHubHTTPError.__bases__[0]
+    return isinstance(error, (ConnectionError, TimeoutError, client, errors.LocalEntryNotFoundError))
+
+
+def _reason(error: BaseException) -> str:
+    """Returns the first line of what an error says, without secrets that are in an address."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    # A user and password before an @, and a query, which may hold a signature.
+    return re.sub(r"(?<=//)[^/@\s]*@|\?[^\s'\"]*", "", lines[0])[:200]
+
+
+def _endpoint() -> str:
+    from huggingface_hub import constants
+
+    parts = urlsplit(constants.ENDPOINT)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _cache() -> Path:
+    import datasets
+
+    return Path(os.fspath(datasets.config.HF_DATASETS_CACHE))

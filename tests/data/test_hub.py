@@ -1,0 +1,224 @@
+"""The Hub, spoken to over HTTP: which commit is read, what a cache and a mirror give, and what errors say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from support.local_hub import LocalHub, Repository
+
+NAME = "geyang627/CARE-eval"
+PAGE = f"https://huggingface.co/datasets/{NAME}"
+INSTEAD = "Put it into a folder."
+CARD = """---
+configs:
+- config_name: arabic
+  data_files: [{split: test, path: arabic.jsonl}, {split: train, path: more.jsonl}]
+- config_name: arabic-2
+  data_files: [{split: test, path: more.jsonl}]
+---
+"""
+
+READ = """
+import json, sys, time
+from culture_tasks.data.hub import hub_revisions, is_downloaded, load_split
+from culture_tasks.errors import DataUnavailableError
+
+time.sleep = lambda seconds: None  # between huggingface_hub's five attempts
+said, wanted = {}, json.loads(sys.argv[1])
+with hub_revisions(wanted["revisions"]) as commits:
+    for config, split in wanted["splits"]:
+        said["downloaded"] = is_downloaded(wanted["name"], config, split)
+        try:
+            rows = load_split(wanted["name"], config, split, "Put it into a folder.")
+            said["answers"] = [row["answer"] for row in rows]
+        except DataUnavailableError as error:
+            said["error"] = str(error)
+print(json.dumps(said | {"commits": dict(commits)}))
+"""
+
+
+class User:
+    """Someone with a cache of their own, who reads in a fresh process."""
+
+    def __init__(self, home, hub):
+        self.home, self.hub = home, hub
+
+    def reads(self, *, revision=None, splits=(("arabic", "test"),), name=NAME, **environment):
+        wanted = {"name": name, "revisions": {name: revision} if revision else {}, "splits": splits}
+        kept = {each: os.environ[each] for each in ("PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV") if each in os.environ}
+        home = {"HOME": str(self.home), "HF_HOME": str(self.home / "hf"), "HF_ENDPOINT": self.hub.address}
+        done = subprocess.run(
+            [sys.executable, "-c", READ, json.dumps(wanted)],
+            env={**kept, **home, "HF_HUB_DISABLE_TELEMETRY": "1", **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout)
+
+
+def files(*answers, more=("more",)):
+    def lines(texts):
+        return "".join(json.dumps({"question": "q", "answer": text}) + "\n" for text in texts)
+
+    return {"README.md": CARD, "arabic.jsonl": lines(answers), "more.jsonl": lines(more)}
+
+
+@pytest.fixture
+def hub():
+    one = LocalHub()
+    one.repositories[NAME] = Repository()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def user(tmp_path, hub):
+    return User(tmp_path, hub)
+
+
+def test_what_is_read_is_the_commit_that_is_noted_and_a_download_serves_again(hub, user):
+    first = hub.repositories[NAME].commit(files("naan"))
+    read = {"answers": ["naan"], "commits": {NAME: first}}
+    assert user.reads() == {"downloaded": False, **read}
+    hub.asked.clear()
+    assert user.reads() == {"downloaded": True, **read}
+    assert hub.asked == [f"HEAD /datasets/{NAME}/resolve/main/README.md"]
+    assert user.reads(HF_HUB_OFFLINE="1") == {"downloaded": True, **read}
+    second = hub.repositories[NAME].commit(files("pita"))
+    assert user.reads() == {"downloaded": True, "answers": ["pita"], "commits": {NAME: second}}
+
+
+def test_a_revision_is_a_branch_a_tag_or_a_commit_also_without_a_connection(hub, user):
+    first = hub.repositories[NAME].commit(files("naan"), "main", "v1")
+    hub.repositories[NAME].commit(files("pita"))
+    assert user.reads()["answers"] == ["pita"]
+    for revision in ("v1", first):
+        assert user.reads(revision=revision) == {
+            "downloaded": revision == first,
+            "answers": ["naan"],
+            "commits": {NAME: first},
+        }
+    for revision, answers in (("v1", ["naan"]), (first, ["naan"]), (None, ["pita"])):
+        read = user.reads(revision=revision, HF_HUB_OFFLINE="1")
+        assert (read["downloaded"], read["answers"]) == (True, answers)
+
+
+def test_offline_another_revision_is_never_taken_for_the_chosen_one(hub, user):
+    first = hub.repositories[NAME].commit(files("naan"), "main", "v1")
+    hub.repositories[NAME].commit(files("pita"))
+    assert user.reads()["answers"] == ["pita"]
+    for revision in ("v1", first):
+        read = user.reads(revision=revision, HF_HUB_OFFLINE="1")
+        cache = user.home / "hf" / "datasets"
+        said = (
+            f"{NAME} (arabic): HF_HUB_OFFLINE is set, and the cache ({cache}) doesn't hold it at revision '{revision}'. "
+            f"Unset it to download the data, or name by HF_HOME a cache that has them. {INSTEAD}"
+        )
+        assert read == {"downloaded": False, "error": said, "commits": {}}
+
+
+def test_a_data_set_is_read_at_one_commit_and_each_split_for_itself(hub, user):
+    hub.repositories[NAME].commit(files("naan", more=("dal", "raita")))
+    read = user.reads(splits=(("arabic", "test"), ("arabic-2", "test"), ("arabic", "all")))
+    assert read["answers"] == ["naan", "dal", "raita"]
+    assert hub.asked.count(f"HEAD /datasets/{NAME}/resolve/main/README.md") == 1
+    offline = user.reads(splits=(("arabic", "all"),), HF_HUB_OFFLINE="1")
+    assert (offline["downloaded"], offline["answers"]) == (True, ["naan", "dal", "raita"])
+    assert user.reads(splits=(("arabic-2", "test"),), HF_HUB_OFFLINE="1")["answers"] == ["dal", "raita"]
+
+
+def test_a_data_set_without_a_card_has_a_commit_too(hub, user):
+    name = "owner/Bare"
+    commit = hub.repositories.setdefault(name, Repository()).commit({"test.jsonl": '{"answer": "naan"}\n'})
+    for environment in ({}, {"HF_HUB_OFFLINE": "1"}):
+        read = user.reads(name=name, splits=((None, "test"),), **environment)
+        assert (read["answers"], read["commits"]) == (["naan"], {name: commit})
+
+
+def test_a_copied_cache_of_data_sets_serves_without_the_hub_s_own(hub, user, tmp_path):
+    first = hub.repositories[NAME].commit(files("naan"))
+    user.reads()
+    (tmp_path / "hf" / "hub").rename(tmp_path / "elsewhere")
+    read = user.reads(HF_HUB_OFFLINE="1")
+    assert (read["answers"], read["commits"]) == (["naan"], {NAME: first})
+    assert "'v1'" in user.reads(revision="v1", HF_HUB_OFFLINE="1")["error"]
+
+
+def test_a_revision_that_is_missing_is_named(hub, user):
+    hub.repositories[NAME].commit(files("naan"))
+    user.reads()
+    assert user.reads(revision="v9") == {
+        "downloaded": False,
+        "error": f"{NAME} (arabic): the Hub has no revision 'v9' of it. Name a branch, tag or commit from "
+        f"{PAGE}/commits/main in CULTURE_TASKS_REVISION, or take {NAME} out of it. {INSTEAD}",
+        "commits": {},
+    }
+
+
+def test_a_gated_data_set_asks_to_log_in(hub, user):
+    repository = hub.repositories[NAME]
+    repository.gated_for, repository.known_tokens = "hf_granted", ("hf_waiting",)
+    commit = repository.commit(files("naan"))
+    said = (
+        f"{NAME} (arabic): access is granted on request. Ask for it at {PAGE}, then log in with `hf auth login` (or "
+        f"set HF_TOKEN) as the user who was granted it. {INSTEAD}"
+    )
+    assert user.reads()["error"] == said
+    assert user.reads(HF_TOKEN="hf_waiting")["error"] == said
+    assert user.reads(HF_TOKEN="hf_granted")["commits"] == {NAME: commit}
+
+
+def test_a_data_set_that_is_missing_or_private_says_so(hub, user):
+    said = user.reads(name="owner/None")["error"]
+    assert said.startswith(
+        f"owner/None (arabic): {hub.address} has no such data set, or only for users who may see it."
+    )
+
+
+def test_without_a_connection_the_cache_serves_or_the_error_says_what_to_do(hub, user):
+    hub.repositories[NAME].commit(files("naan"))
+    assert user.reads()["answers"] == ["naan"]
+    hub.close()
+    assert user.reads()["answers"] == ["naan"]
+    endpoint = hub.address.replace("//", "//name:secret@")
+    cache = user.home / "empty"
+    said = user.reads(HF_HOME=str(cache), HF_ENDPOINT=endpoint)["error"]
+    assert said == (
+        f"{NAME} (arabic): can't be downloaded from {hub.address} ([Errno 111] Connection refused), and the cache "
+        f"({cache / 'datasets'}) doesn't hold it. Check the connection (HTTPS_PROXY names a proxy), name a mirror by "
+        f"HF_ENDPOINT, or name by HF_HOME a cache that has them. {INSTEAD}"
+    )
+
+
+def test_a_hub_that_is_out_of_order_is_one_that_can_t_be_reached(hub, user):
+    hub.repositories[NAME].commit(files("naan"))
+    user.reads()
+    hub.status = 503
+    assert user.reads()["answers"] == ["naan"]
+    assert f"can't be downloaded from {hub.address} (" in user.reads(HF_HOME=str(user.home / "empty"))["error"]
+
+
+def test_a_download_that_breaks_off_gives_no_other_commit_and_leaves_no_half(hub, user):
+    hub.repositories[NAME].commit(files("naan"))
+    user.reads()
+    second = hub.repositories[NAME].commit(files("pita"))
+    hub.breaks_on = "arabic.jsonl"
+    read = user.reads()
+    assert "answers" not in read
+    assert read["error"].startswith(f"{NAME} (arabic): can't be ")
+    assert not user.reads(revision=second, HF_HUB_OFFLINE="1")["downloaded"]
+    hub.breaks_on = None
+    assert user.reads()["answers"] == ["pita"]
+
+
+def test_a_configuration_that_is_missing_is_no_matter_of_the_connection(hub, user):
+    hub.repositories[NAME].commit(files("naan"))
+    said = user.reads(splits=(("greek", "test"),))["error"]
+    assert said.startswith(f"{NAME} (greek): can't be loaded from the Hub (BuilderConfig 'greek' not found.")
