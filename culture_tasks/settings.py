@@ -83,8 +83,8 @@ class Settings(BaseModel):
             drops one of the rubric's parameters.
         judge_prices: File of prices; None means the list prices that are part of this package.
         data: Folder of local data, which is used before the Hub.
-        revisions: Data sets of the Hub, each with the branch, tag or commit to read: ``owner/name=revision``, with a comma
-            between several; ``main`` for all others. The commit that was read is recorded in the results.
+        revisions: Data sets of the Hub, each with the branch, tag or commit to read, as ``owner/name=revision`` with
+            a comma between several; ``main`` for all others. The commit that was read is recorded in the results.
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
             lmms-eval's output folder, or in the current one.
         extra_columns: Whether to ``refuse`` local files with unknown columns, or to ``allow`` and ignore the columns.

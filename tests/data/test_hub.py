@@ -118,8 +118,8 @@ def test_offline_another_revision_is_never_taken_for_the_chosen_one(hub, user):
         read = user.reads(revision=revision, HF_HUB_OFFLINE="1")
         cache = user.home / "hf" / "datasets"
         said = (
-            f"{NAME} (arabic): HF_HUB_OFFLINE is set, and the cache ({cache}) doesn't hold it at revision '{revision}'. "
-            f"Unset it to download the data, or name by HF_HOME a cache that has them. {INSTEAD}"
+            f"{NAME} (arabic): HF_HUB_OFFLINE is set, and the cache ({cache}) doesn't hold it at revision "
+            f"'{revision}'. Unset it to download the data, or name by HF_HOME a cache that has them. {INSTEAD}"
         )
         assert read == {"downloaded": False, "error": said, "commits": {}}
 
