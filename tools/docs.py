@@ -140,7 +140,7 @@ def _settings(_: str) -> str:
 
 def _default(field: str) -> str:
     default = Settings.model_fields[field].default
-    return "" if default is None else f"`{default}`"
+    return "" if default in (None, ()) else f"`{default}`"
 
 
 def _commands(_: str) -> str:

@@ -32,8 +32,8 @@ def test_the_bundled_questions_are_usable_and_counted(fixture_data):
 
 @pytest.fixture
 def no_hub(monkeypatch):
-    def unreachable(*_, **__):
-        raise DataUnavailableError("nayeon212/BLEnD (short-answer-questions): no network")
+    def unreachable(name, config, *_):
+        raise DataUnavailableError(f"{name} ({config}): no network")
 
     monkeypatch.setattr(sources, "load_split", unreachable)
 
