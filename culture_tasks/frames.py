@@ -23,7 +23,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _SCORES = (
     *("model", "benchmark", "task", "metric", "dimension", "group"),
-    *("value", "low", "high", "n", "coverage", "unit", "flags"),
+    *("value", "low", "high", "n", "coverage", "unit", "marks"),
 )
 _SAMPLES = (
     *("model", "benchmark", "task", "item", "score", "outcome"),
@@ -43,7 +43,7 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     Returns:
         The columns ``model``; ``benchmark``, None for another task of a harness; ``task``, a task or group; ``metric``;
         ``dimension`` and ``group``, such as ``country`` and ``brazil``, empty for the whole; ``value``, ``low`` and
-        ``high``, in ``unit``; ``n``, scored items; ``coverage``, scored items over items, from 0 to 1; ``flags``, what
+        ``high``, in ``unit``; ``n``, scored items; ``coverage``, scored items over items, from 0 to 1; ``marks``, what
         the report marks, with spaces between.
 
     Raises:
@@ -85,8 +85,9 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
 
 
 def _named(paths: Paths) -> list[str]:
-    one = isinstance(paths, str | os.PathLike)
-    return [os.fspath(path) for path in ([paths] if one else paths)]  # type: ignore[list-item]
+    if isinstance(paths, str | os.PathLike):
+        return [os.fspath(paths)]
+    return [os.fspath(path) for path in paths]
 
 
 def _wholes(report: Report) -> Iterator[tuple[Any, ...]]:

@@ -1,0 +1,111 @@
+"""The commands of the pages run as they stand there, outside the checkout, with toy models and a judge on loopback.
+
+A block runs if ``<!-- runs -->`` stands above it. The programs are those of this environment, or those of a folder that
+``CULTURE_TASKS_PROGRAMS`` names, such as a fresh environment's (``make newcomer``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny_models
+from support.grading_server import grading_server
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = Path(os.environ.get("CULTURE_TASKS_PROGRAMS", Path(sys.executable).parent))
+
+BLOCK = re.compile(r"^<!-- runs -->\n```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+ON_A_CPU = {
+    "README.md": (
+        ("pretrained=OpenGVLab/InternVL3_5-8B-HF", "pretrained=OpenGVLab/InternVL3_5-8B-HF,device=cpu,device_map=cpu"),
+    ),
+    "docs/tutorial.md": (
+        (
+            "--model vllm --model_args model=$MODEL",
+            "--model internvl_hf --model_args pretrained=$MODEL,device=cpu,device_map=cpu",
+        ),
+        ("--model vllm --model_args pretrained=$MODEL", "--model hf --model_args pretrained=$MODEL-text"),
+    ),
+}
+"""What a machine without a GPU must be told otherwise. All else runs to the letter: a model's name is a folder here."""
+
+EXPECTED = {
+    "README.md": {"culturalvqa", "care"},
+    "docs/tutorial.md": {"culturalvqa", "cedar_multimodal", "crosscult_diagnostic", "care", "cedar_text", "blend_en"},
+}
+"""Tasks that must be in the results."""
+
+
+def script(page: str) -> str:
+    """Returns the commands of a page."""
+    commands = "\n".join(BLOCK.findall((ROOT / page).read_text("utf-8")))
+    for real, toy in ON_A_CPU[page]:
+        assert real in commands, f"{page} no longer has {real!r}"
+        commands = commands.replace(real, toy)
+    return f"set -euo pipefail\n{commands}"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    tiny_models.make_tiny_lm(folder / "lm")
+    tiny_models.make_tiny_vlm(folder / "vlm")
+    return folder
+
+
+@pytest.fixture
+def elsewhere(tmp_path, models) -> Path:
+    """A folder in which the models' names are toys and ``data`` the bundled data."""
+    for name, toy in (
+        ("OpenGVLab/InternVL3_5-8B-HF", "vlm"),
+        ("Qwen/Qwen2.5-7B-Instruct", "lm"),
+        ("Qwen/Qwen3-VL-8B-Instruct", "vlm"),
+        ("Qwen/Qwen3-VL-8B-Instruct-text", "lm"),
+    ):
+        place = tmp_path / "here" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(models / toy)
+    (tmp_path / "here" / "data").symlink_to(ROOT / "examples" / "data")
+    return tmp_path / "here"
+
+
+def environment(url: str, home: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV_"))}
+    return kept | {
+        "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(home),
+        "OMP_NUM_THREADS": "1",
+        "OPENAI_BASE_URL": url,
+        "CULTURE_TASKS_DATA": "data",
+        "CULTURE_JUDGE_CACHE": str(home / "verdicts.sqlite3"),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", ON_A_CPU)
+def test_the_commands_of_a_page_run(page, elsewhere, tmp_path):
+    with grading_server() as url:
+        done = subprocess.run(
+            ["bash", "-c", script(page)],
+            cwd=elsewhere,
+            env=environment(url, tmp_path),
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-6000:]}"
+    report = json.loads((elsewhere / "report" / "report.json").read_text("utf-8"))
+    assert EXPECTED[page] <= {run["task"] for run in report["runs"].values()} | set(report["units"])
+    assert (elsewhere / "report" / "report.html").is_file()
+    graded = [run for run in report["runs"].values() if run["settings"]["judges"]]
+    assert graded
+    assert all(run["scored"] == run["items"] for run in graded)
