@@ -124,6 +124,15 @@ def add_choices(parser: argparse.ArgumentParser, *, all_runs: bool = True) -> No
         help="name for the models or result files that match a pattern; may be repeated",
     )
     parser.add_argument(
+        "--trained-on",
+        action="append",
+        default=[],
+        metavar="MODEL=DIR",
+        help="folder of `culture-tasks preferences build` that the models matching a pattern were trained on, needed "
+        "where its manifest.json isn't found beside their weights: scores on tests that are among the data are "
+        "marked, and neither ranked nor tested; may be repeated",
+    )
+    parser.add_argument(
         "--compare-anyway", action="store_true", help="also rank and test runs that can't be compared; they stay marked"
     )
     parser.add_argument(
@@ -175,6 +184,7 @@ def choices(options: argparse.Namespace) -> Options:
         tables=getattr(options, "tables", ()),
         columns=getattr(options, "columns", ()),
         trained=tuple(getattr(options, "trained", ())),
+        trained_on=tuple(options.trained_on),
         prices=read_prices(getattr(options, "prices", None) or settings.prices_file),
         min_coverage=settings.judge_min_coverage if coverage is None else coverage,
     )

@@ -18,6 +18,7 @@ from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, l
 from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.overall import means
+from culture_tasks.report.runs import Run
 from culture_tasks.report.sample_store import FileSamples
 from culture_tasks.report.scores import all_scores, measure
 from culture_tasks.report.standings import stand
@@ -28,6 +29,7 @@ from culture_tasks.report.tables.choice import chosen
 from culture_tasks.report.tables.costs import costs_table
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.report.tables.published_rows import PublishedScores, other_tables, published_scores
+from culture_tasks.report.trained_on import TrainedOn
 from culture_tasks.results.finding import Problem
 
 
@@ -47,6 +49,7 @@ class Options:
         tables: Keys or patterns of the tables to show; none means all.
         columns: Keys, labels or patterns of the columns to show; none means all.
         trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
+        trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
     """
 
     names: tuple[str, ...] = ()
@@ -60,6 +63,7 @@ class Options:
     tables: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
+    trained_on: tuple[str, ...] = ()
 
 
 def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
@@ -71,12 +75,13 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         now: When the report is made; None means now.
 
     Raises:
-        DataError: If no run can be used.
-        SettingsError: If a name isn't a ``PATTERN=NAME`` pair, or if it, a table or a column fits nothing.
+        DataError: If no run can be used, or a folder of preference data has no manifest.
+        SettingsError: If one of the pairs isn't one, or if it, a table or a column fits nothing.
     """
-    names = Names(options.names)
-    loading = load(paths, names)
+    names, trained_on = Names(options.names), TrainedOn(options.trained_on)
+    loading = load(paths, names, trained_on=trained_on)
     names.refuse_unfitting()
+    trained_on.refuse_unfitting()
     runs = _chosen(loading, options)
     if not runs:
         raise DataError(_nothing(paths, loading.problems))
@@ -141,7 +146,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
         ),
-        notes=tuple(_notes(entrants, options)),
+        notes=tuple(_notes(entrants, context.runs, options)),
     )
 
 
@@ -184,13 +189,24 @@ def _said(options: Options) -> dict[str, str]:
         "tables": ", ".join(options.tables),
         "columns": ", ".join(options.columns),
         "trained": ", ".join(options.trained),
+        "trained_on": ", ".join(options.trained_on),
     }
 
 
-def _notes(entrants: Mapping[str, Entrant], options: Options) -> Iterator[str]:
+def _notes(entrants: Mapping[str, Entrant], runs: Mapping[str, Run], options: Options) -> Iterator[str]:
     yield "Intervals are 95 % intervals; they count items that share an image, a scene or a scenario as one cluster."
     if any(entrant.variation for entrant in entrants.values()):
         yield "A row with brackets is a model once more, under the settings in the brackets."
+    seen: dict[str, dict[str, str]] = {}
+    for run in runs.values():
+        if run.trained_on:
+            share = f"{run.trained_on} of {run.items}" if run.items else str(run.trained_on)
+            seen.setdefault(run.model, {})[run.task] = f"{run.task} ({share})"
+    for model, tasks in seen.items():
+        yield (
+            f"{model} was trained on items of {', '.join(tasks.values())}, as the manifest of its training data says. "
+            "Its scores there are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
+        )
     if options.compare_anyway:
         yield "Asked for: numbers that can't be compared were ranked and tested all the same. Their marks say why not."
     if options.published:

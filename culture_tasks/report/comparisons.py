@@ -37,7 +37,9 @@ Items that stand alone are clusters of one. What doesn't differ counts for nothi
 _LEAST_SWAPS = 10_000
 """Swaps that are drawn at least where signs are flipped; more for a large family, so that a p-value can be small."""
 
-OF_ITS_OWN: frozenset[Flag] = frozenset(("low_coverage", "mixed_settings", "incomplete", "unjudged", "other_harness"))
+OF_ITS_OWN: frozenset[Flag] = frozenset(
+    ("low_coverage", "mixed_settings", "incomplete", "unjudged", "other_harness", "trained_on_test")
+)
 """Flags that keep a number out of tests by itself, whatever it is compared with."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from culture_tasks.report.comparability import differences, other_questions, var
 from culture_tasks.report.model import Entrant
 from culture_tasks.report.runs import Run, Settings
 from culture_tasks.report.samples import Columns, LoadedSamples, RecordKind, SampleReader, first_record, scale_of
+from culture_tasks.report.trained_on import TrainedOn
 from culture_tasks.results.finding import Kind, Problem, find, without_copies
 from culture_tasks.results.run_files import read_run
 from culture_tasks.results.task_results import TaskResult, task_results
@@ -118,7 +119,13 @@ def _short(model: str) -> str:
     return Path(model).name or model if is_path else model
 
 
-def load(named: Sequence[str], names: Names, reader: SampleReader | None = None, prefix: str = "r") -> Loading:
+def load(
+    named: Sequence[str],
+    names: Names,
+    reader: SampleReader | None = None,
+    prefix: str = "r",
+    trained_on: TrainedOn | None = None,
+) -> Loading:
     """Reads every run that paths, folders and patterns name.
 
     Args:
@@ -126,11 +133,12 @@ def load(named: Sequence[str], names: Names, reader: SampleReader | None = None,
         names: Names for models.
         reader: Numbers items and clusters; give the same one to what will be compared. None means a new one.
         prefix: What the runs' keys begin with.
+        trained_on: Knows what models were trained on; None means what lies beside their weights.
     """
     found = find(named)
     paths, copies = without_copies(found.results)
     loading = Loading([], [*found.problems, *copies])
-    reader = reader or SampleReader()
+    reader, trained_on = reader or SampleReader(), trained_on or TrainedOn()
     for path in paths:
         run = read_run(path)
         results = run if isinstance(run, Problem) else task_results(run)
@@ -139,20 +147,23 @@ def load(named: Sequence[str], names: Names, reader: SampleReader | None = None,
             continue
         for result in results:
             if path not in found.only or result.task in found.only[path]:
-                _add(loading, result, names=names, reader=reader, prefix=prefix)
+                _add(loading, result, names=names, reader=reader, prefix=prefix, trained_on=trained_on)
     return loading
 
 
-def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReader, prefix: str) -> None:
+def _add(
+    loading: Loading, result: TaskResult, names: Names, reader: SampleReader, prefix: str, trained_on: TrainedOn
+) -> None:
     entry = entries().get(result.task)
     if entry is not None and not isinstance(entry, Task):
         return  # a group of ours is worked out again from its members
     kind = _of_task(entry) if entry is not None else _of_first_record(result.samples_file)
     loaded = None if kind is None else _samples(result, kind, reader=reader, problems=loading.problems)
-    key = f"{prefix}{len(loading.runs) + 1}"
+    run = _run(f"{prefix}{len(loading.runs) + 1}", result, model=names.of(result), kind=kind, loaded=loaded)
+    seen = trained_on.items(result, run.model, loading.problems)
     loading.runs.append(
         LoadedRun(
-            run=_run(key, result, model=names.of(result), kind=kind, loaded=loaded),
+            run=replace(run, trained_on=_seen_in_training(seen, result, kind, loaded, reader)) if seen else run,
             result=result,
             columns=None if loaded is None else loaded.columns,
             kind=kind,
@@ -160,6 +171,23 @@ def _add(loading: Loading, result: TaskResult, names: Names, reader: SampleReade
             order=(result.date, result.path.name),
         )
     )
+
+
+def _seen_in_training(
+    seen: Mapping[str, Collection[str]],
+    result: TaskResult,
+    kind: RecordKind | None,
+    loaded: LoadedSamples | None,
+    reader: SampleReader,
+) -> int:
+    """Returns how many items of a run its model was trained on: without samples, as many as the manifest names.
+
+    Tasks of a benchmark share their items: a task of the user's own is known by those of its samples.
+    """
+    if kind is None or loaded is None:
+        return len(seen.get(result.task, ()))
+    alike = [task for task in seen if task in entries() and benchmark_of(task).name == kind.benchmark]
+    return reader.count(loaded.columns, kind.benchmark, {item for task in alike for item in seen[task]})
 
 
 @cache

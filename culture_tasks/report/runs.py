@@ -91,6 +91,7 @@ class Run:
         problems: What is wrong with its files, one line each.
         spent: Tokens of model and judge, and the length of the responses; None where nothing says.
         measured: Where and how its requests were timed; empty where nothing says.
+        trained_on: Number of its items that its model was trained on, as the manifest of the training data says.
     """
 
     key: str
@@ -109,6 +110,7 @@ class Run:
     problems: tuple[str, ...] = ()
     spent: Spent | None = None
     measured: str = ""
+    trained_on: int = 0
 
     @property
     def coverage(self) -> float | None:

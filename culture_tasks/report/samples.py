@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -163,6 +163,11 @@ class SampleReader:
         items = self._items.setdefault(kind.benchmark, {})
         clusters = self._clusters.setdefault(kind.benchmark, {})
         return _Pass(kind, items, clusters).over(path)
+
+    def count(self, columns: Columns, benchmark: str, items: Iterable[str]) -> int:
+        """Returns how many samples of a benchmark are of some of its items, by name."""
+        known = self._items.get(benchmark, {})
+        return int(np.isin(columns.items, [known[name] for name in items if name in known]).sum())
 
 
 class _Row(NamedTuple):

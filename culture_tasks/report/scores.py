@@ -210,6 +210,8 @@ def flags_of(each: LoadedRun) -> Iterator[Flag]:
         yield "unjudged"
     if each.again:
         yield "other_harness"
+    if each.run.trained_on:
+        yield "trained_on_test"
 
 
 def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:

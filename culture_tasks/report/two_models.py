@@ -20,6 +20,7 @@ from culture_tasks.report.observations import cell_of, observe, ordered
 from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.samples import SampleReader
 from culture_tasks.report.scores import Measured, measure
+from culture_tasks.report.trained_on import TrainedOn
 from culture_tasks.results.finding import Problem, without_copies
 
 B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
@@ -116,12 +117,16 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
 
     Raises:
         DataError: If one of them has no run that can be used, or runs of several models; if both are the same files.
-        SettingsError: If a name isn't a ``PATTERN=NAME`` pair, or fits nothing.
+        SettingsError: If one of the pairs isn't one, or fits nothing.
     """
     reader = SampleReader()
-    names = Names(options.names)
-    loadings = [load([path], names, reader, prefix=prefix) for path, prefix in ((first, "a"), (second, "b"))]
+    names, trained_on = Names(options.names), TrainedOn(options.trained_on)
+    loadings = [
+        load([path], names, reader, prefix=prefix, trained_on=trained_on)
+        for path, prefix in ((first, "a"), (second, "b"))
+    ]
     names.refuse_unfitting()
+    trained_on.refuse_unfitting()
     runs_a, runs_b = (_of_one_model(path, loading) for path, loading in zip((first, second), loadings, strict=True))
     _refuse_same_files((first, second), loadings)
     candidate = {task: runs[0] for task, runs in runs_b.items()}
@@ -217,6 +222,8 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     )
     reasons = [explain(ordered(flags)) + (f" (B: {', '.join(apart)})" if apart else "")] if flags else []
     reasons += [f"{key.upper()}: {note}" for key in "ab" if "incomplete" in flags and (note := unit.cells[key].note)]
+    if seen := [key.upper() for key in "ab" if "trained_on_test" in unit.cells[key].flags]:
+        reasons.append(f"trained on the test: {' and '.join(seen)}")
     asked, answered = measured.observe("a").items, measured.observe("b").items
     if lost := np.setdiff1d(asked, answered).size:
         reasons.append(f"B lacks {lost} of A's {asked.size} items")
