@@ -46,6 +46,7 @@ _FIELD_OF_VARIABLE = {
     "CULTURE_JUDGE_TEMPERATURE": "judge_temperature",
     "CULTURE_JUDGE_REASONING_EFFORT": "judge_reasoning_effort",
     "CULTURE_JUDGE_EXTRA_BODY": "judge_extra_body",
+    "CULTURE_JUDGE_BUDGET": "judge_budget",
     "CULTURE_JUDGE_PRICES": "judge_prices",
     "CULTURE_TASKS_DATA": "data",
     "CULTURE_TASKS_REVISION": "revisions",
@@ -81,6 +82,8 @@ class Settings(BaseModel):
         judge_reasoning_effort: How long a reasoning judge thinks, in its endpoint's terms (``low``, ``high``, …).
         judge_extra_body: A JSON object with further parameters for the judge's requests, shown in the results; ``null``
             drops one of the rubric's parameters.
+        judge_budget: What a command may spend on the judge: money, such as ``5``, in the currency of the prices, or
+            tokens, such as ``2000000 tokens``; None means anything.
         judge_prices: File of prices; None means the list prices that are part of this package.
         data: Folder of local data, which is used before the Hub.
         revisions: Data sets of the Hub, each with the branch, tag or commit to read, as ``owner/name=revision`` with
@@ -112,6 +115,7 @@ class Settings(BaseModel):
     judge_temperature: float | None = Field(default=None, ge=0.0, le=2.0, allow_inf_nan=False)
     judge_reasoning_effort: str | None = Field(default=None, max_length=40)
     judge_extra_body: str | None = None
+    judge_budget: str | None = Field(default=None, max_length=40)
     judge_prices: Path | None = None
     data: Path | None = None
     revisions: tuple[tuple[str, str], ...] = ()

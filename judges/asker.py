@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+from culture_tasks.judges.budget import USED_UP, Budget
 from culture_tasks.judges.client import Reply
 from culture_tasks.judges.completions import ChatRequest, Completion, Problem
 from culture_tasks.judges.pacing import NO_ANSWERS, Gate, Kind, Pace, Patience, Silence
@@ -74,18 +75,28 @@ class Asker:
         name: Who is asked, without secrets, for the log.
         concurrency: Most requests in flight.
         patience: How persistent to be.
+        budget: What may be spent; None means anything.
 
     Attributes:
         concurrency: Most requests in flight.
         resting: Requests that wait to be sent again after a fault, and let others go first.
     """
 
-    def __init__(self, connect: Callable[[], Posts], *, name: str, concurrency: int, patience: Patience) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Posts],
+        *,
+        name: str,
+        concurrency: int,
+        patience: Patience,
+        budget: Budget | None = None,
+    ) -> None:
         self.concurrency = concurrency
         self.resting = 0
         self._connect = connect
         self._name = name
         self._patience = patience
+        self._budget = budget
         self._client: Posts | None = None
         self._gate = Gate(Pace(concurrency, patience))
         self._adaptations: dict[str, Adaptations] = {}
@@ -122,13 +133,13 @@ class Asker:
         faults = _Faults(patience)
         silence = self._gate.pace.silence
         attempts = 0
-        began = await self._gate.enter()
+        began = await self._admitted(parameters)
         while began is not None:
-            reply = await self._send(parameters.body(), began)
+            reply = await self._send(parameters, began)
             attempts += 1
             result = parameters.settled(reply)
             if result is None:
-                began = await self._gate.enter()
+                began = await self._admitted(parameters)
                 continue
             if isinstance(result, Completion):
                 return Asked(result, attempts)
@@ -138,8 +149,8 @@ class Asker:
             hopeless = faults.seconds > patience.longest or next_attempt > ends
             if not result.retry or (hopeless and silence.given_up is None):
                 return Asked(result, attempts)
-            began = await (self._gate.enter() if limited else self._rested(wait, on_rest))
-        return Asked(self._refusal(), attempts)
+            began = await (self._admitted(parameters) if limited else self._rested(parameters, wait, on_rest))
+        return Asked(self._refusal(parameters), attempts)
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -151,32 +162,55 @@ class Asker:
         """Begins no further request; those in flight go on."""
         self._gate.close()
 
-    async def _send(self, body: bytes, began: float) -> Completion | Problem:
+    async def _admitted(self, parameters: _Parameters) -> float | None:
+        """Waits until a request may be sent, and returns when that is; None where it may not."""
+        if self._budget is None:
+            return await self._gate.enter()
+        parameters.prepare(self._budget)
+        parameters.unaffordable = not await self._budget.reserve(parameters.most)
+        if parameters.unaffordable:
+            return None
+        began: float | None = None
+        try:
+            began = await self._gate.enter()
+        finally:
+            if began is None:
+                self._budget.settle(parameters.most, 0.0)
+        return began
+
+    async def _send(self, parameters: _Parameters, began: float) -> Completion | Problem:
         if self._client is None:
             self._client = self._connect()
         kind: Kind | None = None
-        pause = 0.0
+        pause, cost = 0.0, parameters.most
         try:
-            reply = await self._client.post(body)
+            reply = await self._client.post(parameters.body())
+            cost = parameters.cost_of(reply.result, self._budget)
             kind, pause = _kind(reply.result), reply.wait or 0.0
             if isinstance(reply.result, Problem) and kind != "answer":
                 self._last_problem = reply.result
         finally:
             self._gate.leave(began, kind, pause)
+            if self._budget is not None:
+                self._budget.settle(parameters.most, cost)
         self._tell()
         return reply.result
 
-    async def _rested(self, seconds: float, on_rest: Callable[[], None] | None) -> float | None:
+    async def _rested(
+        self, parameters: _Parameters, seconds: float, on_rest: Callable[[], None] | None
+    ) -> float | None:
         self.resting += 1
         try:
             if on_rest is not None:
                 on_rest()
             await asyncio.sleep(seconds)
-            return await self._gate.enter()
+            return await self._admitted(parameters)
         finally:
             self.resting -= 1
 
-    def _refusal(self) -> Problem:
+    def _refusal(self, parameters: _Parameters) -> Problem:
+        if parameters.unaffordable and self._budget is not None:
+            return Problem(self._budget.reason, retry=False, code=USED_UP)
         why = self._gate.pace.silence.given_up
         if why is None:
             return Problem("the judge was closed before it answered", retry=False)
@@ -203,7 +237,12 @@ def _kind(result: Completion | Problem) -> Kind:
 
 
 class _Parameters:
-    """The sampling parameters that one request is sent with, changed as its replies ask for."""
+    """The sampling parameters that one request is sent with, changed as its replies ask for.
+
+    Attributes:
+        most: The most that the request can cost as it is sent now, where there is a budget.
+        unaffordable: Whether the budget might not pay for it.
+    """
 
     def __init__(self, request: ChatRequest, adaptations: Adaptations) -> None:
         self._request = request
@@ -212,9 +251,30 @@ class _Parameters:
         self._most_tokens = request.most_tokens
         self._usage = Usage()
         self._cut_off: Completion | None = None
+        self._body: bytes | None = None
+        self.most = 0.0
+        self.unaffordable = False
+
+    def prepare(self, budget: Budget) -> None:
+        """Makes the request as it will be sent, so that what is set aside for it fits."""
+        self._body = self._made()
+        self.most = budget.most(self._request.model, self._body, limit_of(self._sent))
 
     def body(self) -> bytes:
-        """Returns the request as it is to be sent now."""
+        """The request as it is to be sent now."""
+        made, self._body = self._body, None
+        return self._made() if made is None else made
+
+    def cost_of(self, reply: Completion | Problem, budget: Budget | None) -> float:
+        """Returns what a reply counts: all that was set aside where it may be charged, and nobody says how much."""
+        if budget is None:
+            return 0.0
+        if isinstance(reply, Completion):
+            return budget.cost(self._request.model, reply.usage) if reply.usage != Usage() else self.most
+        may_be_charged = not reply.unsent and (reply.status is None or reply.status < 400)
+        return self.most if may_be_charged else 0.0
+
+    def _made(self) -> bytes:
         self._sent = self._adaptations.apply(self._request.sampling, self._most_tokens)
         return self._request.body(self._sent)
 

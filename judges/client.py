@@ -163,11 +163,12 @@ class Client:
         except TimeoutError:
             return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
-            return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False))
+            return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False, unsent=True))
         except UnreadableBodyError as error:
             return Reply(Problem(f"unreadable reply: {error}", retry=False))
         except (aiohttp.ClientError, OSError) as error:
-            return Reply(Problem(f"no reply: {self._described(error)}", retry=True))
+            unsent = isinstance(error, aiohttp.ClientConnectorError)
+            return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
         wait = asked_to_wait(response.status, response.headers, time.time())
         return Reply(self._read(response), wait)
 

@@ -136,6 +136,7 @@ class Problem:
         status: HTTP status, or None where there was no reply.
         code: The endpoint's own name for the error.
         param: The parameter that it complains about.
+        unsent: Whether the request surely never arrived, so that nothing can be charged for it.
     """
 
     message: str
@@ -145,6 +146,7 @@ class Problem:
     status: int | None = None
     code: str | None = None
     param: str | None = None
+    unsent: bool = False
 
     @property
     def says_unknown_model(self) -> bool:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 
 from culture_tasks.judges.addresses import address_of
+from culture_tasks.judges.budget import shared_budget
 from culture_tasks.judges.engine import Connection, connect, disconnect
 from culture_tasks.judges.jobs import JudgedBy, PendingTicket, Progress, VerdictJob
 from culture_tasks.judges.judge import Judge
@@ -27,12 +28,15 @@ class EndpointJudge(Judge):
         patience: How persistent to be; None means as the settings say.
 
     Raises:
-        SettingsError: If the endpoint's address is not allowed.
+        SettingsError: If the endpoint's address is not allowed, or the budget can't be used.
     """
 
     def __init__(self, model: str, settings: Settings, patience: Patience | None = None) -> None:
         self._address = address_of(settings, model)
         self._settings = settings
+        budget = shared_budget(settings)
+        if budget is not None:
+            budget.check(model)
         self._patience = patience or Patience(settings.judge_patience)
         delimiters = settings.judge_delimiters == "on"
         self._by = JudgedBy(

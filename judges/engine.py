@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.asker import Asker
+from culture_tasks.judges.budget import Budget, shared_budget
 from culture_tasks.judges.cache_files import Kept, Row
 from culture_tasks.judges.client import Client
 from culture_tasks.judges.completions import ChatRequest, Completion, Failure
@@ -316,12 +317,13 @@ class _Place:
     timeout: float
     cache: str | None
     patience: Patience
+    budget: Budget | None
 
 
 class Connection:
     """An endpoint's engine, as a judge uses it from its own threads."""
 
-    def __init__(self, address: Address, settings: Settings, patience: Patience) -> None:
+    def __init__(self, address: Address, settings: Settings, patience: Patience, budget: Budget | None) -> None:
         self.pid = os.getpid()
         self.users = 0
         self.checked: set[tuple[str, ...]] = set()
@@ -334,6 +336,7 @@ class Connection:
             name=f"judge at {address.shown}",
             concurrency=settings.judge_concurrency,
             patience=patience,
+            budget=budget,
         )
         self._engine = Engine(self.asker, self.cache)
         self._loop = shared_loop()
@@ -370,11 +373,12 @@ def connect(address: Address, settings: Settings, patience: Patience) -> Connect
         timeout=settings.judge_timeout,
         cache=str(settings.cache_file) if settings.cache_file else None,
         patience=patience,
+        budget=shared_budget(settings),
     )
     with _connecting:
         connection = _connections.get(place)
         if connection is None:
-            connection = _connections[place] = Connection(address, settings, patience)
+            connection = _connections[place] = Connection(address, settings, patience, place.budget)
         connection.users += 1
         return connection
 

@@ -52,6 +52,11 @@ class InProcessJudge(Judge):
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
+        if settings.judge_budget is not None:
+            raise SettingsError(
+                "CULTURE_JUDGE_BUDGET: a judge that lm-eval loads counts no tokens, so no budget holds it. Unset the "
+                "variable, or name the judge as openai:<model>."
+            )
         self._backend, _, arguments = model.partition(",")
         self._arguments = SecretStr(arguments)
         self._secrets = secrets_of_arguments(arguments) | keys_of(settings)

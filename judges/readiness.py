@@ -24,6 +24,7 @@ from typing import Any
 from culture_tasks.errors import WAYS_OUT, JudgeUnreachableError, nearest
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.asker import Adaptations
+from culture_tasks.judges.budget import USED_UP
 from culture_tasks.judges.client import one_line
 from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.engine import Connection
@@ -176,6 +177,8 @@ def unreadable(who: str, rubric: Rubric, verdict: Verdict) -> str:
 
 def _advice(address: Address, problem: Problem) -> str:
     where = address.url_variable
+    if problem.code == USED_UP:
+        return "Raise CULTURE_JUDGE_BUDGET."
     if problem.status in (401, 403):
         return f"Correct the key ({address.key_variable}), or ask for access to the model."
     if problem.says_unknown_model:

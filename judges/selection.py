@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from culture_tasks.errors import WAYS_OUT, JudgeNotConfiguredError, SettingsError, nearest
+from culture_tasks.judges.budget import forget_budgets
 from culture_tasks.judges.judge import Judge, LexicalJudge, NoJudge
 from culture_tasks.judges.redaction import shown_arguments
 from culture_tasks.prices import read_prices
@@ -109,9 +110,10 @@ def shared_judge(settings: Settings, paper_model: str) -> Judge:
 
 
 def close_judges() -> None:
-    """Closes the process's judges; the next :func:`shared_judge` makes new ones."""
+    """Closes the process's judges; the next :func:`shared_judge` makes new ones, with a new budget."""
     with _lock:
         judges = list(_shared.values())
         _shared.clear()
     for judge in judges:
         judge.close()
+    forget_budgets()

@@ -48,8 +48,10 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from culture_tasks.harness.session import start_session
+    from culture_tasks.judges.budget import refused_requests
     from culture_tasks.judges.selection import close_judges
     from culture_tasks.rejudge import rejudging
+    from culture_tasks.text_tables import printable
 
     runs = rejudging.find_runs(options.results)
     found = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
@@ -72,6 +74,8 @@ def _run(options: argparse.Namespace) -> int:
             for run, tasks in graded:
                 new = rejudging.finish(run, tasks, progress=_progress, prices=prices, now=datetime.now())
                 _print(new, tasks, judge=session.settings.judge if len(work) > 1 else None, prices=prices)
+        if refused := refused_requests():
+            print(printable(refused))
     finally:
         close_judges()
     return 0

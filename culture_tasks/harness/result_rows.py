@@ -9,6 +9,7 @@ values of groups and the listed metrics are put right here; tasks and groups of 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import wraps
@@ -21,7 +22,10 @@ from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
 from culture_tasks.harness.loading import commits_read
 from culture_tasks.harness.session import current_session
+from culture_tasks.judges.budget import refused_requests
 from culture_tasks.prices import read_prices
+
+_log = logging.getLogger(__name__)
 
 COMMITS = "hub_commits"
 """Entry of a task's metadata: the commit of each of the Hub's data sets that the documents were read from."""
@@ -165,6 +169,8 @@ def knowing_the_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             _running.reset(token)
             _judged.reset(records)
+            if refused := refused_requests():
+                _log.warning("%s", refused)
         if isinstance(results, dict) and any(judged.values()):
             results |= _costs(judged)
         return results
