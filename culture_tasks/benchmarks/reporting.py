@@ -28,9 +28,9 @@ Where = tuple[tuple[str, str], ...]
 NO_GROUP = "(none)"
 """Stands for a group that a record says it has none of, such as the label of a reply that couldn't be read."""
 
-Question = Literal["best", "cultures", "biases", "changes", "papers", "runs"]
+Question = Literal["best", "cultures", "biases", "changes", "judges", "papers", "runs"]
 """What a reader asks, in the order of the report: who is best, for which cultures it is worst, what biases there are,
-what makes a difference, what the papers print, and how it was run.
+what makes a difference, whether the judge can be trusted, what the papers print, and how it was run.
 """
 
 CULTURES = ("Chinese", "Arabic", "Japanese", "American", "Indian")

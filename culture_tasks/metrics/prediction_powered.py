@@ -70,6 +70,28 @@ class CorrectedMean:
     strata: Mapping[Hashable, Corrected]
     _fit: _Fit | None = None
 
+    def over(self, shares: Mapping[Hashable, float]) -> Corrected:
+        """The corrected mean over some strata, such as those of one culture.
+
+        Args:
+            shares: What each of these strata counts, at least one of them.
+
+        Returns:
+            The mean; NaN with a reason where there is no overall mean either.
+
+        Raises:
+            ValueError: If a stratum is unknown, or no share is positive.
+        """
+        unknown = [label for label in shares if label not in self.strata]
+        if unknown or not any(share > 0.0 for share in shares.values()):
+            raise ValueError(f"over: {dict(shares)}; needed are positive shares of some of {list(self.strata)}.")
+        if self._fit is None:
+            inside = [self.strata[label] for label, share in shares.items() if share > 0.0]
+            rated, size = sum(one.rated for one in inside), sum(one.size for one in inside)
+            return Corrected(rated=rated, size=size, reason=self.overall.reason)
+        found = np.array([shares.get(label, 0.0) for label in self.strata])
+        return self._fit.at(found / found.sum())
+
     def more_ratings(self, width: float) -> int | None:
         """How many more ratings make the overall interval for questions like these as narrow as this.
 

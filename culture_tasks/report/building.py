@@ -28,6 +28,7 @@ from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contr
 from culture_tasks.report.tables.choice import chosen
 from culture_tasks.report.tables.costs import costs_table
 from culture_tasks.report.tables.grid import Context
+from culture_tasks.report.tables.judge_panels import judge_panels, origins_of
 from culture_tasks.report.tables.published_rows import PublishedScores, other_tables, published_scores
 from culture_tasks.report.trained_on import TrainedOn
 from culture_tasks.results.finding import Problem
@@ -122,6 +123,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         *own.tables,
         *changed.tables,
         *contrast_tables(context, scores, sides),
+        judge_panels(scores, entrants, origins_of(loading.runs)),
         *(other_tables(scores, own.laid_out) if options.published else ()),
         costs_table(entered, options.prices),
         overview.runs_table(context.runs.values()),

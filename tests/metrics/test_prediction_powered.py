@@ -90,6 +90,22 @@ def test_strata_count_by_their_size_or_by_their_shares():
     assert equal.overall.value == pytest.approx((equal.strata["a"].value + equal.strata["b"].value) / 2)
 
 
+def test_some_strata_make_a_mean_of_their_own():
+    rng = np.random.default_rng(2)
+    judge, strata = rng.normal(5, 2, 90), np.repeat(list("abc"), 30).tolist()
+    people = np.where(np.arange(90) % 3 == 0, judge + rng.normal(0, 1, 90), NAN)
+    found = corrected_mean(judge, people, strata)
+    assert found.over({"b": 7.0}) == found.strata["b"]
+    assert found.over({"a": 2, "b": 2, "c": 2}).value == pytest.approx(found.overall.value)
+    two = found.over({"a": 1, "b": 3})
+    assert two.value == pytest.approx(found.strata["a"].value / 4 + found.strata["b"].value * 3 / 4)
+    assert (two.rated, two.size) == (20, 60)
+    assert corrected_mean(judge, [NAN] * 90, strata).over({"a": 1}).reason == "fewer than two ratings in a, b, c"
+    for shares in ({"d": 1.0}, {"a": 0.0}, {}):
+        with pytest.raises(ValueError, match="needed are positive shares"):
+            found.over(shares)
+
+
 def test_responses_that_share_a_cluster_widen_the_interval_for_questions_alone():
     rng = np.random.default_rng(3)
     judge = np.repeat(rng.normal(5, 2, 30), 4)

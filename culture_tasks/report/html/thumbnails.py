@@ -32,12 +32,14 @@ class Thumbnails:
     files that lie in the folder are ever opened, whatever an id says.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, side: int = _SIDE) -> None:
         """Lists the folder's images.
 
         Args:
             folder: Where images are looked for, at any depth; None for no images at all.
+            side: Most pixels of the longer side of a copy.
         """
+        self._side = side
         self._files = {} if folder is None else _by_id(folder)
         self._by_content: Mapping[str, Path] | None = None
         self._made: dict[Path, str | None] = {}
@@ -48,7 +50,7 @@ class Thumbnails:
         if path is None:
             return None
         if path not in self._made:
-            self._made[path] = _address(path)
+            self._made[path] = _address(path, self._side)
         return self._made[path]
 
     def _find(self, image: str) -> Path | None:
@@ -59,9 +61,9 @@ class Thumbnails:
         return self._by_content.get(image)
 
 
-def _address(path: Path) -> str | None:
+def _address(path: Path, side: int) -> str | None:
     try:
-        return f"data:image/jpeg;base64,{base64.b64encode(_thumbnail(path)).decode('ascii')}"
+        return f"data:image/jpeg;base64,{base64.b64encode(_thumbnail(path, side)).decode('ascii')}"
     except (OSError, ValueError, SyntaxError, Warning) as error:
         _logger.warning("html: no thumbnail of %s: %s", path, error)
         return None
@@ -87,7 +89,7 @@ def _by_key(paths: Iterable[Path]) -> Mapping[str, Path]:
     return found
 
 
-def _thumbnail(path: Path) -> bytes:
+def _thumbnail(path: Path, side: int) -> bytes:
     from PIL import Image
 
     with warnings.catch_warnings():
@@ -95,9 +97,9 @@ def _thumbnail(path: Path) -> bytes:
         with Image.open(path) as image:
             if image.width * image.height > _MOST_PIXELS:
                 raise ValueError(f"{image.width} x {image.height} pixels are too many")
-            image.draft("RGB", (_SIDE, _SIDE))
+            image.draft("RGB", (side, side))
             small = image.convert("RGB")
-    small.thumbnail((_SIDE, _SIDE))
+    small.thumbnail((side, side))
     buffer = io.BytesIO()
     small.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
     return buffer.getvalue()

@@ -22,6 +22,7 @@ QUESTIONS: Mapping[Question, str] = {
     "cultures": "For which cultures is it worst?",
     "biases": "What biases are there?",
     "changes": "What makes a difference?",
+    "judges": "Can the judge be trusted?",
     "papers": "What did the papers find?",
     "runs": "How was it run?",
 }

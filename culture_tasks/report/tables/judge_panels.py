@@ -1,0 +1,148 @@
+"""Several judges on the same responses: what each says, what they say together, and how well they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import At, Where
+from culture_tasks.metrics.rater_agreement import krippendorff_alpha
+from culture_tasks.report.loaded_runs import LoadedRun
+from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
+from culture_tasks.report.observations import Observations, aligned, cell_of, in_order, known
+from culture_tasks.report.scores import Measured, Scores
+
+ALL = "all"
+"""Stands for all cultures in a column of them."""
+
+ALPHA = Scale("agreement", None, 1.0, better=None, digits=3)
+COUNT = Scale("count", 0.0, None, better=None, digits=0)
+OWN_SCALE = Scale("the score's own")
+
+_NOTES = (
+    "Scores of the same responses, and the score that the judges give together to the responses that all of them have "
+    "scored: the majority's where scores are right or wrong (half a point of the scale's width where judges tie), the "
+    "mean of their scores elsewhere. Text overlap is no judge, and left out.",
+    "Alpha is Krippendorff's, ordinal: 1 is perfect agreement, 0 what chance gives. Apart: how far the scores of two "
+    "judges of a response are from each other, on average, on the score's own scale.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """The rows of one model on a unit whose responses are the same, and whose judges aren't."""
+
+    model: str
+    entrants: Mapping[str, str]
+    """The entrant of each judge, by the judge's name."""
+
+
+def judge_panels(scores: Scores, entrants: Mapping[str, Entrant], origins: Mapping[Path, Path]) -> Table:
+    """Returns a row for each model, benchmark and culture that several judges have graded.
+
+    Args:
+        scores: Every number of our benchmarks.
+        entrants: The rows of the report.
+        origins: The result file that the responses of each result file come from.
+    """
+    found = [
+        (measured, panel, where)
+        for measured in scores.units.values()
+        for panel in _panels(measured, entrants, origins)
+        for where in ((), *cultures_of(measured, next(iter(panel.entrants.values()))))
+    ]
+    judges = list(dict.fromkeys(judge for _, panel, _ in found for judge in panel.entrants))
+    columns = [
+        *(Column(f"judge_{number}", judge, OWN_SCALE) for number, judge in enumerate(judges, start=1)),
+        Column("together", "Majority or mean", OWN_SCALE, sums_up=True),
+        Column("alpha", "Alpha", ALPHA),
+        Column("apart", "Apart", OWN_SCALE),
+        Column("responses", "Items", COUNT),
+    ]
+    rows = [
+        Row(
+            (panel.model, measured.unit.title, where[-1][1] if where else ALL),
+            (
+                *(scores.at(At(measured.unit.key, where=where)).get(panel.entrants.get(judge, "")) for judge in judges),
+                *_together(measured, list(panel.entrants.values()), where),
+            ),
+        )
+        for measured, panel, where in found
+    ]
+    return Table(
+        "judges",
+        "Several judges on the same responses",
+        row_headers=("Model", "Benchmark", "Culture"),
+        columns=tuple(columns),
+        rows=tuple(rows),
+        notes=_NOTES,
+        question="judges",
+    )
+
+
+def origins_of(runs: Sequence[LoadedRun]) -> dict[Path, Path]:
+    """Returns the result file whose responses each result file has: its own but for new gradings."""
+    before = {each.result.path: each.result.graded_from for each in runs}
+    found: dict[Path, Path] = {}
+    for path in before:
+        seen, at = {path}, path
+        while (earlier := before.get(at)) is not None and earlier not in seen:
+            at = earlier
+            seen.add(at)
+        found[path] = at
+    return found
+
+
+def cultures_of(measured: Measured, entrant: str) -> list[Where]:
+    """Returns the cultures that an entrant has samples of, where there are several."""
+    field = measured.reported.culture
+    found = measured.combinations(entrant, (field,)) if field else []
+    return found if len(found) > 1 else []
+
+
+def _panels(measured: Measured, entrants: Mapping[str, Entrant], origins: Mapping[Path, Path]) -> Iterator[_Panel]:
+    """Yields the panels of a unit: entrants of one model, with the same responses, each with one judge of its own."""
+    alike: dict[tuple[object, ...], dict[str, str]] = {}
+    for key, runs in measured.runs.items():
+        judges = {judge.label for each in runs for judge in each.run.settings.judges}
+        if len(judges) != 1 or len(runs) < len(measured.tasks) or any(each.lexical for each in runs):
+            continue
+        if not all(each.run.scored for each in runs):
+            continue
+        responses = tuple((each.run.task, origins[each.result.path]) for each in runs)
+        alike.setdefault((entrants[key].model, responses), {}).setdefault(judges.pop(), key)
+    for (model, _), of_judges in alike.items():
+        if len(of_judges) > 1:
+            yield _Panel(str(model), of_judges)
+
+
+def _together(measured: Measured, entrants: Sequence[str], where: Where) -> tuple[Cell | None, ...]:
+    """Returns the judges' common score, their agreement, the mean distance of two, and the number of common items."""
+    each = [in_order(_observed(measured, key, where)) for key in entrants]
+    each = [
+        reduce(lambda one, other: aligned(one, other)[0], each[:at] + each[at + 1 :], own)
+        for at, own in enumerate(each)
+    ]
+    table = np.stack([observed.scores for observed in each])
+    if not table.shape[1]:
+        return None, None, None, Cell(0.0, COUNT)
+    scale = measured.unit.scale
+    told = scale.low is not None and scale.high is not None and np.isin(table, (scale.low, scale.high)).all()
+    combined = replace(each[0], scores=np.median(table, axis=0) if told else table.mean(axis=0))
+    alpha = krippendorff_alpha(table)
+    distances = [np.abs(one - other) for at, one in enumerate(table) for other in table[at + 1 :]]
+    return (
+        replace(cell_of(combined, scale, where=where), runs=()),
+        Cell(known(alpha.value), ALPHA, note=alpha.reason or ""),
+        Cell(float(np.mean(distances)), Scale(scale.unit, 0.0, None, better=None, digits=scale.digits)),
+        Cell(float(table.shape[1]), COUNT),
+    )
+
+
+def _observed(measured: Measured, entrant: str, where: Where) -> Observations:
+    return measured.observe_group(entrant, where) if where else measured.observe(entrant)

@@ -1,0 +1,133 @@
+"""The responses of a run that people may be asked about: what they would be shown, and how the judge scored each."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.errors import DataError
+from culture_tasks.harness.scoring import item_of
+from culture_tasks.judges.rubrics import shortened
+from culture_tasks.rejudge.logged_samples import JudgedSample, judged_samples
+from culture_tasks.results.run_files import read_samples
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.interface import Scale
+    from culture_tasks.judges.rubrics import Rubric
+
+NO_CULTURE = "all"
+"""Stands for the culture where a benchmark has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One response to one item.
+
+    Attributes:
+        item: The item.
+        run: Which of several responses to it, from 0.
+        culture: The culture that the item is of, by its benchmark's field of cultures.
+        cluster: What the item shares with others.
+        question: What was asked, as the judge is shown it.
+        references: Answers that count as right, as the judge is shown them.
+        text: The response, as the judge is shown it: without reasoning.
+        image: What stands for the item's image; empty without one.
+        rubric: How it is rated.
+        scale: The scale that ratings are mapped to.
+        judged: The judge's score on that scale; NaN where it gave none.
+    """
+
+    item: str
+    run: int
+    culture: str
+    cluster: str
+    question: str
+    references: tuple[str, ...]
+    text: str
+    image: str
+    rubric: Rubric
+    scale: Scale
+    judged: float
+
+    @property
+    def mark(self) -> str:
+        """What stands for its text: see :func:`mark_of`."""
+        return mark_of(self.text)
+
+    def on_scale(self, rating: float) -> float:
+        """Returns a rating, such as a person's, on the scale of the scores: end to end, as a judge's is mapped."""
+        return _on_scale(rating, self.rubric, self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """All responses of one task of one run.
+
+    Attributes:
+        file: Its sample file.
+        responses: The responses, in the order of the file.
+        fingerprint: What stands for them, whoever judged them.
+    """
+
+    file: Path
+    responses: tuple[Response, ...]
+    fingerprint: str
+
+
+def mark_of(text: str) -> str:
+    """Returns a hash of a text without its white space and apostrophes before it, which spreadsheets change."""
+    return hashlib.sha256("".join(text.lstrip("'").split()).encode("utf-8", "replace")).hexdigest()
+
+
+def read_population(samples_file: Path) -> Population:
+    """Reads the responses of a task.
+
+    Raises:
+        DataError: If the file can't be read, or its samples have no record of a judge.
+    """
+    try:
+        samples = judged_samples(read_samples(samples_file), samples_file)
+    except OSError as error:
+        raise DataError(f"{samples_file}: can't be read ({error.strerror}).") from None
+    if not samples:
+        raise DataError(f"{samples_file}: no sample that a judge grades. Needed are samples of a judged task.")
+    responses = tuple(response for sample in samples for response in _responses(sample))
+    digest = hashlib.sha256()
+    for line in sorted(f"{one.item}\n{one.run}\n{one.culture}\n{one.cluster}\n{one.mark}" for one in responses):
+        digest.update(hashlib.sha256(line.encode("utf-8", "replace")).digest())
+    return Population(samples_file, responses, digest.hexdigest())
+
+
+def _responses(sample: JudgedSample) -> Iterator[Response]:
+    record = sample.record
+    known = benchmarks().get(str(record.get("benchmark")))
+    field = known.report().culture if known else ""
+    groups = record.get("groups")
+    culture = groups.get(field) if isinstance(groups, dict) else None
+    for number, run in enumerate(record["runs"]):
+        item = item_of(record, run["response"])
+        scored = sample.scored.get(number)
+        rating = None if scored is None else scored.rating
+        yield Response(
+            item=str(record.get("item")),
+            run=number,
+            culture=str(culture) if culture else NO_CULTURE,
+            cluster=str(record.get("cluster", record.get("item"))),
+            question=shortened(item.question),
+            references=tuple(map(shortened, item.references)),
+            text=shortened(item.response),
+            image=str(record.get("image") or ""),
+            rubric=sample.rubric,
+            scale=sample.scale,
+            judged=math.nan if rating is None else _on_scale(rating, sample.rubric, sample.scale),
+        )
+
+
+def _on_scale(rating: float, rubric: Rubric, scale: Scale) -> float:
+    low, high = scale.low or 0.0, scale.high or 0.0
+    return low + (rating - rubric.lowest) * (high - low) / (rubric.highest - rubric.lowest)

@@ -1,0 +1,161 @@
+"""The sheets that raters fill in: a CSV file, and a page without a network; both blind to judge and model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from culture_tasks.agreement.rated_responses import UNKNOWN, language_of_script
+from culture_tasks.errors import SettingsError
+from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.report.html.page import as_markup, content_security_policy
+from culture_tasks.report.html.thumbnails import Thumbnails
+from culture_tasks.spotcheck.ratings import COLUMNS
+from culture_tasks.text import storable
+from culture_tasks.text_tables import write_csv
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from culture_tasks.judges.rubrics import Rubric
+    from culture_tasks.spotcheck.design import DrawnRow
+    from culture_tasks.spotcheck.drawing import Drawn
+    from culture_tasks.spotcheck.populations import Response
+
+_SIDE = 900
+"""Pixels of the longer side of an image on the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """How responses are dealt out to raters.
+
+    Attributes:
+        raters: Number of raters.
+        shared: The first so many rows are rated by everyone, and the others by one rater each; None for all by all.
+    """
+
+    raters: int = 1
+    shared: int | None = None
+
+    def of(self, rater: int, rows: int) -> list[int]:
+        """Returns the places of the rows that a rater gets, by the rater's number from 0."""
+        shared = rows if self.shared is None else self.shared
+        return [place for place in range(rows) if place < shared or (place - shared) % self.raters == rater]
+
+
+class _Asked(NamedTuple):
+    """One response as the page shows it."""
+
+    row: DrawnRow
+    response: Response
+    language: str
+    image: str | None
+    ratings: Sequence[int]
+    rubric: int
+
+
+def write_sheets(drawn: Drawn, folder: Path, dealing: Dealing, images: Path | None = None) -> list[Path]:
+    """Writes a CSV file and a page for each rater, and returns their paths.
+
+    Args:
+        drawn: What was drawn.
+        folder: Where to write.
+        dealing: How responses are dealt out.
+        images: Folder with the images that items name; None for sheets without them.
+
+    Raises:
+        SettingsError: If a page would lack an image that a response needs.
+    """
+    thumbnails, rubrics = Thumbnails(images, side=_SIDE), _rubrics(drawn.responses)
+    asked = [
+        _Asked(
+            row,
+            response,
+            _language(response),
+            thumbnails.address(response.image),
+            range(row.lowest, row.highest + 1),
+            list(rubrics).index(response.rubric.name),
+        )
+        for row, response in zip(drawn.design.rows, drawn.responses, strict=True)
+    ]
+    missing = [one for one in asked if one.response.image and one.image is None]
+    if images is not None and missing:
+        raise SettingsError(
+            f"spotcheck: --images {images}: {len(missing)} of the images aren't there, or can't be read, such as "
+            f"{missing[0].response.image!r:.60}. Name the folder that has them."
+        )
+    paths = []
+    for rater in range(dealing.raters):
+        own = [asked[place] for place in dealing.of(rater, len(asked))]
+        stem = f"sheet_{rater + 1}" if dealing.raters > 1 else "sheet"
+        name = f"rater {rater + 1}" if dealing.raters > 1 else ""
+        paths += [folder / f"{stem}.csv", folder / f"{stem}.html"]
+        write_csv(paths[-2], COLUMNS, _lines(own, name))
+        paths[-1].write_text(_page(own, list(rubrics.values()), name), encoding="utf-8", newline="\n")
+    return paths
+
+
+def _rubrics(responses: Sequence[Response]) -> dict[str, str]:
+    """Returns what the judge is told of each rubric, with dots in place of what it grades."""
+    found: dict[str, Rubric] = {response.rubric.name: response.rubric for response in responses}
+    return {
+        name: "\n\n".join(
+            message["content"] for message in rubric.messages(JudgeItem("…", ("…",), "…", "…"), delimiters=False)
+        )
+        for name, rubric in found.items()
+    }
+
+
+def _language(response: Response) -> str:
+    """Returns the language by the script, since Han characters look otherwise in Chinese than in Japanese."""
+    found = (language_of_script(text) for text in (response.text, response.question))
+    return next((language for language in found if language != UNKNOWN), "")
+
+
+def _lines(asked: Sequence[_Asked], rater: str) -> Iterator[list[str | float | None]]:
+    for one in asked:
+        response, references = one.response, "\n".join(one.response.references)
+        shown = [one.row.row, response.culture, response.question, references, response.text, response.image]
+        yield [*shown, one.row.lowest, one.row.highest, None, None, rater or None]
+
+
+def _page(asked: Sequence[_Asked], rubrics: Sequence[str], rater: str) -> str:
+    style = _asset("culture_tasks.report.html", "page.css") + _asset("culture_tasks.spotcheck", "page/sheet.css")
+    script = _asset("culture_tasks.spotcheck", "page/sheet.js")
+    return (
+        _environment()
+        .get_template("sheet.html")
+        .render(
+            asked=asked,
+            rubrics=rubrics,
+            rater=rater,
+            cultures=list(dict.fromkeys(one.response.culture for one in asked)),
+            policy=content_security_policy(style, script),
+            style=as_markup(style),
+            script=as_markup(script),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    """Returns the environment of the template, which escapes texts and refuses names that it doesn't know."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("culture_tasks.spotcheck", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: storable(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _asset(package: str, name: str) -> str:
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
