@@ -214,7 +214,7 @@ def _model(selection: Selection) -> type[ResponseRow]:
 
 def _response(table: Table, index: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:
     where = table.where(index)
-    category = _category(where, row.category)
+    category = named_category(where, row.category)
     graded_by = _rubric(where, row.rubric if rubric is None else rubric, category)
     if row.human_rating is not None and not graded_by.lowest <= row.human_rating <= graded_by.highest:
         raise DataError(
@@ -233,7 +233,7 @@ def _response(table: Table, index: int, row: ResponseRow, *, rubric: str | None)
     )
 
 
-def _category(where: str, text: str | None) -> str:
+def named_category(where: str, text: str | None) -> str:
     """Returns a benchmark's category, or the data's own one, unless it looks like a misspelling of the former."""
     if text is None:
         return NO_CATEGORY

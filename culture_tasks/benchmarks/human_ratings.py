@@ -13,6 +13,9 @@ from culture_tasks.judges.rubrics import Rubric
 Dimension = Literal["overall", "language", "category"]
 """What responses are grouped by."""
 
+CultureKind = Literal["native", "foreign", "general"]
+"""Whose culture a question is about: that of the language's speakers, another, or none in particular."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedAgreement:
@@ -46,6 +49,8 @@ class HumanRatings:
         rubric_for: Gives the rubric of a category.
         native_language: Gives the English name of the language that a culture, as a row describes it, asks in; None
             where it doesn't tell.
+        kind_of_culture: Says whose culture it is, as a row describes it; None where it doesn't tell.
+        tests: Names of the tasks whose questions a model that learns from rated responses mustn't have seen.
         published: What the paper reports on them.
         published_in: Where it does so.
     """
@@ -58,6 +63,8 @@ class HumanRatings:
     category_named: Callable[[str], str | None]
     rubric_for: Callable[[str], Rubric]
     native_language: Callable[[str], str | None]
+    kind_of_culture: Callable[[str], CultureKind | None]
+    tests: Sequence[str]
     published: Sequence[PublishedAgreement]
     published_in: str
 

@@ -365,6 +365,7 @@ class Benchmark(ABC):
         paper: Citation.
         judge: Who grades by default, in words; None where no judge is needed.
         data: Where its data come from, in words.
+        not_for_training: Why its data may not be trained on; None where its authors don't forbid it.
         task_files: Folder with a folder of task files for each harness; None means this package's own.
     """
 
@@ -373,6 +374,7 @@ class Benchmark(ABC):
     paper: ClassVar[str]
     judge: ClassVar[str | None] = None
     data: ClassVar[str]
+    not_for_training: ClassVar[str | None] = None
     task_files: ClassVar[Path | None] = None
 
     @abstractmethod

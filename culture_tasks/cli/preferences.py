@@ -3,24 +3,66 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.preferences.build import Chosen
+    from culture_tasks.preferences.manifest import Manifest
+
+_SOURCES = """\
+sources:
+  geyang627/CARE   CARE's rated responses, from the Hub or from care_ratings/ in the folder CULTURE_TASKS_DATA
+  FILE             rated rows in their layout, as JSON, JSONL, CSV or Parquet: question, response, human_rating (or the
+                   column named by --rating), and optionally answer or reference, cul_type or category,
+                   associated_culture, language, rubric, source, model
+  FOLDER           results of several models on a task that a judge has graded, written with --log_samples
+"""
+
+_BUILD = """\
+Writes a folder to train on with TRL: the best-rated response of each question against the worst-rated one, one pair a
+question (CARE, section 4), as sft/, dpo/ and kto/, each with train.jsonl and dev.jsonl, and manifest.json. Questions of
+CARE's tests are left out. The folder is written whole or not at all, and is the same for the same input and seed.
+"""
 
 
 def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Adds the subcommand."""
     parser = subparsers.add_parser("preferences", help="pairs of rated responses to train on with TRL")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    made = actions.add_parser("build", help="write a folder to train on: data, recipes and a manifest")
-    made.add_argument("sources", nargs="+", metavar="SOURCE", help="rated rows: a file, or geyang627/CARE on the Hub")
-    made.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
-    made.add_argument(
-        "--dev", type=float, default=0.1, metavar="P", help="share for development (default: %(default)s)"
+    made = actions.add_parser(
+        "build",
+        help="write a folder to train on: data, recipes and a manifest",
+        description=_BUILD,
+        epilog=_SOURCES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--seed", type=int, default=0, help="seed of every draw (default: %(default)s)")
+    _add_sources(made)
+    made.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
+    _add_rule(made)
+    made.add_argument(
+        "--fraction",
+        type=_share,
+        default=1.0,
+        metavar="P",
+        help="train on this share of the questions; those of a smaller one are all in a larger one (Figure 3)",
+    )
+    made.add_argument(
+        "--dev",
+        type=_dev_share,
+        default=0.1,
+        metavar="P",
+        help="share of the questions set apart for development, 0 for none (default: %(default)s)",
+    )
+    made.add_argument(
+        "--train-on-test",
+        action="store_true",
+        help="use questions of tests all the same; the manifest names them, and the report marks the model",
+    )
     made.add_argument("--plain", action="store_true", help="write texts rather than messages")
     made.add_argument(
         "--model",
@@ -29,6 +71,49 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     made.set_defaults(handler=_build)
     _add_merge(actions)
+
+
+def _add_sources(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sources", nargs="+", metavar="SOURCE", help="rated rows or results (see below)")
+    parser.add_argument("--rating", metavar="COLUMN", help="column of the ratings in rows (default: human_rating)")
+    parser.add_argument(
+        "--task", action="append", default=[], metavar="NAME", help="task or group to take of results; may be repeated"
+    )
+    parser.add_argument(
+        "--judge", metavar="SPEC", help="judge whose verdicts count, where several graded, such as openai:gpt-4o"
+    )
+    parser.add_argument("--text-overlap", action="store_true", help="take text overlap for a rating: for trial runs")
+    parser.add_argument(
+        "--hold-out",
+        action="append",
+        default=[],
+        metavar="TASK",
+        help="also leave out the questions of this task or group; may be repeated; 'none' leaves out nothing",
+    )
+
+
+def _add_rule(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--pairs",
+        choices=("paper", "all"),
+        default="paper",
+        help="one pair a question, or every two responses with different ratings (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--min-gap", type=_gap, default=0.0, metavar="N", help="smallest difference of the ratings of a pair"
+    )
+    parser.add_argument(
+        "--language", action="append", default=[], metavar="CODE", help="keep questions in it; may be repeated"
+    )
+    parser.add_argument(
+        "--category", action="append", default=[], metavar="NAME", help="keep questions of it; may be repeated"
+    )
+    parser.add_argument(
+        "--culture",
+        choices=("native", "foreign", "mixed"),
+        help="draw questions about native cultures, foreign ones or half of each, equally many (section 4.5)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of every draw (default: %(default)s)")
 
 
 def _add_merge(actions: argparse._SubParsersAction[Any]) -> None:
@@ -54,18 +139,86 @@ def _add_merge(actions: argparse._SubParsersAction[Any]) -> None:
 
 def _build(options: argparse.Namespace) -> int:
     from culture_tasks.data.tables import extra_columns
-    from culture_tasks.preferences.build import build
+    from culture_tasks.preferences.build import build, choose, gather, tests_of
+    from culture_tasks.preferences.dataset_folder import check_new
+    from culture_tasks.preferences.graded_results import Taken
     from culture_tasks.preferences.manifest import Rule
-    from culture_tasks.preferences.rated_answers import read_rated
 
     settings = Settings.from_environment()
-    with extra_columns(settings.extra_columns):
-        rated = read_rated(options.sources, settings.data_folder)
-    manifest = build(
-        rated, Rule(dev=options.dev, plain=options.plain), options.seed, options.output, model=options.model
+    check_new(options.output)
+    rule = Rule(
+        pairs=options.pairs,
+        min_gap=options.min_gap,
+        languages=tuple(options.language),
+        categories=tuple(options.category),
+        culture=options.culture,
+        fraction=options.fraction,
+        dev=options.dev,
+        test_questions=options.train_on_test,
+        plain=options.plain,
     )
-    print(f"{manifest.counts['train_pairs']} pairs to train on, {manifest.counts['dev_pairs']} for development")
+    taken = Taken(
+        tasks=tuple(options.task),
+        judge=options.judge,
+        text_overlap=options.text_overlap,
+        test_questions=options.train_on_test,
+    )
+    with extra_columns(settings.extra_columns):
+        rated = gather(options.sources, taken, options.rating, settings)
+        held_out, tests = tests_of(options.hold_out, rule, settings)
+    rule = rule.model_copy(update={"hold_out": held_out})
+    chosen = choose(rated, rule, options.seed, tests)
+    manifest = build(chosen, rule, options.seed, options.output)
+    print(_summary(manifest, chosen, options.output))
     return 0
+
+
+_SAID = {
+    "responses": "rated responses",
+    "ties": "questions with ties, left out",
+}
+"""What a count is called, where it isn't its name."""
+
+_NEAREST = 10
+"""Most near duplicates that are shown."""
+
+
+def _summary(manifest: Manifest, chosen: Chosen, folder: Path) -> str:
+    from culture_tasks.text_tables import as_text
+
+    rows = [(_SAID.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
+    lines = [as_text(("", f"rated by {manifest.rated_by.name}"), rows)]
+    if near := manifest.near_duplicates:
+        questions = {question.fingerprint: question.text for question in chosen.rated.questions}
+        shown = [
+            (questions[each.question], chosen.overlap.tests[each.task, each.item], each.task, f"{each.similarity:.2f}")
+            for each in near[:_NEAREST]
+        ]
+        lines.append(f"\n{len(near)} questions much like one of a test were kept; look at them:")
+        lines.append(as_text(("question", "of the test", "task", "alike"), shown))
+    lines.append(f"written to {folder}")
+    return "\n".join(lines)
+
+
+def _gap(text: str) -> float:
+    number = float(text)
+    if not 0.0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a number of at least 0")
+    return number
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0.0 < number <= 1.0:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a number above 0 and of at most 1")
+    return number
+
+
+def _dev_share(text: str) -> float:
+    number = float(text)
+    if not 0.0 <= number < 1.0:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a number of at least 0 and below 1")
+    return number
 
 
 def _merge(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import csv
 import glob
 import hashlib
 import io
+import itertools
 import json
 import logging
 from collections import Counter
@@ -17,7 +18,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-import jsonlines
 from pydantic import AfterValidator, BaseModel, BeforeValidator, StringConstraints, ValidationError
 
 from culture_tasks.errors import DataError, nearest
@@ -109,15 +109,58 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
     Raises:
         DataError: If the file is missing, empty, broken, or of another type.
     """
+    suffix = _suffix(path)
+    if suffix == ".parquet":
+        data = _parquet(path)
+        table = Table(str(path), []) if data is None else from_dataset(data, str(path), image_column, local=True)
+    elif pairs and suffix == ".json":
+        table = _read_pairs(path, pairs)
+    else:
+        table = Table(str(path), list(_ROWS[suffix](path)), first_row=_first_row(suffix))
+    if not table.rows:
+        raise _without_rows(path)
+    return table
+
+
+def read_batches(path: Path, size: int) -> Iterator[Table]:
+    """Reads a file as :func:`read_file` does, in tables of so many rows: JSONL and Parquet are never in memory whole.
+
+    Args:
+        path: The file.
+        size: Most rows of a table.
+
+    Raises:
+        DataError: If the file is missing, empty, broken, or of another type, when its place is reached.
+    """
+    suffix = _suffix(path)
+    start = 0
+    for rows in _parquet_batches(path, size) if suffix == ".parquet" else _in_batches(_ROWS[suffix](path), size):
+        yield Table(str(path), rows, first_row=_first_row(suffix) + start)
+        start += len(rows)
+    if start == 0:
+        raise _without_rows(path)
+
+
+def _suffix(path: Path) -> str:
     if not path.is_file():
         raise DataError(f"{path}: no such file. Needed is a data file with one of the endings {', '.join(SUFFIXES)}.")
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
         raise DataError(f"{path}: files ending in {path.suffix!r} can't be read. Allowed are {', '.join(SUFFIXES)}.")
-    table = _read_pairs(path, pairs) if pairs and reader is _read_json else reader(path, image_column)
-    if not table.rows:
-        raise DataError(f"{path}: the file holds no rows. Needed is at least one.")
-    return table
+    return suffix
+
+
+def _first_row(suffix: str) -> int:
+    return 2 if suffix == ".csv" else 1
+
+
+def _without_rows(path: Path) -> DataError:
+    return DataError(f"{path}: the file holds no rows. Needed is at least one.")
+
+
+def _in_batches(rows: Iterator[Mapping[str, Any]], size: int) -> Iterator[list[Mapping[str, Any]]]:
+    while batch := list(itertools.islice(rows, size)):
+        yield batch
 
 
 def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> Table:
@@ -157,27 +200,45 @@ def _read_pairs(path: Path, columns: tuple[str, str]) -> Table:
     content = _parsed(path, _text(path))
     if isinstance(content, dict):
         return Table(str(path), [dict(zip(columns, entry, strict=True)) for entry in content.items()])
-    return _table(path, content)
+    return Table(str(path), list(_list(path, content)))
 
 
-def _read_json(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
-    return _table(path, _parsed(path, _text(path)))
+def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    return _list(path, _parsed(path, _text(path)))
 
 
-def _table(path: Path, content: Any) -> Table:
+def _list(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(content, list):
         raise DataError(f"{path}: holds one {_kind(content)}. Needed is a list of objects, one a row.")
-    return Table(str(path), _objects(path, content))
+    return _objects(path, content)
 
 
-def _read_jsonl(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
-    lines = _text(path).split("\n")  # at no other line break: a JSON text may contain U+2028
+def _jsonl_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    return _objects(path, _jsonl(path))
+
+
+def _jsonl(path: Path) -> Iterator[Any]:
+    """Yields what each line holds that isn't blank; lines end at no other line break: JSON may contain U+2028."""
+    offset = 0
     try:
-        # Otherwise jsonlines picks any JSON parser that is installed, and these differ in what they accept.
-        content = list(jsonlines.Reader(lines, loads=_loads).iter(allow_none=True, skip_empty=True))
-    except jsonlines.InvalidLineError as error:
-        raise _not_json(path, error.__cause__ or error, error.lineno) from None
-    return Table(str(path), _objects(path, content))
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                text = _line(path, line, number, offset)
+                if text.strip():
+                    try:
+                        yield _loads(text)
+                    except ValueError as error:
+                        raise _not_json(path, error, number) from None
+                offset += len(line)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _line(path: Path, line: bytes, number: int, offset: int) -> str:
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path, offset + error.start) from None
 
 
 def _parsed(path: Path, text: str) -> Any:
@@ -194,9 +255,9 @@ def _not_json(path: Path, error: BaseException, line: int | None = None) -> Data
     return DataError(f"{path}, line {line or 1}: JSON that can't be read ({error}). Correct it.")
 
 
-def _loads(text: str | bytes) -> Any:
+def _loads(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats)
+        return _DECODER.decode(text)
     except RecursionError as error:
         raise ValueError(str(error)) from None
 
@@ -210,67 +271,86 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _read_csv(path: Path, image_column: str | None) -> Table:  # noqa: ARG001
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
+
+
+def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    rows = filter(None, reader)
     try:
-        header, *rows = [row for row in reader if row] or [[]]
+        header = next(rows, [])
+        if repeated := [name for name, times in Counter(header).items() if times > 1]:
+            raise DataError(
+                f"{path}: {Counter(header)[repeated[0]]} columns are named {repeated[0]!r}. Rename or remove one."
+            )
+        for number, row in enumerate(rows, start=_first_row(".csv")):
+            if len(row) != len(header):
+                raise DataError(
+                    f"{path}, row {number}: {len(row)} fields, while the header has {len(header)} columns. "
+                    "Quote fields that hold commas, and leave no field out."
+                )
+            yield dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise DataError(f"{path}, line {reader.line_num}: not CSV ({error}). Correct the quotes.") from None
-    if repeated := [name for name, times in Counter(header).items() if times > 1]:
-        raise DataError(
-            f"{path}: {Counter(header)[repeated[0]]} columns are named {repeated[0]!r}. Rename or remove one."
-        )
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(header):
-            raise DataError(
-                f"{path}, row {number}: {len(row)} fields, while the header has {len(header)} columns. "
-                "Quote fields that hold commas, and leave no field out."
-            )
-    return Table(str(path), [dict(zip(header, row, strict=True)) for row in rows], first_row=2)
 
 
-def _read_parquet(path: Path, image_column: str | None) -> Table:
+def _parquet(path: Path) -> datasets.Dataset | None:
+    """Opens a Parquet file; None for one without rows."""
     import datasets
     import pyarrow
     import pyarrow.parquet
 
     try:
         if pyarrow.parquet.read_metadata(path).num_rows == 0:
-            return Table(str(path), [])
-        data = datasets.Dataset.from_parquet(glob.escape(str(path)))
+            return None
+        return datasets.Dataset.from_parquet(glob.escape(str(path)))
     except (OSError, pyarrow.ArrowException, datasets.exceptions.DatasetGenerationError) as error:
         reason = error.__cause__ or error
         raise DataError(f"{path}: not a readable Parquet file ({reason}). Save the file anew.") from error
-    return from_dataset(data, str(path), image_column, local=True)
 
 
-_READERS: Mapping[str, Callable[[Path, str | None], Table]] = {
-    ".json": _read_json,
-    ".jsonl": _read_jsonl,
-    ".csv": _read_csv,
-    ".parquet": _read_parquet,
+def _parquet_batches(path: Path, size: int) -> Iterator[list[Mapping[str, Any]]]:
+    data = _parquet(path)
+    if data is None:
+        return
+    for start in range(0, len(data), size):
+        yield data.select(range(start, min(start + size, len(data)))).to_list()
+
+
+_ROWS: Mapping[str, Callable[[Path], Iterator[Mapping[str, Any]]]] = {
+    ".json": _json_rows,
+    ".jsonl": _jsonl_rows,
+    ".csv": _csv_rows,
 }
+"""What reads the rows of each type of text, one after the other."""
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text at byte {error.start}. Save the file as UTF-8.") from None
+        raise _not_utf8(path, error.start) from None
     except OSError as error:
-        raise DataError(f"{path}: can't be read ({error.strerror}). Check its permissions.") from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(f"{path}: can't be read ({error.strerror}). Check its permissions.")
+
+
+def _not_utf8(path: Path, place: int) -> DataError:
+    return DataError(f"{path}: not UTF-8 text at byte {place}. Save the file as UTF-8.")
 
 
 def _kind(value: Any) -> str:
     return "object" if isinstance(value, dict) else "text" if isinstance(value, str) else "value"
 
 
-def _objects(path: Path, content: Iterable[Any]) -> list[Mapping[str, Any]]:
-    rows = list(content)
-    for number, row in enumerate(rows, start=1):
+def _objects(path: Path, content: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    for number, row in enumerate(content, start=1):
         if not isinstance(row, dict):
             raise DataError(f"{path}, row {number}: found {json.dumps(row):.60}. Needed is an object.")
-    return rows
+        yield row
 
 
 def validated(table: Table, model: type[Row], aliases: Mapping[str, str] | None = None) -> list[Row]:
@@ -287,7 +367,11 @@ def validated(table: Table, model: type[Row], aliases: Mapping[str, str] | None 
     """
     renamed = [_renamed(table.where(index), row, aliases or {}) for index, row in enumerate(table.rows)]
     _check_columns(table, model, {name for row in renamed for name in row})
-    return [_checked(table.where(index), row, model) for index, row in enumerate(renamed)]
+    fields = frozenset(model.model_fields)
+    return [
+        _checked(table.where(index), {name: value for name, value in row.items() if name in fields}, model)
+        for index, row in enumerate(renamed)
+    ]
 
 
 def usable_rows(table: Table, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
@@ -370,9 +454,8 @@ _NEEDED = {
 
 
 def _checked(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
-    known = {name: value for name, value in row.items() if name in model.model_fields}
     try:
-        return model.model_validate(known)
+        return model.model_validate(row)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in problem["loc"]) or "row"

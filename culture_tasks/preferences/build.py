@@ -1,82 +1,216 @@
-"""From rated responses to a folder that TRL trains on."""
+"""From rated responses to a folder that TRL trains on: selecting, pairing, holding out, writing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from culture_tasks.errors import DataError
-from culture_tasks.preferences.dataset_folder import Method, Row, method_rows, new_folder, write_rows
-from culture_tasks.preferences.manifest import FILE_NAME, Manifest, Rule
-from culture_tasks.preferences.pair_rule import Pair, best_and_worst, set_apart
-from culture_tasks.preferences.rated_answers import Rated
-from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS, recipe_files
+from culture_tasks.agreement.rated_responses import UNKNOWN, offered
+from culture_tasks.data.tables import SUFFIXES
+from culture_tasks.errors import DataError, SettingsError, nearest
+from culture_tasks.preferences.dataset_folder import SPLITS, write_folder
+from culture_tasks.preferences.graded_results import Taken, gather_results
+from culture_tasks.preferences.held_out import (
+    NOTHING,
+    HeldOut,
+    Overlap,
+    default_tests,
+    held_out_tasks,
+    items_by_task,
+    overlap,
+    read_tests,
+)
+from culture_tasks.preferences.manifest import Manifest, Rule
+from culture_tasks.preferences.pair_rule import Pair, of_culture, pairs_of, split
+from culture_tasks.preferences.rated_questions import Gathering, Question, Rated
+from culture_tasks.preferences.rated_rows import gather_rows
+from culture_tasks.results.finding import parse_result_name, parse_samples_name
+from culture_tasks.settings import Settings
 
 
-def build(rated: Rated, rule: Rule, seed: int, folder: Path, *, model: str = PAPER_MODELS[0]) -> Manifest:
-    """Makes pairs and writes them, with recipes that train on them.
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The pairs of a build.
+
+    Attributes:
+        rated: What they were made of.
+        pairs: The pairs, by split.
+        counts: How many there are of everything, and what was left out.
+        overlap: What all questions, before any were held out, share with tests.
+    """
+
+    rated: Rated
+    pairs: dict[str, list[Pair]]
+    counts: dict[str, int]
+    overlap: Overlap
+
+
+def gather(sources: Sequence[str], taken: Taken, rating: str | None, settings: Settings) -> Rated:
+    """Reads sources: result files and folders together, and tables of rated rows.
+
+    Args:
+        sources: As the user names them.
+        taken: What is taken of results.
+        rating: Column of the ratings in rows; None for people's.
+        settings: The user's settings.
+
+    Raises:
+        DataError: If a source can't be used, or they don't go together.
+    """
+    gathering = Gathering()
+    results = [Path(source).expanduser() for source in dict.fromkeys(sources) if _holds_results(source)]
+    for source in dict.fromkeys(sources):
+        if Path(source).expanduser() not in results:
+            gather_rows(source, rating, settings.data_folder, gathering)
+    if results:
+        gather_results(results, taken, gathering)
+    return gathering.finished()
+
+
+def _holds_results(source: str) -> bool:
+    path = Path(source).expanduser()
+    if any(source in (name, each.source.hub) for name, each in offered().items()):
+        return False
+    named = parse_result_name(path) or parse_samples_name(path)
+    if path.exists() or path.suffix.lower() in SUFFIXES:
+        return path.is_dir() or named is not None
+    known = [name for key, each in offered().items() for name in (key, each.source.hub) if name]
+    raise DataError(
+        f"preferences: {source}: no such file or folder.{nearest(source, known)} Needed is a file of rated rows "
+        f"({', '.join(SUFFIXES)}), a folder of results, or {' or '.join(known)}."
+    )
+
+
+def tests_of(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[HeldOut]]:
+    """Returns the tasks whose questions are held out, and the questions of all tests that are looked for.
+
+    Args:
+        names: What the user wants held out, beside the default; ``none`` for nothing at all.
+        rule: Whether questions of tests may be used.
+        settings: The user's settings.
+
+    Raises:
+        SettingsError: If there is no such task.
+        DataError: If the data of a test aren't there or can't be used.
+    """
+    if NOTHING in names:
+        if len(names) > 1:
+            raise SettingsError(f"preferences: --hold-out {NOTHING} and another task. Leave out one of them.")
+        return (), []
+    always = held_out_tasks(names)
+    usual = [task for task in held_out_tasks(default_tests()) if task not in always]
+    kept = () if rule.test_questions else tuple(task.name for task in usual)
+    return (*(task.name for task in always), *kept), read_tests((*always, *usual), settings)
+
+
+def choose(rated: Rated, rule: Rule, seed: int, tests: Sequence[HeldOut]) -> Chosen:
+    """Makes the pairs of a build.
 
     Args:
         rated: The rated responses.
         rule: How pairs are made.
         seed: Seed of every draw.
-        folder: Folder to write; it must not exist, or be empty.
-        model: Model that the recipes train.
+        tests: Questions of tests to look for.
 
     Raises:
-        DataError: If no pair is left.
+        DataError: If a choice matches nothing, or no pair is left.
+    """
+    counts: Counter[str] = Counter({"questions": len(rated.questions)})
+    counts["responses"] = sum(len(question.answers) for question in rated.questions)
+    counts["questions_of_unknown_language"] = sum(question.language == UNKNOWN for question in rated.questions)
+    counts.update(rated.left_out)
+    questions = _kept(rated.questions, rule, counts)
+    found = overlap(questions, tests)
+    held_out = {
+        fingerprint for fingerprint, items in found.same.items() if any(task in rule.hold_out for task, _ in items)
+    }
+    counts["questions_held_out"] = len(held_out)
+    questions = [question for question in questions if question.fingerprint not in held_out]
+    paired = pairs_of(questions, rule, seed)
+    counts.update(paired.without)
+    with_pair = list({pair.question.fingerprint: pair.question for pair in paired.pairs}.values())
+    of_one_culture = of_culture(with_pair, rule, seed)
+    counts["questions_not_drawn_for_culture"] = len(with_pair) - len(of_one_culture)
+    if not of_one_culture:
+        raise DataError(_why_no_pair(counts, rule))
+    parts = split(of_one_culture, rule, seed)
+    counts["questions_beyond_fraction"] = len(of_one_culture) - len(parts.train) - len(parts.dev)
+    pairs = {
+        name: [pair for pair in paired.pairs if pair.question.fingerprint in getattr(parts, name)] for name in SPLITS
+    }
+    for name in SPLITS:
+        counts[f"{name}_questions"] = len(getattr(parts, name))
+        counts[f"{name}_pairs"] = len(pairs[name])
+    return Chosen(rated, pairs, dict(counts), found)
+
+
+def _kept(questions: Iterable[Question], rule: Rule, counts: Counter[str]) -> list[Question]:
+    """Returns the questions of the languages and categories that were chosen."""
+    kept = list(questions)
+    for name, wanted in (("language", rule.languages), ("category", rule.categories)):
+        known = Counter(getattr(question, name) for question in kept)
+        for value in wanted:
+            if value not in known:
+                there = ", ".join(f"{each or 'none'} ({count})" for each, count in known.most_common())
+                raise DataError(
+                    f"preferences: --{name} {value}: no question has it.{nearest(value, known)} There are: {there}."
+                )
+        if wanted:
+            chosen = [question for question in kept if getattr(question, name) in wanted]
+            counts[f"questions_of_another_{name}"] = len(kept) - len(chosen)
+            kept = chosen
+    return kept
+
+
+def _why_no_pair(counts: Counter[str], rule: Rule) -> str:
+    reasons = {
+        "questions_held_out": "are questions of a test",
+        "questions_with_one_response": "have one response",
+        "ties": "have responses that are all rated alike",
+        "questions_below_min_gap": f"have no two ratings {rule.min_gap:g} apart (--min-gap)",
+        "questions_not_drawn_for_culture": "aren't labelled native or foreign, or there are none of the other kind",
+    }
+    why = ", ".join(f"{counts[name]} {said}" for name, said in reasons.items() if counts[name])
+    return (
+        f"preferences: no pair is left of {counts['questions']} questions: {why}. Needed is at least one question "
+        "with two responses that are rated differently."
+    )
+
+
+def build(chosen: Chosen, rule: Rule, seed: int, folder: Path) -> Manifest:
+    """Writes a folder of training data.
+
+    Args:
+        chosen: The pairs.
+        rule: How they were made.
+        seed: Seed of every draw.
+        folder: The folder; it must not exist, or be empty.
+
+    Raises:
         SettingsError: If the folder can't be written.
     """
-    pairs = [pair for question in rated.questions if (pair := best_and_worst(question, seed))]
-    if not pairs:
-        raise DataError("preferences: no pair is left: no question has two responses with different ratings.")
-    dev = set_apart([pair.question for pair in pairs], rule.dev, seed)
-    parts = {
-        "train": [pair for pair in pairs if pair.question.fingerprint not in dev],
-        "dev": [pair for pair in pairs if pair.question.fingerprint in dev],
-    }
-    data = {split: method_rows(some, plain=rule.plain, seed=seed) for split, some in parts.items()}
-    rows = {split: {method: len(some) for method, some in by_method.items()} for split, by_method in data.items()}
-    recipes = recipe_files(
+    items = {name: tuple(sorted({pair.question.fingerprint for pair in pairs})) for name, pairs in chosen.pairs.items()}
+    used = frozenset(items["train"] + items["dev"])
+    of_tests = [
+        item
+        for known in (chosen.overlap.same, chosen.rated.test_items)
+        for fingerprint in used
+        for item in known.get(fingerprint, ())
+    ]
+    return write_folder(
         folder,
-        rows=rows["train"],
-        dev_rows=rows["dev"],
-        conversational=not rule.plain,
-        languages=sorted({pair.question.language for pair in parts["train"]}),
-        model=model,
-    )
-    with new_folder(folder) as part:
-        files = _write(data, part)
-        manifest = Manifest(
-            sources=tuple(rated.sources),
-            rated_by=rated.rated_by,
+        chosen.pairs,
+        Manifest(
+            sources=tuple(chosen.rated.sources),
+            rated_by=chosen.rated.rated_by,
             rule=rule,
             seed=seed,
-            counts={
-                "questions": len(rated.questions),
-                "ties": len(rated.questions) - len(pairs),
-                "train_pairs": len(parts["train"]),
-                "dev_pairs": len(parts["dev"]),
-            },
-            files=files,
-            items=_items(parts["train"]),
-            dev_items=_items(parts["dev"]),
-        )
-        (part / FILE_NAME).write_text(manifest.as_json(), encoding="utf-8")
-        for name, text in recipes.items():
-            (part / name).write_text(text, encoding="utf-8")
-    return manifest
-
-
-def _items(pairs: Sequence[Pair]) -> tuple[str, ...]:
-    return tuple(sorted({pair.question.fingerprint for pair in pairs}))
-
-
-def _write(data: Mapping[str, Mapping[Method, Sequence[Row]]], folder: Path) -> dict[str, str]:
-    files: dict[str, str] = {}
-    for split, by_method in data.items():
-        for method, rows in by_method.items():
-            if rows:
-                name = f"{method}/{split}.jsonl"
-                files[name] = write_rows(folder / name, rows)
-    return files
+            counts=chosen.counts,
+            items=items["train"],
+            dev_items=items["dev"],
+            tested_items=items_by_task(of_tests),
+            near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
+        ),
+    )

@@ -28,7 +28,7 @@ class TrainingSource(_Part):
     Attributes:
         kind: A table of rated rows, or the results of a model on a task.
         name: Name of the file or Hub data set, without its folder.
-        fingerprint: Hash of the responses and ratings that were read.
+        fingerprint: Hash of the questions, responses and ratings that were read.
         responses: Number of rated responses that were read.
         model: The model that answered; empty for rows, which have several.
         task: The task that was answered; empty for rows.
@@ -56,6 +56,22 @@ class RatedBy(_Part):
     name: str
     judges: tuple[Mapping[str, Any], ...] = ()
     scale: tuple[float, float] | None = None
+
+
+class NearDuplicate(_Part):
+    """A question to train on that is much like one of a test.
+
+    Attributes:
+        question: Fingerprint of the former.
+        task: The test.
+        item: The test's item.
+        similarity: Share of their words and pairs of words that both have, 1 being all.
+    """
+
+    question: str
+    task: str
+    item: str
+    similarity: float
 
 
 class Rule(_Part):
@@ -100,6 +116,7 @@ class Manifest(_Part):
         items: Fingerprints of the questions to train on (see :func:`question_fingerprint`).
         dev_items: Fingerprints of the questions for development.
         tested_items: Items of tests among both, by task; empty unless the user asked for test questions.
+        near_duplicates: Questions among both that are much like one of a test, which were kept.
     """
 
     format: Literal[1] = FORMAT
@@ -112,6 +129,7 @@ class Manifest(_Part):
     items: tuple[str, ...]
     dev_items: tuple[str, ...] = ()
     tested_items: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    near_duplicates: tuple[NearDuplicate, ...] = ()
 
     @classmethod
     def load(cls, path: Path) -> Manifest:

@@ -153,6 +153,8 @@ class Sayings(OffersHumanRatings):
             category_named=lambda text: text.casefold() if text.casefold() in ("wise", "silly") else None,
             rubric_for=lambda category: rubric_named("lave3" if category == "wise" else "lave"),
             native_language=lambda culture: "swahili" if culture == "coast" else None,
+            kind_of_culture=lambda _: None,
+            tests=(),
             published=(PublishedAgreement(name="authors", raters="paper: authors", by="category", figures={}),),
             published_in="Sayings, Table 1",
         )

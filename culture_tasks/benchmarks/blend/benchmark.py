@@ -50,6 +50,7 @@ class Blend(Benchmark):
     title = "BLEnD"
     paper = "Myung et al., 2024"
     data = "Hub nayeon212/BLEnD; prompts from the authors' repository; not for training"
+    not_for_training = "the rules of its SemEval task forbid it: its data are for evaluation alone"
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from culture_tasks.benchmarks.care.categories import CATEGORIES, RELEASED_NAMES, category_of, rubric_for
-from culture_tasks.benchmarks.human_ratings import HumanRatings, PublishedAgreement
+from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, PublishedAgreement
 from culture_tasks.data.sources import Source
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.judges.rubrics import Rubric
@@ -34,6 +35,14 @@ def _native_language(culture: str) -> str | None:
     return native.group(1) if native else None
 
 
+def _kind_of_culture(culture: str) -> CultureKind | None:
+    """Says which of section 3.3's three labels a culture has: "Native (Chinese)", "foreign: US", "General"."""
+    first = re.match(r"[a-z]+", culture.strip().casefold())
+    return _KINDS.get(first.group()) if first else None
+
+
+_KINDS: Mapping[str, CultureKind] = {"native": "native", "foreign": "foreign", "general": "general"}
+
 HUMAN_RATINGS = HumanRatings(
     about="CARE's 28,091 rated responses",
     source=Source(
@@ -53,6 +62,8 @@ HUMAN_RATINGS = HumanRatings(
     category_named=_category_named,
     rubric_for=_rubric_for,
     native_language=_native_language,
+    kind_of_culture=_kind_of_culture,
+    tests=("care",),
     published=(
         # Appendix C.2 names neither the rows nor the variant of tau.
         PublishedAgreement(

@@ -1,0 +1,187 @@
+"""Questions of tests, which a model must not be trained on: the same ones are left out, those much like one are listed.
+
+Two questions are the same if they are so without case, punctuation and width
+(:func:`~culture_tasks.preferences.manifest.normalised`). They are near duplicates if at least 70 % of their words and
+pairs of neighbouring words, taken together, are in both (Jaccard's index); a character is a word in scripts without
+spaces.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from culture_tasks.agreement.rated_responses import offered
+from culture_tasks.benchmarks.interface import Task
+from culture_tasks.benchmarks.registry import benchmark_of, entries, tasks_below
+from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
+from culture_tasks.preferences.manifest import NearDuplicate, normalised, question_fingerprint
+from culture_tasks.preferences.rated_questions import Question
+from culture_tasks.settings import Settings
+from culture_tasks.text import tokens
+
+NOTHING = "none"
+"""In place of a task's name: nothing is held out."""
+
+LEAST_SIMILARITY = 0.7
+
+_AT_ONCE = 2_000
+
+
+class HeldOut(NamedTuple):
+    """A question of a test.
+
+    Attributes:
+        task: The task that asks it.
+        item: Its item, as records name it.
+        text: The question.
+    """
+
+    task: str
+    item: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """What training questions and tests share.
+
+    Attributes:
+        same: Tasks and items that ask the same question, by its fingerprint.
+        near: Questions that are much like one of a test, the most alike first.
+        tests: The tests' questions, by task and item.
+    """
+
+    same: Mapping[str, frozenset[tuple[str, str]]]
+    near: Sequence[NearDuplicate]
+    tests: Mapping[tuple[str, str], str]
+
+
+def default_tests() -> tuple[str, ...]:
+    """Returns the tasks whose questions are held out unless the user says otherwise."""
+    return tuple(name for each in offered().values() for name in each.tests)
+
+
+def held_out_tasks(names: Iterable[str]) -> tuple[Task, ...]:
+    """Returns the tasks that are named, those of groups included.
+
+    Raises:
+        SettingsError: If there is no such task.
+    """
+    found: dict[str, Task] = {}
+    for name in names:
+        if name not in entries():
+            raise SettingsError(
+                f"preferences: --hold-out {name}: no such task or group.{nearest(name, entries())} "
+                "`culture-tasks tasks` lists them."
+            )
+        found |= {task.name: task for task in tasks_below(name)}
+    return tuple(found.values())
+
+
+def read_tests(tasks: Sequence[Task], settings: Settings) -> list[HeldOut]:
+    """Returns the questions of tasks.
+
+    Raises:
+        DataError: If their data can't be used.
+        DataUnavailableError: If their data aren't there.
+    """
+    return [each for task in tasks for each in _questions(task, settings)]
+
+
+def _questions(task: Task, settings: Settings) -> Iterator[HeldOut]:
+    try:
+        documents = task.data.load(settings).rows
+    except DataUnavailableError as error:
+        raise DataUnavailableError(
+            f"preferences: can't tell whether questions of {task.name} are among those to train on: {error} "
+            f"(--hold-out {NOTHING} builds without looking.)"
+        ) from None
+    except DataError as error:
+        raise DataError(f"preferences: questions of {task.name} are held out, but: {error}") from None
+    for document in documents:
+        answered = task.score(document, [""])
+        asked = answered.question or " ".join(part for part in task.prompt(document).parts if isinstance(part, str))
+        yield HeldOut(task.name, answered.item, asked)
+
+
+def overlap(questions: Sequence[Question], tests: Sequence[HeldOut]) -> Overlap:
+    """Compares training questions with those of tests."""
+    items: dict[str, set[tuple[str, str]]] = {}
+    for test in tests:
+        items.setdefault(question_fingerprint(test.text), set()).add((test.task, test.item))
+    same = {
+        question.fingerprint: frozenset(items[question.fingerprint])
+        for question in questions
+        if question.fingerprint in items
+    }
+    others = [question for question in questions if question.fingerprint not in same]
+    near = sorted(_near(others, tests), key=lambda each: (-each.similarity, each.question, each.task, each.item))
+    return Overlap(same, near, {(test.task, test.item): test.text for test in tests})
+
+
+def _near(questions: Sequence[Question], tests: Sequence[HeldOut]) -> Iterator[NearDuplicate]:
+    """Yields near duplicates, by products of matrices with a row a question and a column a part of it."""
+    if not questions or not tests:
+        return
+    import numpy as np
+
+    columns: dict[str, int] = {}
+    test_parts = [_parts(test.text) for test in tests]
+    for parts in test_parts:
+        for part in parts:
+            columns.setdefault(part, len(columns))
+    test_rows = _matrix(test_parts, columns).T.tocsc()
+    test_sizes = np.array([len(parts) for parts in test_parts])
+    for start in range(0, len(questions), _AT_ONCE):
+        some = questions[start : start + _AT_ONCE]
+        some_parts = [_parts(question.text) for question in some]
+        shared = (_matrix(some_parts, columns) @ test_rows).tocoo()
+        sizes = np.array([len(parts) for parts in some_parts])
+        similarity = shared.data / (sizes[shared.row] + test_sizes[shared.col] - shared.data)
+        for place in np.flatnonzero(similarity >= LEAST_SIMILARITY):
+            test = tests[shared.col[place]]
+            yield NearDuplicate(
+                question=some[shared.row[place]].fingerprint,
+                task=test.task,
+                item=test.item,
+                similarity=round(float(similarity[place]), 3),
+            )
+
+
+def _parts(text: str) -> set[str]:
+    words = tokens(text) or [normalised(text)]
+    return {*words, *(f"{one} {after}" for one, after in itertools.pairwise(words))}
+
+
+def _matrix(rows: Sequence[set[str]], columns: Mapping[str, int]) -> Any:
+    from scipy.sparse import csr_matrix
+
+    places = [[columns[part] for part in parts if part in columns] for parts in rows]
+    indices = [place for row in places for place in row]
+    ends = [0]
+    for row in places:
+        ends.append(ends[-1] + len(row))
+    return csr_matrix(([1] * len(indices), indices, ends), shape=(len(rows), len(columns)))
+
+
+def items_by_task(items: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Returns items of tests by task, with those of every task of the benchmark that asks of the same data."""
+    found: dict[str, set[str]] = {}
+    for task, item in items:
+        for name in _of_same_data(task):
+            found.setdefault(name, set()).add(item)
+    return {task: tuple(sorted(found[task])) for task in sorted(found)}
+
+
+def _of_same_data(name: str) -> list[str]:
+    task = entries().get(name)
+    if not isinstance(task, Task):
+        return [name]
+    return [
+        each.name
+        for each in benchmark_of(name).entries()
+        if isinstance(each, Task) and any(source in task.data.sources for source in each.data.sources)
+    ]

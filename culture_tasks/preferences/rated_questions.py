@@ -1,0 +1,264 @@
+"""Questions with their rated responses: what pairs are made of, wherever the ratings come from.
+
+All ratings of a build are one rater's, on one scale. The responses of a question were graded by one rubric.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from culture_tasks.agreement.rated_responses import UNKNOWN, offered
+from culture_tasks.benchmarks.human_ratings import CultureKind
+from culture_tasks.errors import DataError
+from culture_tasks.preferences.manifest import RatedBy, TrainingSource, question_fingerprint
+
+PEOPLE = "people"
+"""Who wrote a response that is a reference, and who rates where no judge does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A rated response.
+
+    Attributes:
+        text: The response.
+        rating: Its rating.
+        by: Who wrote it: a model, ``people``, or what the data say; empty where nothing is known.
+    """
+
+    text: str
+    rating: float
+    by: str
+
+
+@dataclass(slots=True)
+class Question:
+    """A question with its rated responses.
+
+    Attributes:
+        text: The question as it was met first.
+        fingerprint: What stands for it, however it is written.
+        references: Answers that count as right; may be empty.
+        language: Language code, or ``und``.
+        category: Category, or an empty text.
+        culture: Whose culture it is about; None where the data don't say.
+        answers: Its rated responses, no two with the same text.
+    """
+
+    text: str
+    fingerprint: str
+    references: tuple[str, ...] = ()
+    language: str = UNKNOWN
+    category: str = ""
+    culture: CultureKind | None = None
+    answers: list[Answer] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """The questions of all sources.
+
+    Attributes:
+        questions: The questions, in the order of the sources.
+        sources: Where the responses came from.
+        rated_by: Who rated them.
+        left_out: How many responses were left out, by reason.
+        test_items: Tasks and items that a question is of, by its fingerprint, where the source is a test.
+    """
+
+    questions: Sequence[Question]
+    sources: Sequence[TrainingSource]
+    rated_by: RatedBy
+    left_out: Mapping[str, int]
+    test_items: Mapping[str, frozenset[tuple[str, str]]]
+
+
+class Seen(NamedTuple):
+    """A rated response as a source has it, with what the source says of its question."""
+
+    question: str
+    references: tuple[str, ...]
+    language: str
+    category: str
+    culture: CultureKind | None
+    rubric: str
+    response: str
+    rating: float
+    by: str
+
+
+class Scale(NamedTuple):
+    """The lowest and the highest rating that are possible, and where such ratings were met first."""
+
+    lowest: float
+    highest: float
+    where: str
+
+
+class Gathering:
+    """Collects the rated responses of all sources.
+
+    Attributes:
+        left_out: How many responses were left out, by reason.
+    """
+
+    def __init__(self) -> None:
+        """Begins with nothing."""
+        self.left_out: Counter[str] = Counter()
+        self._groups: dict[tuple[str, str], Question] = {}
+        self._fingerprints: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._sources: list[TrainingSource] = []
+        self._rater: RatedBy | None = None
+        self._rated_where = ""
+        self._scale: Scale | None = None
+        self._without_scale: list[tuple[float, str]] = []
+        self._test_items: dict[str, set[tuple[str, str]]] = {}
+
+    def add(self, seen: Seen) -> str | None:
+        """Takes a response in and returns its question's fingerprint; None for a blank response, which teaches nothing.
+
+        What an earlier row didn't say of the question, a later one may.
+        """
+        if not seen.response.strip():
+            self.left_out["blank_responses"] += 1
+            return None
+        fingerprint = self._fingerprint(seen.question)
+        question = self._groups.get((fingerprint, seen.rubric))
+        if question is None:
+            question = self._groups[fingerprint, seen.rubric] = Question(seen.question, fingerprint)
+        question.references = question.references or seen.references
+        question.category = question.category or seen.category
+        question.culture = question.culture or seen.culture
+        if question.language == UNKNOWN:
+            question.language = seen.language
+        by = self._names.setdefault(seen.by, seen.by)  # one text for all responses of a model
+        question.answers.append(Answer(seen.response, seen.rating, by))
+        return fingerprint
+
+    def _fingerprint(self, question: str) -> str:
+        if question not in self._fingerprints:
+            self._fingerprints[question] = question_fingerprint(question)
+        return self._fingerprints[question]
+
+    def note_test_item(self, fingerprint: str, task: str, item: str) -> None:
+        """Notes that a question is a test's."""
+        self._test_items.setdefault(fingerprint, set()).add((task, item))
+
+    def note_source(self, source: TrainingSource) -> None:
+        """Notes a source that was read."""
+        self._sources.append(source)
+
+    def note_rater(self, rated_by: RatedBy, where: str) -> None:
+        """Notes who rated some responses.
+
+        Raises:
+            DataError: If another rated others, or the same judge did with another prompt or other settings.
+        """
+        if self._rater is None:
+            self._rater, self._rated_where = rated_by, where
+        first = self._rater
+        if (first.kind, first.name) != (rated_by.kind, rated_by.name):
+            raise DataError(
+                f"preferences: {self._rated_where} was rated by {first.name}, {where} by {rated_by.name}. Ratings of "
+                "two raters can't be compared inside a pair. Build a folder from each; of results that several judges "
+                "graded, choose one with --judge."
+            )
+        judges = {judge["rubric"]: judge for judge in first.judges}
+        for judge in rated_by.judges:
+            same = judges.setdefault(judge["rubric"], judge)
+            if different := [name for name in judge if judge[name] != same.get(name)]:
+                raise DataError(
+                    f"preferences: {where} was graded by {first.name} with another {different[0].replace('_', ' ')} "
+                    f"than {self._rated_where}, for the rubric {judge['rubric']}. Such ratings can't be compared in a "
+                    "pair. Grade both alike with `culture-tasks rejudge`, or build a folder from each."
+                )
+        self._rater = first.model_copy(update={"judges": tuple(judges[name] for name in sorted(judges))})
+
+    def note_scale(self, scale: Scale) -> None:
+        """Notes the scale of some ratings.
+
+        Raises:
+            DataError: If others are on another one.
+        """
+        if self._scale is None:
+            self._scale = scale
+        elif self._scale[:2] != scale[:2]:
+            raise DataError(
+                f"preferences: ratings on two scales: {_range(self._scale)} ({self._scale.where}) and {_range(scale)} "
+                f"({scale.where}). A gap means something on one scale only. Build a folder from each (of result "
+                "files, one task or group with --task)."
+            )
+
+    def note_rating(self, rating: float, where: str) -> None:
+        """Notes a rating whose scale its source doesn't say: it must be possible on that of the others."""
+        self._without_scale.append((rating, where))
+
+    def finished(self) -> Rated:
+        """Returns the questions, each with the responses that one rubric graded.
+
+        Of a question that several rubrics graded, those of the rubric with most responses count. Equal texts count
+        once, with the mean of their ratings.
+
+        Raises:
+            DataError: If there is no rating, or ratings are on different scales.
+        """
+        if self._rater is None or not self._groups:
+            raise DataError(
+                "preferences: the sources hold no rated response. Needed are rows with a rating (another column is "
+                "named with --rating), or results that a judge has graded."
+            )
+        if self._scale is not None:
+            for rating, where in self._without_scale:
+                if not self._scale.lowest <= rating <= self._scale.highest:
+                    raise DataError(
+                        f"preferences: {where} has the rating {rating:g}, while others are on a scale of "
+                        f"{_range(self._scale)} ({self._scale.where}). A gap means something on one scale only. "
+                        "Build a folder from each."
+                    )
+        ends = None if self._scale is None else (self._scale.lowest, self._scale.highest)
+        return Rated(
+            questions=list(self._questions()),
+            sources=tuple(self._sources),
+            rated_by=self._rater.model_copy(update={"scale": ends}),
+            left_out=dict(self.left_out),
+            test_items={question: frozenset(items) for question, items in self._test_items.items()},
+        )
+
+    def _questions(self) -> Iterator[Question]:
+        largest: dict[str, Question] = {}
+        for (fingerprint, _), group in self._groups.items():
+            other = largest.get(fingerprint)
+            if other is None or len(group.answers) > len(other.answers):
+                largest[fingerprint] = group
+            if other is not None:
+                self.left_out["graded_by_another_rubric"] += min(len(group.answers), len(other.answers))
+        for question in largest.values():
+            question.answers = self._without_repeats(question.answers)
+            yield question
+
+    def _without_repeats(self, answers: list[Answer]) -> list[Answer]:
+        alike: dict[str, list[Answer]] = {}
+        for answer in answers:
+            alike.setdefault(answer.text.strip(), []).append(answer)
+        self.left_out["repeated_texts"] += len(answers) - len(alike)
+        return [
+            same[0] if len(same) == 1 else replace(same[0], rating=sum(each.rating for each in same) / len(same))
+            for same in alike.values()
+        ]
+
+
+def _range(scale: Scale) -> str:
+    return f"{scale.lowest:g} to {scale.highest:g}"
+
+
+@lru_cache(maxsize=1_000)
+def kind_of_culture(label: str | None) -> CultureKind | None:
+    """Returns whose culture a label of the data means; None where it doesn't tell."""
+    if label is None:
+        return None
+    return next(filter(None, (each.kind_of_culture(label) for each in offered().values())), None)
