@@ -26,6 +26,7 @@ from culture_tasks.preferences.manifest import Manifest, Rule
 from culture_tasks.preferences.pair_rule import Pair, of_culture, pairs_of, split
 from culture_tasks.preferences.rated_questions import Gathering, Question, Rated
 from culture_tasks.preferences.rated_rows import gather_rows
+from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
 from culture_tasks.results.finding import parse_result_name, parse_samples_name
 from culture_tasks.settings import Settings
 
@@ -166,11 +167,12 @@ def _kept(questions: Iterable[Question], rule: Rule, counts: Counter[str]) -> li
 
 def _why_no_pair(counts: Counter[str], rule: Rule) -> str:
     reasons = {
-        "questions_held_out": "are questions of a test",
-        "questions_with_one_response": "have one response",
-        "ties": "have responses that are all rated alike",
-        "questions_below_min_gap": f"have no two ratings {rule.min_gap:g} apart (--min-gap)",
-        "questions_not_drawn_for_culture": "aren't labelled native or foreign, or there are none of the other kind",
+        "questions_held_out": "of tests",
+        "questions_with_one_response": "with one response",
+        "ties": "with responses that are all rated alike",
+        "questions_below_min_gap": f"without two ratings that are {rule.min_gap:g} apart (--min-gap)",
+        "questions_not_drawn_for_culture": "that --culture leaves out, since no language has both native and foreign "
+        "ones",
     }
     why = ", ".join(f"{counts[name]} {said}" for name, said in reasons.items() if counts[name])
     return (
@@ -179,14 +181,15 @@ def _why_no_pair(counts: Counter[str], rule: Rule) -> str:
     )
 
 
-def build(chosen: Chosen, rule: Rule, seed: int, folder: Path) -> Manifest:
-    """Writes a folder of training data.
+def build(chosen: Chosen, rule: Rule, seed: int, folder: Path, *, model: str = PAPER_MODELS[0]) -> Manifest:
+    """Writes a folder of training data, with recipes that train on them.
 
     Args:
         chosen: The pairs.
         rule: How they were made.
         seed: Seed of every draw.
         folder: The folder; it must not exist, or be empty.
+        model: The model that the recipes train.
 
     Raises:
         SettingsError: If the folder can't be written.
@@ -213,4 +216,5 @@ def build(chosen: Chosen, rule: Rule, seed: int, folder: Path) -> Manifest:
             tested_items=items_by_task(of_tests),
             near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
         ),
+        model=model,
     )

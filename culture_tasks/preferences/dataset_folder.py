@@ -1,12 +1,13 @@
 """The folder of a build: ``sft/``, ``dpo/`` and ``kto/`` in TRL's form, with a manifest, written whole or not at all.
 
 A row of ``sft/`` is a question with its reference, of ``dpo/`` a pair, of ``kto/`` one response of a pair with its
-label. Under ``--pairs all`` a response may be the better of one pair and the worse of another: ``kto/`` leaves it out.
+label.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import shutil
 import uuid
@@ -17,13 +18,16 @@ from typing import Any
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.preferences.manifest import FILE_NAME, Manifest
-from culture_tasks.preferences.pair_rule import Pair
+from culture_tasks.preferences.pair_rule import Pair, drawn
+from culture_tasks.preferences.recipes.recipe_files import recipe_files
 from culture_tasks.text import storable
 
 SPLITS = ("train", "dev")
 
 Row = Mapping[str, Any]
 Turn = Callable[[str, str], str | list[dict[str, str]]]
+RowsOf = Callable[[Sequence[Pair], Turn, int], Iterator[Row]]
+"""Gives the rows of pairs, by what a text becomes, and the seed."""
 
 
 def _message(role: str, text: str) -> list[dict[str, str]]:
@@ -45,7 +49,7 @@ def _facts(pair: Pair) -> Row:
     }
 
 
-def _sft(pairs: Iterable[Pair], turn: Turn) -> Iterator[Row]:
+def _sft(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:  # noqa: ARG001 - nothing is drawn
     questions = {pair.question.fingerprint: pair for pair in pairs}
     for pair in questions.values():
         for reference in pair.question.references[:1]:
@@ -53,7 +57,7 @@ def _sft(pairs: Iterable[Pair], turn: Turn) -> Iterator[Row]:
             yield {"prompt": turn("user", pair.question.text), "completion": completion, **_facts(pair)}
 
 
-def _dpo(pairs: Iterable[Pair], turn: Turn) -> Iterator[Row]:
+def _dpo(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:  # noqa: ARG001 - nothing is drawn
     for pair in pairs:
         yield {
             "prompt": turn("user", pair.question.text),
@@ -67,54 +71,94 @@ def _dpo(pairs: Iterable[Pair], turn: Turn) -> Iterator[Row]:
         }
 
 
-def _kto(pairs: Sequence[Pair], turn: Turn) -> Iterator[Row]:
-    chosen = {(pair.question.fingerprint, pair.chosen.text) for pair in pairs}
-    rejected = {(pair.question.fingerprint, pair.rejected.text) for pair in pairs}
-    done = chosen & rejected
-    for pair in pairs:
-        for answer, label in ((pair.chosen, True), (pair.rejected, False)):
-            key = (pair.question.fingerprint, answer.text)
-            if key in done:
-                continue
-            done.add(key)
-            yield {
-                "prompt": turn("user", pair.question.text),
-                "completion": turn("assistant", answer.text),
-                "label": label,
-                **_facts(pair),
-                "rating": float(answer.rating),
-                "by": answer.by,
-            }
+def _kto(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:
+    """Yields rows in the order that TRL's estimate of the loss's reference point needs.
+
+    TRL trains KTO in the order of its rows, and estimates the reference point by giving each response to the prompt of
+    the next row. The order is drawn, neighbours differ in their question, and every second row is desirable.
+
+    Of several pairs of a question, a response may be the better one of some and the worse one of others. It is left
+    out: KTO has no place for both labels.
+    """
+    better = {(pair.question.fingerprint, pair.chosen.text): (pair, pair.chosen) for pair in pairs}
+    worse = {(pair.question.fingerprint, pair.rejected.text): (pair, pair.rejected) for pair in pairs}
+    wanted, unwanted = (
+        sorted((row for key, row in some.items() if key not in other), key=lambda row: _place(row[0], seed))
+        for some, other in ((better, worse), (worse, better))
+    )
+    half = len(unwanted) // 2
+    for two in itertools.zip_longest(wanted, unwanted[half:] + unwanted[:half]):
+        for label, row in zip((True, False), two, strict=True):
+            if row is not None:
+                pair, answer = row
+                yield {
+                    "prompt": turn("user", pair.question.text),
+                    "completion": turn("assistant", answer.text),
+                    "label": label,
+                    **_facts(pair),
+                    "rating": float(answer.rating),
+                    "by": answer.by,
+                }
 
 
-METHODS: Mapping[str, Callable[[Sequence[Pair], Turn], Iterator[Row]]] = {"sft": _sft, "dpo": _dpo, "kto": _kto}
+def _place(pair: Pair, seed: int) -> int:
+    return drawn(seed, "kto", pair.question.fingerprint)
+
+
+METHODS: Mapping[str, RowsOf] = {"sft": _sft, "dpo": _dpo, "kto": _kto}
 """What gives the rows of each method's folder."""
 
 
-def write_folder(folder: Path, pairs: Mapping[str, Sequence[Pair]], manifest: Manifest) -> Manifest:
-    """Writes the data and the manifest, and returns the latter with the numbers of rows and the hashes of the files.
+def rows_of(method: str, pairs: Sequence[Pair], *, plain: bool, seed: int) -> Iterator[Row]:
+    """Yields the rows of a method.
+
+    Args:
+        method: A method of :data:`METHODS`.
+        pairs: The pairs, in their order.
+        plain: Texts rather than messages.
+        seed: Seed of KTO's order.
+    """
+    return METHODS[method](pairs, _text if plain else _message, seed)
+
+
+def write_folder(folder: Path, pairs: Mapping[str, Sequence[Pair]], manifest: Manifest, *, model: str) -> Manifest:
+    """Writes the data, the recipes and the manifest.
 
     Args:
         folder: The folder; it must not exist, or be empty.
         pairs: The pairs, by split. Without a pair, a split has no files; without a reference, SFT has none.
         manifest: What is known of the data.
+        model: The model that the recipes train.
+
+    Returns:
+        The manifest with the numbers of rows and the hashes of the files.
 
     Raises:
         SettingsError: If the folder can't be written.
     """
-    turn: Turn = _text if manifest.rule.plain else _message
     files: dict[str, str] = {}
-    counts = dict(manifest.counts)
+    counts: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
     with _new_folder(folder) as part:
-        for method, rows_of in METHODS.items():
+        for method in METHODS:
             for split in SPLITS:
                 path = f"{method}/{split}.jsonl"
-                number, sha256 = _write_rows(part / path, rows_of(pairs[split], turn))
-                counts[f"{method}_{split}_rows"] = number
-                if number:
+                rows = rows_of(method, pairs[split], plain=manifest.rule.plain, seed=manifest.seed)
+                counts[split][method], sha256 = _write_rows(part / path, rows)
+                if counts[split][method]:
                     files[path] = sha256
-        written = manifest.model_copy(update={"counts": counts, "files": files})
+        of_rows = {f"{method}_{split}_rows": counts[split][method] for method in METHODS for split in SPLITS}
+        written = manifest.model_copy(update={"counts": {**manifest.counts, **of_rows}, "files": files})
         (part / FILE_NAME).write_text(written.as_json(), encoding="utf-8")
+        recipes = recipe_files(
+            folder,
+            rows=counts["train"],
+            dev_rows=counts["dev"],
+            conversational=not manifest.rule.plain,
+            languages=sorted({pair.question.language for pair in pairs["train"]}),
+            model=model,
+        )
+        for name, text in recipes.items():
+            (part / name).write_text(text, encoding="utf-8")
     return written
 
 

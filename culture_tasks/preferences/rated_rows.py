@@ -162,12 +162,19 @@ class _Reader:
         key = (row.category, row.rubric)
         if key not in self._graded:
             where = table.where(index)
-            category = named_category(where, row.category)
+            category = self._category(where, row.category)
             rubric = self._rubric(where, row.rubric, category) if self._of_people else None
             self._graded[key] = ("" if category == NO_CATEGORY else category, rubric)
             if rubric is not None:
                 self._gathering.note_scale(Scale(rubric.lowest, rubric.highest, table.where(index)))
         return self._graded[key]
+
+    @staticmethod
+    def _category(where: str, name: str | None) -> str:
+        try:
+            return named_category(where, name)
+        except DataError as error:
+            raise DataError(f"preferences: {error}") from None
 
     @staticmethod
     def _rubric(where: str, name: str | None, category: str) -> Rubric | None:

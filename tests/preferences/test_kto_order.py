@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.preferences.dataset_folder import method_rows
+from culture_tasks.preferences.dataset_folder import rows_of
 from culture_tasks.preferences.pair_rule import Pair
-from culture_tasks.preferences.rated_answers import Answer, Question
+from culture_tasks.preferences.rated_questions import Answer, Question
 
 
 def pairs(count, each=1):
-    questions = [Question(f"Q{n}", f"id{n}", ("A",), "en", "", "") for n in range(count)]
+    questions = [Question(f"Q{n}", f"id{n}", ("A",), "en") for n in range(count)]
     return [
         Pair(question, Answer(f"good {n}", 9.0, ""), Answer(f"bad {n}", 1.0, ""))
         for question in questions
@@ -21,7 +21,7 @@ def pairs(count, each=1):
 
 
 def kto(some, seed=0):
-    return method_rows(some, plain=True, seed=seed)["kto"]
+    return list(rows_of("kto", some, plain=True, seed=seed))
 
 
 @given(st.integers(4, 60), st.integers(0, 5))
@@ -60,3 +60,10 @@ def test_the_order_is_drawn_by_the_seed_and_not_that_of_the_source():
 
 def test_a_single_pair_gives_two_rows():
     assert [row["label"] for row in kto(pairs(1))] == [True, False]
+
+
+def test_a_response_that_is_better_in_one_pair_and_worse_in_another_has_no_label():
+    question = Question("Q", "id", ("A",), "en")
+    low, middle, high = (Answer(f"response {n}", float(n), "") for n in range(3))
+    some = [Pair(question, high, low), Pair(question, high, middle), Pair(question, middle, low)]
+    assert [(row["completion"], row["label"]) for row in kto(some)] == [("response 2", True), ("response 0", False)]

@@ -93,7 +93,7 @@ def test_all_pairs_are_every_two_responses_with_different_ratings(asked, seed):
 
 
 def test_all_pairs_of_very_many_responses_are_refused():
-    with pytest.raises(DataError, match="has 201 responses. --pairs all is for at most 200"):
+    with pytest.raises(DataError, match=r"has 201 responses\. --pairs all is for at most 200"):
         pairs_of([question("q", [1.0] * 200 + [2.0])], Rule(pairs="all"), 0)
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from support.sample_files import record, write_run
+
 from culture_tasks.preferences.manifest import question_fingerprint
 from culture_tasks.preferences.rated_questions import Answer, Question
-from support.sample_files import record, write_run
 
 CARE_JUDGE = {
     "backend": "openai",

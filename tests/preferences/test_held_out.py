@@ -1,0 +1,116 @@
+"""Nothing of a test leaks: the same questions are left out however they are written, those much like one are listed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.rated_data import question
+
+from culture_tasks.benchmarks.registry import benchmarks, tasks_below
+from culture_tasks.errors import DataUnavailableError, SettingsError
+from culture_tasks.preferences.build import tests_of as held_out_by
+from culture_tasks.preferences.held_out import HeldOut, items_by_task, overlap, read_tests
+from culture_tasks.preferences.manifest import Rule, question_fingerprint
+from culture_tasks.settings import Settings
+
+LETTERS = st.text("abcdefghijklmnopqrstuvwxyz 送礼茶酒كيف", min_size=3, max_size=30).filter(lambda text: text.strip())
+
+
+@given(st.lists(LETTERS, min_size=1, max_size=6), LETTERS, st.data())
+def test_a_question_of_a_test_is_found_however_it_is_written(texts, other, data):
+    tests = [HeldOut("some_test", str(number), text) for number, text in enumerate(texts)]
+    written = [
+        data.draw(st.sampled_from([text, f" {text.upper()}?!", f"«{text}» ...", text.title()])) for text in texts
+    ]
+    found = overlap([question(text, [1, 2]) for text in written], tests)
+    assert set(found.same) == {question_fingerprint(text) for text in texts}
+    for number, text in enumerate(texts):
+        assert ("some_test", str(number)) in found.same[question_fingerprint(text)]
+    apart = overlap([question(other, [1, 2])], tests)
+    assert bool(apart.same) is (question_fingerprint(other) in found.same)
+
+
+def test_questions_that_are_much_alike_are_listed_with_how_much():
+    tests = [HeldOut("zh", "1", "在中国，超市里的鸡蛋一般放在常温还是冷藏区？"), HeldOut("zh", "2", "怎么送礼")]
+    asked = [
+        question("在中国，超市里的鸡蛋通常放在常温还是冷藏区？", [1, 2]),
+        question("在中国，超市里的牛奶放在哪里？", [1, 2]),
+        question("怎么送礼？", [1, 2]),
+    ]
+    found = overlap(asked, tests)
+    assert list(found.same) == [asked[2].fingerprint]
+    # 19 and 18 different characters, 17 of them in both; 19 pairs of neighbours each, 16 of them in both.
+    ((near),) = found.near
+    assert (near.question, near.task, near.item) == (asked[0].fingerprint, "zh", "1")
+    assert near.similarity == pytest.approx(33 / (38 + 37 - 33), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("Is it polite to tip a waiter in Japan?", "Is it polite to tip the waiter in Japan?", True),
+        ("Is it polite to tip a waiter in Japan?", "Is it polite to bow in Japan?", False),
+        ("Is it polite to tip a waiter in Japan?", "In Japan, is it polite to tip a waiter?", True),
+        ("!", "?", False),
+    ],
+)
+def test_what_is_much_alike(one, other, alike):
+    assert bool(overlap([question(one, [1, 2])], [HeldOut("t", "1", other)]).near) is alike
+
+
+def test_many_questions_are_compared_in_parts(monkeypatch):
+    monkeypatch.setattr("culture_tasks.preferences.held_out._AT_ONCE", 2)
+    asked = [question(f"how many of the old lamps are lit in house {number} tonight", [1, 2]) for number in range(5)]
+    tests = [
+        HeldOut("t", str(number), f"how many of the old lamps are lit in home {number} tonight") for number in range(5)
+    ]
+    assert {(each.question, each.item) for each in overlap(asked, tests).near if each.similarity > 0.75} == {
+        (one.fingerprint, str(number)) for number, one in enumerate(asked)
+    }
+
+
+def test_nothing_to_compare_is_no_overlap():
+    assert overlap([], [HeldOut("t", "1", "q")]).near == overlap([question("q", [1])], []).near == []
+
+
+def test_cares_tests_are_held_out_unless_the_user_says_otherwise(fixture_data):
+    settings = Settings(data=fixture_data)
+    names, tests = held_out_by([], Rule(), settings)
+    assert set(names) == {"care_ar", "care_ja", "care_zh"}
+    written = json.loads((fixture_data / "care" / "Chinese-test.json").read_text(encoding="utf-8"))
+    assert {test.text for test in tests if test.task == "care_zh"} == {each["question"] for each in written}
+    names, same = held_out_by([], Rule(test_questions=True), settings)
+    assert (names, same) == ((), tests)
+    assert held_out_by(["none"], Rule(), settings) == ((), [])
+
+
+@pytest.mark.parametrize("benchmark", [each.name for each in benchmarks().values() if each.task_files is None])
+def test_tasks_of_every_benchmark_can_be_held_out(benchmark, fixture_data):
+    task = tasks_below(benchmarks()[benchmark].entries()[0].name)[0]
+    tests = read_tests([task], Settings(data=fixture_data))
+    assert tests
+    assert all(each.task == task.name and each.text.strip() and each.item for each in tests)
+
+
+def test_a_task_that_isnt_there_is_refused_with_the_nearest_name(fixture_data):
+    with pytest.raises(SettingsError, match=r"--hold-out care_zhh: no such task or group. Did you mean 'care_zh'\?"):
+        held_out_by(["care_zhh"], Rule(), Settings(data=fixture_data))
+    with pytest.raises(SettingsError, match="--hold-out none and another task"):
+        held_out_by(["none", "care_zh"], Rule(), Settings(data=fixture_data))
+
+
+def test_tests_that_cant_be_read_stop_the_build_with_the_way_out(tmp_path):
+    with pytest.raises(DataUnavailableError) as caught:
+        held_out_by([], Rule(), Settings(data=tmp_path))
+    assert "can't tell whether questions of care_ar are among those to train on" in str(caught.value)
+    assert "--hold-out none builds without looking" in str(caught.value)
+
+
+def test_items_are_those_of_every_task_that_asks_of_the_same_data():
+    found = items_by_task([("care_greedy_zh", "zh-2"), ("care_zh", "zh-1"), ("unknown", "7")])
+    assert found["care_zh"] == found["care_cot_zh"] == found["care_greedy_zh"] == ("zh-1", "zh-2")
+    assert found["unknown"] == ("7",)
+    assert not [task for task in found if task.endswith(("_ar", "_ja"))]

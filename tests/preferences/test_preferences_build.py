@@ -1,0 +1,276 @@
+"""``culture-tasks preferences build`` end to end: TRL's form, the same bytes for the same input, all or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from support.rated_data import row, rows_of, write_model, write_rows
+
+from culture_tasks.cli.main import main
+from culture_tasks.preferences.manifest import Manifest, question_fingerprint
+
+DATA = {f"{method}/{split}.jsonl" for method in ("sft", "dpo", "kto") for split in ("train", "dev")}
+
+
+@pytest.fixture(autouse=True)
+def data_folder(monkeypatch, fixture_data):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+
+
+@pytest.fixture
+def rated(tmp_path):
+    return write_rows(tmp_path / "rated.jsonl", rows_of(20))
+
+
+def build(*arguments):
+    return main(["preferences", "build", *map(str, arguments)])
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_every_method_gets_rows_in_trls_form(rated, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert build(rated, "-o", out) == 0
+    assert {name for name in contents(out) if name.endswith(".jsonl")} == DATA
+    (first, *_) = lines(out / "dpo/train.jsonl")
+    question = first["prompt"][0]["content"]
+    number = question.removeprefix("What is polite at table ").removesuffix("?")
+    assert first == {
+        "prompt": [{"role": "user", "content": question}],
+        "chosen": [{"role": "assistant", "content": f"custom 9 of table {number}"}],
+        "rejected": [{"role": "assistant", "content": f"custom 3 of table {number}"}],
+        "question_id": question_fingerprint(question),
+        "language": "zh",
+        "category": "norms",
+        "culture": "native",
+        "chosen_rating": 9.0,
+        "rejected_rating": 3.0,
+        "chosen_by": "LLM",
+        "rejected_by": "LLM",
+    }
+    (reference, *_) = lines(out / "sft/train.jsonl")
+    assert reference["completion"] == [
+        {"role": "assistant", "content": f"the answer to {reference['prompt'][0]['content']}"}
+    ]
+    labels = [(each["label"], each["rating"]) for each in lines(out / "kto/train.jsonl")]
+    assert labels == [(True, 9.0), (False, 3.0)] * 18
+    manifest = Manifest.load(out)
+    assert (len(manifest.items), len(manifest.dev_items)) == (18, 2)
+    assert manifest.counts["dpo_train_rows"] == 18
+    assert re.search(r"train pairs +18\n", capsys.readouterr().out)
+
+
+def test_plain_rows_hold_texts(rated, tmp_path):
+    assert build(rated, "-o", tmp_path / "out", "--plain") == 0
+    first = lines(tmp_path / "out/dpo/train.jsonl")[0]
+    assert all(isinstance(first[name], str) for name in ("prompt", "chosen", "rejected"))
+
+
+def test_the_data_are_loaded_by_the_library_that_trl_loads_them_with(rated, tmp_path):
+    import datasets
+
+    assert build(rated, "-o", tmp_path / "out") == 0
+    for method, columns in {"sft": {"completion"}, "dpo": {"chosen", "rejected"}, "kto": {"label"}}.items():
+        loaded = datasets.load_dataset(str(tmp_path / "out" / method))
+        assert set(loaded) == {"train", "validation"}
+        assert {"prompt", *columns} <= set(loaded["train"].column_names)
+        assert loaded["train"].features == loaded["validation"].features
+
+
+def test_without_development_there_is_no_file_for_it(rated, tmp_path):
+    assert build(rated, "-o", tmp_path / "out", "--dev", 0) == 0
+    assert {name for name in contents(tmp_path / "out") if name.endswith(".jsonl")} == {
+        name for name in DATA if "dev" not in name
+    }
+
+
+def test_the_same_input_and_seed_give_the_same_bytes_in_another_process_too(rated, tmp_path):
+    options = ("--fraction", "0.5", "--culture", "mixed")
+    foreign = write_rows(
+        tmp_path / "foreign.jsonl",
+        [
+            each | {"question": f"{each['question']} abroad", "associated_culture": "Foreign", "language": "zh"}
+            for each in rows_of(20)
+        ],
+    )
+    found = []
+    for number, hash_seed in enumerate(("1", "2")):
+        where = tmp_path / f"cwd{number}"
+        where.mkdir()
+        command = [
+            sys.executable,
+            "-m",
+            "culture_tasks.cli.main",
+            "preferences",
+            "build",
+            str(rated),
+            str(foreign),
+            "-o",
+            "out",
+        ]
+        subprocess.run(
+            [*command, *options], check=True, cwd=where, env=os.environ | {"PYTHONHASHSEED": hash_seed}, timeout=120
+        )
+        found.append(contents(where / "out"))
+    assert found[0] == found[1]
+    assert build(rated, foreign, "-o", tmp_path / "other", *options, "--seed", 1) == 0
+    assert contents(tmp_path / "other")["dpo/train.jsonl"] != found[0]["dpo/train.jsonl"]
+
+
+def test_questions_of_the_tests_are_left_out_and_counted(rated, tmp_path, fixture_data, capsys):
+    (asked, *_) = json.loads((fixture_data / "care/Chinese-test.json").read_text(encoding="utf-8"))
+    question = asked["question"]
+    leak = [row(f"「{question}」", "a", 3), row(question, "b", 9)]
+    near = [row(f"请问{question}", "a", 3), row(f"请问{question}", "b", 9)]
+    write_rows(rated, rows_of(20) + leak + near)
+    assert build(rated, "-o", tmp_path / "out") == 0
+    manifest = Manifest.load(tmp_path / "out")
+    assert manifest.counts["questions_held_out"] == 1
+    assert question_fingerprint(question) not in manifest.items + manifest.dev_items
+    assert not manifest.tested_items
+    assert set(manifest.rule.hold_out) == {"care_ar", "care_ja", "care_zh"}
+    data = "".join(text.decode() for name, text in contents(tmp_path / "out").items() if name.endswith(".jsonl"))
+    assert f'"{question}"' not in data
+    (listed,) = manifest.near_duplicates
+    assert (listed.question, listed.task) == (question_fingerprint(f"请问{question}"), "care_zh")
+    assert "much like one of a test were kept" in capsys.readouterr().out
+
+
+def test_who_trains_on_a_test_gets_its_items_into_the_manifest(rated, tmp_path, fixture_data):
+    questions = [each["question"] for each in json.loads((fixture_data / "care/Chinese-test.json").read_text("utf-8"))]
+    write_rows(rated, [row(each, text, rating) for each in questions[:2] for text, rating in (("a", 3), ("b", 9))])
+    assert build(rated, "-o", tmp_path / "out", "--train-on-test", "--dev", 0) == 0
+    manifest = Manifest.load(tmp_path / "out")
+    assert len(manifest.items) == 2
+    assert len(manifest.tested_items["care_zh"]) == 2
+    assert manifest.tested_items["care_zh"] == manifest.tested_items["care_greedy_zh"]
+    assert manifest.rule.test_questions
+
+
+def test_results_of_two_models_make_a_folder(tmp_path):
+    write_model(tmp_path, "gemma", [9, 2, 5])
+    write_model(tmp_path, "qwen", [3, 8, 5])
+    assert build(tmp_path / "gemma", tmp_path / "qwen", "-o", tmp_path / "out", "--train-on-test", "--dev", 0) == 0
+    rows = {each["prompt"][0]["content"]: each for each in lines(tmp_path / "out/dpo/train.jsonl")}
+    assert {name: (each["chosen_by"], each["rejected_by"]) for name, each in rows.items()} == {
+        "怎么做zh-0？": ("gemma", "qwen"),
+        "怎么做zh-1？": ("qwen", "gemma"),
+    }
+    manifest = Manifest.load(tmp_path / "out")
+    assert manifest.counts["ties"] == 1
+    assert manifest.tested_items["care_zh"] == ("zh-0", "zh-1")
+    assert [source.model for source in manifest.sources] == ["gemma", "qwen"]
+
+
+def test_smaller_fractions_are_part_of_larger_ones(rated, tmp_path):
+    found = []
+    for fraction in ("0.25", "0.5", "1"):
+        assert build(rated, "-o", tmp_path / fraction, "--fraction", fraction) == 0
+        found.append(Manifest.load(tmp_path / fraction))
+    assert [len(each.items) for each in found] == [4, 9, 18]
+    assert set(found[0].items) < set(found[1].items) < set(found[2].items)
+    assert len({each.dev_items for each in found}) == 1
+
+
+def test_questions_are_chosen_by_language_and_category(tmp_path):
+    rows = rows_of(4) + [
+        row(f"كيف {number}", text, rating, cul_type="Opinion", associated_culture="General")
+        for number in "ابتث"
+        for text, rating in (("a", 3), ("b", 9))
+    ]
+    path = write_rows(tmp_path / "rated.jsonl", rows)
+    assert build(path, "-o", tmp_path / "ar", "--language", "ar", "--category", "opinion", "--dev", 0) == 0
+    manifest = Manifest.load(tmp_path / "ar")
+    assert len(manifest.items) == 4
+    assert manifest.counts["questions_of_another_language"] == 4
+    assert {each["language"] for each in lines(tmp_path / "ar/dpo/train.jsonl")} == {"ar"}
+
+
+ONE_EACH = rows_of(3, ratings=(5,))
+ALIKE = rows_of(3, ratings=(5, 5.0))
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        (ONE_EACH, (), "no pair is left of 3 questions: 3 with one response. Needed is"),
+        (
+            [row("q", "a", 5), row("q", "b", 5), row("p", "c", 7)],
+            (),
+            "no pair is left of 2 questions: 1 with one response, 1 with responses that are all rated alike",
+        ),
+        (rows_of(3), ("--min-gap", "7"), "3 without two ratings that are 7 apart (--min-gap)"),
+        (rows_of(3), ("--culture", "native"), "3 that --culture leaves out"),
+        (rows_of(3), ("--language", "zj"), "--language zj: no question has it. There are: zh (3)."),
+        (rows_of(3), ("--category", "norm"), "--category norm: no question has it. Did you mean 'norms'?"),
+        (rows_of(3), ("--rating", "mapo"), "no column 'mapo' with ratings"),
+        (rows_of(3), ("--hold-out", "blendd"), "--hold-out blendd: no such task or group"),
+        ([{"question": "q", "response": "a"}], (), "no column 'human_rating' with ratings"),
+        ([row("q", "a", 5), row("q", "b", 5, rubric="lave3")], (), "ratings on two scales"),
+        ([row("q", "a", 5), {"question": "q"}], (), "row 2, field 'response': found nothing"),
+    ],
+)
+def test_bad_input_gets_one_message_and_no_folder(tmp_path, capsys, rows, options, said):
+    path = write_rows(tmp_path / "rated.jsonl", rows)
+    assert build(path, "-o", tmp_path / "out", *options) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("culture-tasks: error: preferences: ")
+    assert said in error
+    assert error.count("\n") == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["rated.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--min-gap", "-1"),
+        ("--min-gap", "inf"),
+        ("--fraction", "0"),
+        ("--fraction", "2"),
+        ("--dev", "1"),
+        ("--dev", "x"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_path, options):
+    with pytest.raises(SystemExit):
+        build(rated, "-o", tmp_path / "out", *options)
+
+
+def test_a_folder_that_is_there_is_left_alone(rated, tmp_path, capsys):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine.txt").write_text("mine", encoding="utf-8")
+    assert build(rated, "-o", tmp_path / "out") == 1
+    assert "out is there already. Remove it, or choose another folder with -o." in capsys.readouterr().err
+    assert list(contents(tmp_path / "out")) == ["mine.txt"]
+    (tmp_path / "empty").mkdir()
+    assert build(rated, "-o", tmp_path / "empty") == 0
+
+
+def test_a_disk_that_is_full_leaves_nothing_behind(rated, tmp_path, monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("culture_tasks.preferences.dataset_folder.recipe_files", full)
+    assert build(rated, "-o", tmp_path / "out") == 1
+    assert "can't write" in capsys.readouterr().err
+    assert [each.name for each in tmp_path.iterdir()] == ["rated.jsonl"]
+
+
+def test_text_that_json_cant_carry_is_replaced(tmp_path):
+    path = tmp_path / "rated.jsonl"
+    rows = [row("q", "a\ud800", 3), row("q", "b", 9)]
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    assert build(path, "-o", tmp_path / "out", "--dev", 0, "--plain") == 0
+    (pair,) = lines(tmp_path / "out/dpo/train.jsonl")
+    assert (pair["chosen"], pair["rejected"]) == ("b", "a\ufffd")

@@ -1,0 +1,177 @@
+"""Rated rows: CARE's layout and a user's own, in every file type, and what can't be used."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from support.rated_data import row, rows_of, write_rows
+
+from culture_tasks.errors import DataError
+from culture_tasks.preferences.build import gather
+from culture_tasks.preferences.graded_results import Taken
+from culture_tasks.settings import Settings
+
+
+def read(*paths, rating=None, data=None):
+    return gather([str(path) for path in paths], Taken(), rating, Settings(data=data))
+
+
+def refused(*paths, rating=None):
+    with pytest.raises(DataError) as caught:
+        read(*paths, rating=rating)
+    return str(caught.value)
+
+
+def test_rows_in_cares_layout(tmp_path):
+    path = write_rows(
+        tmp_path / "rated.jsonl",
+        [
+            row("在中国怎么送礼？", "用双手", 9),
+            row("在中国怎么送礼", "扔过去", 2, source="GPT-4o"),
+            row("在中国怎么送礼？", "the answer to 在中国怎么送礼？", 10),
+            row("كيف تحيي؟", "السلام", 8, cul_type="Opinion", associated_culture="Foreign (French)", model="gemma"),
+        ],
+    )
+    rated = read(path)
+    first, second = rated.questions
+    assert (first.text, first.references) == ("在中国怎么送礼？", ("the answer to 在中国怎么送礼？",))
+    assert (first.language, first.category, first.culture) == ("zh", "norms", "native")
+    assert (second.language, second.category, second.culture) == ("ar", "opinion", "foreign")
+    assert [(answer.text, answer.rating, answer.by) for answer in first.answers] == [
+        ("用双手", 9.0, "LLM"),
+        ("扔过去", 2.0, "GPT-4o"),
+        ("the answer to 在中国怎么送礼？", 10.0, "people"),
+    ]
+    assert second.answers[0].by == "gemma"
+    assert (rated.rated_by.kind, rated.rated_by.name, rated.rated_by.scale) == ("people", "people", (1.0, 10.0))
+    (source,) = rated.sources
+    assert (source.kind, source.name, source.responses) == ("rows", "rated.jsonl", 4)
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_every_file_type_gives_the_same(tmp_path, ending):
+    rows = rows_of(3)
+    path = tmp_path / f"rated.{ending}"
+    if ending == "json":
+        path.write_text(json.dumps(rows), encoding="utf-8")
+    elif ending == "csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        import pyarrow
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    assert read(path).questions == read(write_rows(tmp_path / "rated.jsonl", rows)).questions
+
+
+@pytest.mark.parametrize("name", ["care", "geyang627/CARE"])
+def test_cares_own_rows_are_looked_for_in_the_data_folder(tmp_path, name):
+    (tmp_path / "care_ratings").mkdir()
+    write_rows(tmp_path / "care_ratings" / "train.jsonl", rows_of(2))
+    assert len(read(name, data=tmp_path).questions) == 2
+
+
+def test_several_files_make_one_set_of_questions(tmp_path):
+    one = write_rows(tmp_path / "one.jsonl", [row("q", "a", 3), row("q", "b", 5)])
+    other = write_rows(tmp_path / "other.jsonl", [row("Q?", "c", 7)])
+    (question,) = read(one, other, one).questions
+    assert [answer.text for answer in question.answers] == ["a", "b", "c"]
+
+
+def test_the_older_revision_calls_its_ratings_otherwise(tmp_path):
+    row_of_text = {"question": "q", "answer": "r", "response": "s", "rating": "7"}
+    rated = read(write_rows(tmp_path / "rated.jsonl", [row_of_text]))
+    assert rated.questions[0].answers[0].rating == 7.0
+    assert rated.rated_by.kind == "people"
+
+
+def test_ratings_of_another_column_need_not_be_on_the_rubrics_scale(tmp_path):
+    rows = [row("q", "a", 3, mapo=-1.5), row("q", "b", 9, mapo=-0.25)]
+    rated = read(write_rows(tmp_path / "rated.jsonl", rows), rating="mapo")
+    assert [answer.rating for answer in rated.questions[0].answers] == [-1.5, -0.25]
+    assert (rated.rated_by.kind, rated.rated_by.name, rated.rated_by.scale) == ("column", "mapo", None)
+
+
+def test_equal_texts_count_once_with_the_mean_of_their_ratings(tmp_path):
+    rated = read(write_rows(tmp_path / "rated.jsonl", [row("q", "a", 3), row("q", " a ", 6), row("q", "b", 5)]))
+    assert [(answer.text, answer.rating) for answer in rated.questions[0].answers] == [("a", 4.5), ("b", 5.0)]
+    assert rated.left_out["repeated_texts"] == 1
+
+
+def test_blank_responses_and_rows_without_a_rating_are_counted_and_left_out(tmp_path):
+    rows = [row("q", "a", 3), row("q", " ", 1), row("q", "b", None), row("q", "c", " ")]
+    rated = read(write_rows(tmp_path / "rated.jsonl", rows))
+    assert [answer.text for answer in rated.questions[0].answers] == ["a"]
+    assert (rated.left_out["blank_responses"], rated.left_out["unrated_responses"]) == (1, 2)
+
+
+def test_of_a_question_in_two_categories_the_one_with_more_responses_counts(tmp_path):
+    rows = [row("q", "a", 3, cul_type="Opinion"), row("q", "b", 3), row("q", "c", 4)]
+    rated = read(write_rows(tmp_path / "rated.jsonl", rows))
+    assert [answer.text for answer in rated.questions[0].answers] == ["b", "c"]
+    assert rated.left_out["graded_by_another_rubric"] == 1
+
+
+def test_long_files_keep_their_row_numbers(tmp_path):
+    rows = [*rows_of(700), row("q", "a", "many")]
+    path = write_rows(tmp_path / "rated.jsonl", rows)
+    assert "rated.jsonl, row 2101, field 'rating': found 'many'" in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"human_rating": 11}, "row 2, field 'human_rating': found 11. Needed is a number from 1 to 10"),
+        ({"human_rating": True}, "row 2, field 'rating': found True. Needed is a number"),
+        ({"human_rating": float("nan")}, "row 2, field 'rating': found nan"),
+        ({"question": " "}, "row 2, field 'question'"),
+        ({"cul_type": "Socal norms"}, "row 2, field 'category'"),
+        ({"rubric": "no such"}, "row 2, field 'rubric': judges: no rubric 'no such'"),
+        ({"rubric": "lave3"}, "ratings on two scales: 1 to 10 ("),
+        ({"colour": "red"}, "unknown column 'colour'"),
+    ],
+)
+def test_a_row_that_cant_be_used_is_named(tmp_path, changes, said):
+    path = write_rows(tmp_path / "rated.jsonl", [row("q", "a", 3), row("q", "b", 5) | changes])
+    assert said in refused(path)
+
+
+def test_ratings_beyond_the_scale_of_the_others_are_on_another_scale(tmp_path):
+    one = write_rows(tmp_path / "one.jsonl", [row("q", "a", 3)])
+    other = write_rows(tmp_path / "other.jsonl", [{"question": "p", "response": "b", "human_rating": 87}])
+    assert "other.jsonl, row 1 has the rating 87, while others are on a scale of 1 to 10" in refused(one, other)
+
+
+def test_people_and_another_rater_dont_go_together(tmp_path):
+    one = write_rows(tmp_path / "one.jsonl", [{"question": "q", "response": "a", "human_rating": 3}])
+    other = write_rows(tmp_path / "other.jsonl", [{"question": "q", "response": "b", "human_rating": 3, "mapo": 1}])
+    assert "no column 'mapo' with ratings" in refused(one, other, rating="mapo")
+
+
+def test_rows_without_ratings_are_refused_with_what_is_there(tmp_path):
+    path = write_rows(tmp_path / "rated.jsonl", [{"question": "q", "response": "a", "score": 3}])
+    assert (
+        refused(path) == f"preferences: {path}: no column 'human_rating' with ratings. Found are question, response, "
+        "score. Name the column with --rating."
+    )
+    assert "no column 'scor' with ratings. Did you mean 'score'?" in refused(path, rating="scor")
+
+
+def test_a_column_without_a_single_rating_is_refused(tmp_path):
+    path = write_rows(tmp_path / "rated.jsonl", [row("q", "a", None)])
+    assert "no row has a rating in the column 'human_rating'" in refused(path)
+
+
+def test_responses_that_are_all_blank_are_no_ratings(tmp_path):
+    path = write_rows(tmp_path / "rated.jsonl", [row("q", "", 3)])
+    assert "the sources hold no rated response" in refused(path)
+
+
+def test_a_source_that_isnt_there_is_named_with_what_is_needed():
+    assert "geyang627/CAR: no such file or folder. Did you mean 'geyang627/CARE'?" in refused("geyang627/CAR")
+    assert "rated.jsonl: no such file" in refused("rated.jsonl")
