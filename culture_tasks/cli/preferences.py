@@ -168,7 +168,7 @@ def _build(options: argparse.Namespace) -> int:
         held_out, tests = tests_of(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
-    manifest = build(chosen, rule, options.seed, options.output)
+    manifest = build(chosen, rule, options.seed, options.output, model=options.model)
     print(_summary(manifest, chosen, options.output))
     return 0
 

@@ -138,7 +138,7 @@ def write_folder(folder: Path, pairs: Mapping[str, Sequence[Pair]], manifest: Ma
     """
     files: dict[str, str] = {}
     counts: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
-    with _new_folder(folder) as part:
+    with new_folder(folder) as part:
         for method in METHODS:
             for split in SPLITS:
                 path = f"{method}/{split}.jsonl"
@@ -163,7 +163,7 @@ def write_folder(folder: Path, pairs: Mapping[str, Sequence[Pair]], manifest: Ma
 
 
 @contextmanager
-def _new_folder(target: Path) -> Iterator[Path]:
+def new_folder(target: Path) -> Iterator[Path]:
     """Gives a folder that takes its name once everything is in it, and goes away after an error."""
     check_new(target)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
