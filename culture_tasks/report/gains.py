@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report import comparability
 from culture_tasks.report.comparisons import ALPHA, OF_ITS_OWN, Pair, adjusted
 from culture_tasks.report.lineage import Lineage, Side
-from culture_tasks.report.model import Cell, Comparison, Entrant, Flag, Gain, Trial
+from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Flag, Gain, Trial
 from culture_tasks.report.observations import SCORE, Observations, averaged, cell_of, in_order, known, ordered
 from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import Measured, Scores
@@ -218,6 +218,8 @@ class Training:
 
     def _gain(self, table: str, each: _Before, test: Comparison | None) -> Gain:
         compared = self.anyway or not each.flags
+        said = {flag for trial in (each.base, each.trained) for flag in trial.cell.flags} - NOT_COMPARABLE
+        flags = ordered(said.union(each.flags))
         return Gain(
             table=table,
             unit=each.place.address.unit,
@@ -225,8 +227,8 @@ class Training:
             where=each.place.address.where,
             base=each.base,
             trained=each.trained,
-            percent=_percent(each.base.cell, each.trained.cell, compared=compared),
-            difference=_difference(each, test, compared=compared),
+            percent=replace(_percent(each.base.cell, each.trained.cell, compared=compared), flags=flags),
+            difference=replace(_difference(each, test, compared=compared), flags=flags),
             test=test,
         )
 
@@ -252,7 +254,6 @@ def _difference(each: _Before, test: Comparison | None, *, compared: bool) -> Ce
     nothing = Cell(
         None,
         Scale(own.unit, None, None, better=None, neutral=0.0, digits=own.digits),
-        flags=each.flags,
         runs=(*base.runs, *trained.runs),
         where=trained.where,
     )

@@ -48,7 +48,7 @@ class TrainedOn:
                     "write ? for an = in the name of a model."
                 )
             try:
-                items = Manifest.load(Path(folder)).tested_items
+                items = Manifest.load(Path(folder).expanduser()).tested_items
             except DataError as error:
                 raise DataError(f"--trained-on {text}: {error}") from None
             self._chosen.append((text, pattern, items))

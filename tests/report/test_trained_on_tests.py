@@ -3,8 +3,12 @@
 import csv
 import os
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lxml import html as parsed
 from support.sample_files import care_sample, write_run
 
@@ -13,6 +17,9 @@ from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.preferences.manifest import FILE_NAME, Manifest, RatedBy, Rule
 from culture_tasks.report import trained_on
 from culture_tasks.report.building import Options, build
+from culture_tasks.report.trained_on import TrainedOn
+from culture_tasks.results.run_files import read_run
+from culture_tasks.results.task_results import task_results
 
 MARK = "the model was trained on items of this test"
 
@@ -171,6 +178,31 @@ def test_a_path_that_is_no_local_folder_is_no_error(tmp_path, path):
     report = build([str(tmp_path)], Options())
     assert [cell.flags for cell in report.units["care_zh"].cells.values()] == [()]
     assert report.problems == ()
+
+
+@pytest.fixture(scope="module")
+def a_result(tmp_path_factory):
+    """What a result file says of a task; and a folder of weights with a manifest above it."""
+    folder = tmp_path_factory.mktemp("paths")
+    weights = write_manifest(folder / "data") / "weights"
+    weights.mkdir()
+    [result] = task_results(read_run(write_care(folder / "results", "m", [1.0])))
+    return result, weights
+
+
+@given(st.text(st.characters(codec=None, exclude_categories=()), max_size=80))
+@settings(max_examples=200, deadline=None)
+def test_whatever_a_result_file_names_nothing_but_manifests_is_opened(a_result, text):
+    result, weights = a_result
+    opened, problems = [], []
+    load = Manifest.load
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Manifest, "load", lambda path: opened.append(path) or load(path))
+        named = replace(result, model=text, pretrained=f"{weights}/{text}", adapter=str(weights))
+        found = TrainedOn().items(named, "a name", problems)
+    assert found == {"care_zh": {"zh-0", "zh-1", "zh-2", "zh-99"}}
+    assert weights.parent / FILE_NAME in opened
+    assert {path.name for path in (*opened, *(Path(problem.path) for problem in problems))} == {FILE_NAME}
 
 
 def make_link(path, good):

@@ -19,6 +19,7 @@ from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.observations import Observations, averaged
+from culture_tasks.report.text.wording import number
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -158,6 +159,26 @@ def test_gain_and_paired_difference_by_hand(two):
     assert gain.difference.best
     assert (gain.test.verdict, gain.test.items_needed) == ("dpo is better", None)
     assert (gain.base.deviation, gain.trained.deviation) == (None, None)
+
+
+def test_the_papers_gain_of_29_percent(tmp_path):
+    """CARE, section 4.2 and Table 3: Llama3.1-8B on Chinese, 3.78 before and 4.88 after."""
+    run(tmp_path, "org/base", [3.78, 3.78])
+    adapter(tmp_path, "/models/dpo", [4.88, 4.88])
+    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "care_zh", ""]
+    assert gain.percent.value == pytest.approx(100 * 1.1 / 3.78)
+    assert number(gain.percent.value, gain.percent.scale) == "29.1 %"
+
+
+def test_text_overlap_says_so_beside_what_it_changed_too(tmp_path):
+    lexical = {"judge": JUDGE | {"backend": "lexical"}}
+    for model, arguments, scores in (("org/base", "", BASE), ("/m/dpo", ",peft=/m/dpo", TRAINED)):
+        samples = [{"care_rating_lexical": each["care_rating"]} for each in care(scores, **lexical)]
+        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
+        write_run(tmp_path / model.replace("/", "_"), model, {"care_zh": samples}, config=config)
+    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "care_zh", ""]
+    assert gain.difference.flags == gain.percent.flags == ("lexical_judge",)
+    assert gain.difference.value == pytest.approx(10 / 6)
 
 
 def test_columns_of_a_benchmarks_table_are_adjusted_together(two):

@@ -160,8 +160,9 @@ def _of_change(gains: Mapping[At, Gain]) -> Iterator[_Line]:
 
 def _about_runs(gains: Sequence[Gain], entrants: Mapping[str, Entrant]) -> Iterator[str]:
     """Yields which runs a number is the mean of."""
-    pooled = {trial.label: trial.entrants for gain in gains for trial in (gain.base, gain.trained) if trial.deviation}
-    for label, keys in pooled.items():
+    trials = [trial for gain in gains for trial in (gain.base, gain.trained) if trial.deviation is not None]
+    most = {trial.label: trial.entrants for trial in sorted(trials, key=lambda trial: len(trial.entrants))}
+    for label, keys in most.items():
         names = ", ".join(entrants[key].label for key in keys)
         yield (
             f"{label}: the mean of {len(keys)} runs ({names}), item by item; SD of runs is the sample standard "
