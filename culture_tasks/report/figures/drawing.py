@@ -545,9 +545,10 @@ def svg_images(drawn: Sequence[Chart]) -> list[bytes]:
 
 def _bytes(figure: Figure, suffix: Format) -> bytes:
     buffer = io.BytesIO()
-    if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # laid out once is enough for all formats
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)  # laid out once is enough for all formats, and drawn once for each
     figure.savefig(buffer, format=suffix, dpi=_DPI, metadata=_WITHOUT_DATE.get(suffix))
     return buffer.getvalue()
 
