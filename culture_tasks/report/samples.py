@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,7 +170,8 @@ class SampleReader:
         return int(np.isin(columns.items, [known[name] for name in items if name in known]).sum())
 
 
-class _Row(NamedTuple):
+@dataclass(slots=True)
+class _Row:
     """What is kept of a record."""
 
     item: str
@@ -188,11 +189,11 @@ class _Pass:
 
     def __init__(self, kind: RecordKind, items: Codebook, clusters: Codebook) -> None:
         self._kind = kind
-        self._seen_scale: object = object()
         self._items, self._clusters = items, clusters
         self._seen: set[int] = set()
         self._numbers: dict[str, array[Any]] = {name: array(code) for name, (code, _) in _TYPES.items()}
         self._further: dict[str, array[float]] = {each.name: array("d") for each in kind.further}
+        self._columns = [*self._numbers.values(), *self._further.values()]
         self._groups: dict[str, tuple[Codebook, array[int]]] = {}
         self._judges: dict[str, Mapping[str, Any]] = {}
         self._prompts: dict[str, None] = {}
@@ -201,6 +202,11 @@ class _Pass:
         self._left_out: dict[str, list[int]] = {}
         self._lexical = False
         self._facts = SampleFacts()
+        # Most records of a file say the same of these: only what differs from the last record is looked into.
+        self._last_scale: Any = object()
+        self._last_judge: Any = None
+        self._last_prompt: Any = None
+        self._last_data: Any = None
 
     def over(self, path: Path) -> LoadedSamples:
         for place, (_, offset, line) in enumerate(sample_lines(path), start=1):
@@ -241,20 +247,23 @@ class _Pass:
     def _row(self, record: Record) -> _Row | None:
         """Returns what is kept of a record, or None where it can't be."""
         outcomes: dict[str, int] = record["outcomes"]
-        if not all(type(count) is int and 0 < count <= _MOST_RUNS for count in outcomes.values()):
-            return None
-        if len(self._groups.keys() | record["groups"].keys()) > _MOST_FIELDS:
+        for count in outcomes.values():
+            if type(count) is not int or not 0 < count <= _MOST_RUNS:
+                return None
+        groups: dict[str, Any] = record["groups"]
+        if groups.keys() != self._groups.keys() and len(self._groups.keys() | groups.keys()) > _MOST_FIELDS:
             return None
         values = record.get("values", {}) if self._further else {}
         judge = record.get("judge")
-        if judge is not None and not (isinstance(judge, dict) and isinstance(judge.get("sampling", {}), dict)):
-            return None
-        if judge is not None and outcomes.get("scored") and record.get("score") is None:
-            return None
+        if judge is not None:
+            if judge != self._last_judge and not _is_judge(judge):
+                return None
+            if record.get("score") is None and outcomes.get("scored"):
+                return None
         return _Row(
             item=str(record["item"]),
             cluster=str(record["cluster"]),
-            groups={field: _name(group) for field, group in record["groups"].items()},
+            groups={field: group if type(group) is str else _name(group) for field, group in groups.items()},
             score=self._kind.scale.times * _float(record.get("score")),
             further=[
                 each.scale.times * _float(each.read(record) if each.read else values.get(each.name))
@@ -262,7 +271,7 @@ class _Pass:
             ],
             outcomes=outcomes,
             judge=judge,
-            data=[str(value) for value in record["data"].values()],
+            data=[*map(str, record["data"].values())],
         )
 
     def _is_expected(self, record: Record) -> bool:
@@ -272,10 +281,12 @@ class _Pass:
 
     def _has_scale(self, record: Record) -> bool:
         """Whether a record is on the scale that is expected; records of one file mostly say the same."""
-        if record["scale"] != self._seen_scale and scale_of(record) == self._kind.scale:
-            self._seen_scale = record["scale"]
-        same: bool = record["scale"] == self._seen_scale
-        return same
+        if record["scale"] == self._last_scale:
+            return True
+        if scale_of(record) != self._kind.scale:
+            return False
+        self._last_scale = record["scale"]
+        return True
 
     def _append_groups(self, groups: Mapping[str, str]) -> None:
         """Appends the groups of a sample; a field that it doesn't have, or the first to have, is an empty text."""
@@ -285,31 +296,32 @@ class _Pass:
                 if field not in self._groups:
                     self._groups[field] = ({"": 0} if before else {}, array("i", [0] * before))
         for field, (codes, column) in self._groups.items():
-            column.append(_code(codes, groups.get(field, "")))
+            column.append(codes.setdefault(groups.get(field, ""), len(codes)))
 
     def _append(self, row: _Row, item: int, offset: int) -> None:
         self._append_groups(row.groups)
         verdicts = sum(row.outcomes.values())
-        numbers = self._numbers
-        numbers["items"].append(item)
-        numbers["clusters"].append(_code(self._clusters, row.cluster))
-        numbers["offsets"].append(offset)
-        numbers["scores"].append(row.score)
-        numbers["verdicts"].append(verdicts)
         # Without a judge, a reply that can't be read is a wrong answer, and no verdict is missing.
-        numbers["scored"].append(verdicts if row.judge is None else row.outcomes.get("scored", 0))
-        for values, value in zip(self._further.values(), row.further, strict=True):
-            values.append(value)
+        scored = verdicts if row.judge is None else row.outcomes.get("scored", 0)
+        cluster = _code(self._clusters, row.cluster)
+        values = (item, row.score, scored, verdicts, cluster, offset, *row.further)  # as in _TYPES
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(value)
 
     def _note(self, key: str, record: Record, row: _Row) -> None:
         self._lexical |= key.endswith(LEXICAL)
         for outcome, count in row.outcomes.items():
             self._outcomes[outcome] = self._outcomes.get(outcome, 0) + count
-        if isinstance(row.judge, dict):
+        if row.judge is not None and row.judge != self._last_judge:
+            self._last_judge = row.judge
             self._judges.setdefault(repr(row.judge), row.judge)
-        if "prompt_sha256" in record:
-            self._prompts[f"{record.get('prompt')} {str(record['prompt_sha256'])[:12]}"] = None
-        self._data.update(dict.fromkeys(row.data))
+        prompt = record.get("prompt"), record.get("prompt_sha256")
+        if prompt != self._last_prompt and "prompt_sha256" in record:
+            self._last_prompt = prompt
+            self._prompts[f"{prompt[0]} {str(prompt[1])[:12]}"] = None
+        if row.data != self._last_data:
+            self._last_data = row.data
+            self._data.update(dict.fromkeys(row.data))
 
     def _loaded(self, path: Path) -> LoadedSamples:
         groups = {
@@ -335,11 +347,11 @@ class _Pass:
 
 _TYPES: Mapping[str, tuple[str, type[np.generic]]] = {
     "items": ("i", np.int32),
-    "clusters": ("i", np.int32),
-    "offsets": ("q", np.int64),
     "scores": ("d", np.float64),
     "scored": ("h", np.int16),
     "verdicts": ("h", np.int16),
+    "clusters": ("i", np.int32),
+    "offsets": ("q", np.int64),
 }
 """Columns of numbers: code of the array that collects them, and type of the column."""
 
@@ -372,6 +384,10 @@ def _problem(path: Path, reason: str, lines: Sequence[int]) -> Problem:
 def _code(codes: Codebook, name: str) -> int:
     """Returns the number of a name, a new one where it has none yet."""
     return codes.setdefault(name, len(codes))
+
+
+def _is_judge(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("sampling", {}), dict)
 
 
 def _name(value: Any) -> str:

@@ -34,7 +34,7 @@ TEXTS_IN_A_FILE = 250
 IMAGES_IN_A_FILE = 100
 """How many samples' texts, and how many images, a file beside the page holds."""
 
-_MOST_BESIDE = 1_200
+_MOST_BESIDE = 600
 """Most samples of a task that are kept so that models can be set side by side."""
 
 Selection = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
