@@ -15,7 +15,7 @@ from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.pacing import Patience
 from culture_tasks.judges.readiness import check_endpoint
 from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.settings import Settings
 
 
@@ -81,7 +81,7 @@ class EndpointJudge(Judge):
         connection.submit(job)
         return job.ticket
 
-    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
         """Asks the endpoint for one verdict (see :func:`~culture_tasks.judges.readiness.check_endpoint`).
 
         Raises:
@@ -89,7 +89,7 @@ class EndpointJudge(Judge):
         """
         self._run_began = time.time()
         items = list(expected)
-        check_endpoint(
+        return check_endpoint(
             self._connected(), address=self._address, by=self._by, expected=items, responses_known=responses_known
         )
 

@@ -109,7 +109,7 @@ class InProcessJudge(Judge):
         expected: Iterable[tuple[Rubric, JudgeItem]],
         *,
         responses_known: bool = False,
-    ) -> None:
+    ) -> Verdict | None:
         """Makes sure that the model can be loaded, as far as that can be known before it is.
 
         A model behind an API is asked one question, as an endpoint is.
@@ -120,13 +120,15 @@ class InProcessJudge(Judge):
         self._run_began = time.time()
         items = list(expected)
         if responses_known and is_at_hand(self._opened_cache(), adaptations=Adaptations(), by=self._by, expected=items):
-            return
+            return None
         is_remote = check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
         if is_remote and items and not self._asked:
             with self._lock:
                 rubric, item = items[0]
-                self._ask_once(rubric, item)
+                verdict = self._ask_once(rubric, item)
             self._asked = True
+            return verdict
+        return None
 
     def close(self) -> None:
         """Grades no more, and lets go of the model."""
@@ -226,7 +228,7 @@ class InProcessJudge(Judge):
             return False
         return model.fits(prompt, self._adaptations.apply(sampling, self._by.most_tokens)["max_tokens"])
 
-    def _ask_once(self, rubric: Rubric, item: JudgeItem) -> None:
+    def _ask_once(self, rubric: Rubric, item: JudgeItem) -> Verdict:
         who = f"judge lm_eval:{self._backend},{self._by.model}"
         grading = self._by.grading(rubric, replace(item, response=item.references[0]))
         verdict: Verdict | None = None
@@ -246,6 +248,7 @@ class InProcessJudge(Judge):
             verdict = grading.take(replies[-1], self._by.model, 1)
         if verdict.outcome != "scored":
             raise JudgeUnreachableError(unreadable(who, rubric, verdict))
+        return verdict
 
     def _loaded(self) -> LocalModel:
         if self._broken is not None:

@@ -36,7 +36,7 @@ class Judge(ABC):
     def submit(self, rubric: Rubric, item: JudgeItem) -> Ticket:
         """Asks for a verdict on one item. Identical requests may be answered by one reply."""
 
-    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
         """Makes sure, before any inference, that the judge can be used. A run of verdicts begins here.
 
         Args:
@@ -44,10 +44,14 @@ class Judge(ABC):
             responses_known: Whether that includes the responses, which aren't there before inference: a judge with a
                 cache need not be reached if it holds all of these verdicts.
 
+        Returns:
+            The last verdict on a reference answer that the judge was asked for; None where it wasn't asked.
+
         Raises:
             JudgeError: If the judge can't be used.
         """
         del expected, responses_known
+        return None
 
     def close(self) -> None:  # noqa: B027 - most judges hold nothing
         """Releases what the judge holds: connections, files, a loaded model."""

@@ -68,12 +68,15 @@ Expected = Sequence[tuple[Rubric, JudgeItem]]
 
 def check_endpoint(
     connection: Connection, *, address: Address, by: JudgedBy, expected: Expected, responses_known: bool
-) -> None:
+) -> Verdict | None:
     """Asks for one verdict by each format and sampling that will be needed; once per process, endpoint and model.
 
     The question is the first one that will be graded, with a reference in place of the response: a judge that gives no
     readable verdict on it gives none on anything. What the judge answers isn't kept. Nothing is asked where the cache
     holds every verdict, which can be told only where the responses are known.
+
+    Returns:
+        The last verdict that was asked for; None where nothing was asked, or a rate limit leaves it open.
 
     Raises:
         JudgeUnreachableError: If key, model or address are wrong, there is no answer, or the reply can't be read.
@@ -86,12 +89,15 @@ def check_endpoint(
         if not unchecked or (
             responses_known and is_at_hand(connection.cache, adaptations=adaptations, by=by, expected=expected)
         ):
-            return
+            return None
         if address.is_keyless_openai:
             raise JudgeUnreachableError(f"judge {by.model}: {address.shown} needs a key. {WAYS_OUT}")
+        verdict = None
         for family, items in unchecked.items():
-            if _grades(connection, address=address, by=by, items=items):
+            verdict = _grade_one(connection, address=address, by=by, items=items)
+            if verdict is not None:
                 connection.checked.add(family)
+        return verdict
 
 
 def _families(by: JudgedBy, expected: Expected) -> dict[tuple[str, ...], Expected]:
@@ -127,8 +133,8 @@ def is_at_hand(cache: CacheThread, *, adaptations: Adaptations, by: JudgedBy, ex
     return True
 
 
-def _grades(connection: Connection, *, address: Address, by: JudgedBy, items: Expected) -> bool:
-    """Asks for one verdict; False where a rate limit leaves open whether there will be any.
+def _grade_one(connection: Connection, *, address: Address, by: JudgedBy, items: Expected) -> Verdict | None:
+    """Asks for one verdict; None where a rate limit leaves open whether there will be any.
 
     A question may offend a content filter that lets all others pass: then another one is asked.
 
@@ -141,13 +147,13 @@ def _grades(connection: Connection, *, address: Address, by: JudgedBy, items: Ex
         result = _asked(connection, by, by.grading(rubric, replace(item, response=item.references[0])))
         if isinstance(result, Verdict):
             if result.outcome == "scored":
-                return True
+                return result
             problem = unreadable(f"judge {by.model}: {address.shown}", rubric, result)
         elif result.status == 429 and result.retry:
             logger.warning(
                 "judge %s: %s limits the rate (%s): the run goes on", by.model, address.shown, result.message
             )
-            return False
+            return None
         else:
             problem = f"judge {by.model}: {address.shown}: {result.message}. {_advice(address, result)} {OTHERWISE}"
         if not (isinstance(result, Problem) and result.refused):

@@ -15,6 +15,7 @@ from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
 _COMMANDS = (
+    "doctor",
     "tasks",
     "data",
     "lm_eval",

@@ -7,13 +7,13 @@ import json
 import shutil
 import textwrap
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
 from itertools import groupby
 from typing import Any
 
 from culture_tasks.benchmarks.interface import HARNESSES, Entry, Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, in_harness, task_folder, tasks_below
 from culture_tasks.data.sources import availability
+from culture_tasks.harness.index_probe import plug_in_problems
 from culture_tasks.settings import Settings
 from culture_tasks.task_table import HEADER, alike, languages_of, rows
 from culture_tasks.text_tables import as_markdown, as_text, printable
@@ -62,7 +62,8 @@ def _list(options: argparse.Namespace) -> int:
         print(as_markdown((*HEADER, "data now"), rows(data_now, together)))
     else:
         _print_by_benchmark(together, data_now)
-    _explain_missing_plugin()
+    for problem in plug_in_problems():
+        print(f"\n{problem}")
     return 0
 
 
@@ -133,26 +134,3 @@ def _as_json(entry: Entry, data_now: str) -> dict[str, Any]:
         "lmms_eval": in_harness(entry, "lmms_eval"),
         "data_now": data_now,
     }
-
-
-def _explain_missing_plugin() -> None:
-    """Warns if lmms-eval won't find the tasks by itself, and names the plug-in that may be in the way."""
-    installed = list(entry_points(group="lmms_eval.models"))
-    if not any(point.value.startswith("culture_tasks.") for point in installed):
-        print("\nlmms-eval doesn't see this package: reinstall it with `pip install culture-tasks`.")
-    for point in installed:
-        if not point.value.startswith("culture_tasks.") and (problem := _failure(point)):
-            print(
-                f"\nThe lmms-eval plug-in {point.name!r} ({point.value}) fails to load: {problem}. "
-                "lmms-eval stops loading plug-ins there, so it may not know our tasks. Repair or remove it."
-            )
-
-
-def _failure(point: Any) -> str | None:
-    try:
-        payload = point.load()
-        if callable(payload):  # as lmms-eval does
-            payload()
-    except Exception as error:  # noqa: BLE001 - another package's code may raise anything, and that is the finding
-        return f"{type(error).__name__}: {error}"
-    return None

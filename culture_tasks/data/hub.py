@@ -230,7 +230,7 @@ def _explained(name: str, config: str | None, chosen: str | None, error: BaseExc
         )
     if any(isinstance(cause, errors.RepositoryNotFoundError) for cause in causes):
         return (
-            f"{data}: {_endpoint()} has no such data set, or only for users who may see it. If it is private, log in "
+            f"{data}: {endpoint()} has no such data set, or only for users who may see it. If it is private, log in "
             "with `hf auth login`."
         )
     at = f" at revision {chosen!r}" if chosen else ""
@@ -241,7 +241,7 @@ def _explained(name: str, config: str | None, chosen: str | None, error: BaseExc
         )
     if of_connection := [cause for cause in causes if _is_of_the_connection(cause)]:
         return (
-            f"{data}: can't be downloaded from {_endpoint()} ({_reason(of_connection[-1])}), and the cache "
+            f"{data}: can't be downloaded from {endpoint()} ({_reason(of_connection[-1])}), and the cache "
             f"({_cache()}) doesn't hold it{at}. Check the connection (HTTPS_PROXY names a proxy), name a mirror by "
             "HF_ENDPOINT, or name by HF_HOME a cache that has them."
         )
@@ -274,7 +274,8 @@ def _reason(error: BaseException) -> str:
     return re.sub(r"(?<=//)[^/@\s]*@|\?[^\s'\"]*", "", lines[0])[:200]
 
 
-def _endpoint() -> str:
+def endpoint() -> str:
+    """Returns the address of the Hub, or of a mirror, without a user's name and password."""
     from huggingface_hub import constants
 
     parts = urlsplit(constants.ENDPOINT)

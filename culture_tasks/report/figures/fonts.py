@@ -73,7 +73,7 @@ def warn_of_gaps(texts: Iterable[str], fonts: Fonts) -> None:
             scripts,
         )
     joining = {script for script in map(_script, _visible(texts)) if script in _JOINING}
-    if joining and not _shapes():
+    if joining and not joins_letters():
         _logger.warning(
             "figures: this matplotlib doesn't join letters (%s): PNG files show them apart. Install matplotlib 3.11 or "
             "newer. SVG files and the HTML page are right.",
@@ -81,7 +81,7 @@ def warn_of_gaps(texts: Iterable[str], fonts: Fonts) -> None:
         )
 
 
-def _shapes() -> bool:
+def joins_letters() -> bool:
     import matplotlib as mpl
 
     return mpl.__version_info__[:2] >= _SHAPES_SINCE

@@ -1,0 +1,411 @@
+"""What a run needs of this machine, looked at in seconds: packages, harnesses, judge, data, GPU, fonts, caches, disk.
+
+Nothing is downloaded or written, and a judge is asked one question at most. A look that fails is a finding, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from packaging.requirements import Requirement
+
+from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Harness
+from culture_tasks.benchmarks.registry import benchmarks, reading_data, rubrics, tasks_below
+from culture_tasks.data.sources import availability
+from culture_tasks.errors import CultureTasksError, JudgeNotConfiguredError, SettingsError
+from culture_tasks.judges import cache_files
+from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.selection import JudgeSpec, make_judge, spec_for
+from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.settings import Settings
+
+State = Literal["ok", "note", "mend"]
+"""``note`` is for what only some runs need, ``mend`` for what stands in the way."""
+
+_PROJECT = "culture-tasks"
+_SHOWN = ("lm-eval", "lmms-eval", "torch", "transformers", "datasets", "vllm")
+_PROBE_SECONDS = 180.0
+_JUDGE_SECONDS = 30.0
+_SAMPLE = JudgeItem("What is the capital of Japan?", ("Tokyo",), "Tokyo", language="English")
+_GIGABYTE = 1e9
+_LITTLE, _HARDLY_ANY = 20.0, 1.0
+_SCRIPTS: Mapping[str, str] = {
+    "Arabic": "العربية",
+    "Bengali": "অসমীয়া",
+    "Chinese": "中文",
+    "Devanagari": "हिन्दी",
+    "Ethiopic": "አማርኛ",
+    "Japanese": "ひらがなカタカナ",
+    "Korean": "한국어",
+}
+"""Scripts in which benchmarks ask, and which names in a report may be in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one thing.
+
+    Attributes:
+        subject: What was looked at, in a word or two.
+        state: Whether something has to be done.
+        found: What was found.
+        remedy: What to do; empty where nothing is to be done.
+        facts: The same for programs.
+    """
+
+    subject: str
+    state: State
+    found: str
+    remedy: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def examine(*, ask_judge: bool = True, read_data: bool = False) -> list[Finding]:
+    """Looks at everything.
+
+    Args:
+        ask_judge: Whether the judge may be asked one question, which may cost something.
+        read_data: Whether all data are read and checked, and downloaded where they aren't at hand.
+    """
+    with _probes() as probes:
+        settings, findings = _settings()
+        findings += _looked_at("packages", _packages)
+        if settings is not None:
+            findings += _looked_at("judge", _judge, settings, ask_judge)
+            findings += _looked_at("verdict cache", _verdict_cache, settings)
+            findings += _looked_at("data", _data, settings, read_data)
+        for subject, look in (("Hub", _hub), ("GPU", _gpu), ("fonts", _fonts), ("disk", _disk)):
+            findings += _looked_at(subject, look)
+        for harness, probe in probes.items():
+            findings += _looked_at(_command(harness), _harness, harness, probe)
+    order = ("settings", "packages", *map(_command, HARNESSES))
+    place = {subject: number for number, subject in enumerate(order)}
+    return sorted(findings, key=lambda finding: place.get(finding.subject, len(order)))
+
+
+def _looked_at(subject: str, look: Callable[..., Iterable[Finding]], *arguments: Any) -> list[Finding]:
+    try:
+        return list(look(*arguments))
+    except CultureTasksError as error:
+        return [Finding(subject, "mend", "can't be used", str(error))]
+    except Exception as error:  # noqa: BLE001 - whatever is broken here is what the user wants to know
+        return [Finding(subject, "mend", f"can't be looked at ({type(error).__name__}: {_line(error)})")]
+
+
+def _line(error: object) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def _command(harness: Harness) -> str:
+    return harness.replace("_", "-")
+
+
+# Settings and packages
+
+
+def _settings() -> tuple[Settings | None, list[Finding]]:
+    try:
+        return Settings.from_environment(), []
+    except SettingsError as error:
+        said = "judge, data and verdict cache weren't looked at: a setting is wrong"
+        return None, [Finding("settings", "mend", said, str(error))]
+
+
+def _packages() -> Iterator[Finding]:
+    required = [Requirement(line) for line in metadata.requires(_PROJECT) or ()]
+    always = [each for each in required if each.marker is None or each.marker.evaluate({"extra": ""})]
+    versions = {name: version for name in _SHOWN if (version := _version(name))}
+    wrong = [each for each in always if not _is_met(each)]
+    extras = {
+        extra: _has_extra(extra, required) for extra in metadata.metadata(_PROJECT).get_all("Provides-Extra") or ()
+    }
+    shown = ", ".join(f"{name} {version}" for name, version in versions.items())
+    facts = {"versions": {"python": sys.version.split()[0], **versions}, "extras": extras}
+    if wrong:
+        named = ", ".join(f"{each.name} {_version(each.name) or 'missing'}" for each in wrong)
+        install = " ".join(f"'{each.name}{each.specifier}'" for each in wrong)
+        yield Finding("packages", "mend", f"{shown}; not as needed: {named}", f"pip install {install}", facts)
+    else:
+        yield Finding("packages", "ok", shown, facts=facts)
+    with_it, without = ([name for name, there in extras.items() if there is wanted] for wanted in (True, False))
+    said = f"installed: {', '.join(with_it) or 'none'}; not installed: {', '.join(without) or 'none'}"
+    yield Finding("extras", "ok", said)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _is_met(requirement: Requirement) -> bool:
+    version = _version(requirement.name)
+    return version is not None and requirement.specifier.contains(version, prereleases=True)
+
+
+def _has_extra(extra: str, required: Iterable[Requirement]) -> bool:
+    return all(
+        _is_met(each)
+        for each in required
+        if each.marker and each.marker.evaluate({"extra": extra}) and not each.marker.evaluate({"extra": ""})
+    )
+
+
+# Harnesses
+
+
+@contextmanager
+def _probes() -> Iterator[dict[Harness, subprocess.Popen[str]]]:
+    """Starts a process for each harness, which builds its index of tasks; they are ended with the block."""
+    started: dict[Harness, subprocess.Popen[str]] = {}
+    try:
+        for harness in HARNESSES:
+            # -P leaves out the current folder, which a harness's own command doesn't look into either.
+            command = [sys.executable, "-P", "-m", "culture_tasks.harness.index_probe", harness]
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            started[harness] = subprocess.Popen(command, text=True, errors="replace", **pipes)  # type: ignore[call-overload]
+        yield started
+    finally:
+        for process in started.values():
+            process.kill()
+            process.communicate()
+
+
+def _harness(harness: Harness, probe: subprocess.Popen[str]) -> Iterator[Finding]:
+    subject = _command(harness)
+    try:
+        said, complaints = probe.communicate(timeout=_PROBE_SECONDS)
+    except subprocess.TimeoutExpired:
+        yield Finding(subject, "mend", f"has not built its index of tasks within {_PROBE_SECONDS:g} seconds")
+        return
+    if probe.returncode != 0:
+        lines = [line.strip() for line in complaints.splitlines() if line.strip()] or ["no message"]
+        retry = f"`{Path(sys.executable).name} -m culture_tasks.harness.index_probe {harness}` shows all of it."
+        yield Finding(subject, "mend", f"can't be started: {lines[-1][:300]}", retry)
+        return
+    facts = json.loads(said)
+    missing, taken = facts["missing"], facts["taken"]
+    if missing:
+        remedy = " ".join(facts.get("plug_ins") or ["Reinstall culture-tasks."])
+        found = f"doesn't know {len(missing)} of our {facts['names']} tasks and groups, such as {missing[0]}"
+        yield Finding(subject, "mend", found, remedy, facts)
+    elif taken:
+        name, path = next(iter(taken.items()))
+        found = f"takes {len(taken)} of our {facts['names']} names from elsewhere, such as {name} from {path}"
+        yield Finding(subject, "mend", found, "Remove the other package, or its task files.", facts)
+    else:
+        by = " through `culture-tasks lm-eval run`" if harness == "lm_eval" else ""
+        yield Finding(subject, "ok", f"knows all {facts['names']} of our tasks and groups{by}", facts=facts)
+
+
+# Judge
+
+
+def _judge(settings: Settings, ask: bool) -> Iterator[Finding]:
+    every = list(rubrics().values())
+    if not every:
+        return
+    rubric = every[0]
+    try:
+        spec = spec_for(settings, rubric.model)
+    except JudgeNotConfiguredError:
+        remedy = (
+            "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to "
+            "record the responses and grade them later."
+        )
+        yield Finding("judge", "mend", "none is configured", remedy)
+        return
+    if spec.backend == "lexical":
+        said = "text overlap stands in for a judge: good for trials, not for results"
+        yield Finding("judge", "note", said, facts={"judge": str(spec)})
+    elif spec.backend == "none":
+        said = "none: responses are recorded, and graded later by `culture-tasks rejudge`"
+        yield Finding("judge", "note", said, facts={"judge": str(spec)})
+    else:
+        others = (
+            dict.fromkeys(each.model for each in every if each.model != rubric.model) if settings.judge is None else {}
+        )
+        yield _asked(spec, rubric, settings, ask, tuple(others))
+
+
+def _asked(spec: JudgeSpec, rubric: Rubric, settings: Settings, ask: bool, others: tuple[str, ...]) -> Finding:
+    timeout = min(settings.judge_timeout, _JUDGE_SECONDS)
+    judge = make_judge(spec, settings.model_copy(update={"judge_cache": "off", "judge_timeout": timeout}))
+    also = f" ({' and '.join(others)} for other benchmarks: not asked)" if others else ""
+    if not ask:
+        judge.close()
+        return Finding("judge", "ok", f"{spec}{also}: not asked (--no-judge)", facts={"judge": str(spec)})
+    began = time.monotonic()
+    try:
+        verdict = judge.check([(rubric, _SAMPLE)])
+    finally:
+        judge.close()
+    facts: dict[str, Any] = {"judge": str(spec), "rubric": rubric.name}
+    if verdict is None:
+        said = (
+            "limits the rate now"
+            if spec.backend == "openai"
+            else "can be loaded, as far as can be told without loading it"
+        )
+        return Finding("judge", "note" if spec.backend == "openai" else "ok", f"{spec}{also}: {said}", facts=facts)
+    tokens = verdict.usage.prompt_tokens + verdict.usage.completion_tokens
+    facts |= {"score": verdict.score, "tokens": tokens, "seconds": round(time.monotonic() - began, 2)}
+    said = (
+        f"{spec}{also}: rated a right answer {verdict.score:g} of {rubric.lowest:g} to {rubric.highest:g} "
+        f"({rubric.name}; {tokens} tokens, {facts['seconds']:.1f} s)"
+    )
+    if verdict.score == rubric.highest:
+        return Finding("judge", "ok", said, facts=facts)
+    return Finding("judge", "note", said, "A judge that is good enough gives a right answer the highest rating.", facts)
+
+
+def _verdict_cache(settings: Settings) -> Iterator[Finding]:
+    file = settings.cache_file
+    if file is None:
+        yield Finding("verdict cache", "note", "off: a repeated run asks the judge again", "Unset CULTURE_JUDGE_CACHE.")
+        return
+    completions = sum(each.completions for each in cache_files.stats(file))
+    folder = _existing(file.parent)
+    facts = {"file": str(file), "completions": completions}
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        remedy = "Make it writable, or name another file by CULTURE_JUDGE_CACHE."
+        yield Finding("verdict cache", "mend", f"{file}: can't be written", remedy, facts)
+    elif file.exists():
+        yield Finding("verdict cache", "ok", f"{file}: {completions:,} completions", facts=facts)
+    else:
+        yield Finding("verdict cache", "ok", f"{file}: made by the first run", facts=facts)
+
+
+# Data
+
+
+def _data(settings: Settings, read: bool) -> Iterator[Finding]:
+    folder = settings.data_folder
+    if folder is not None and not folder.is_dir():
+        yield Finding(
+            "data", "mend", f"CULTURE_TASKS_DATA={folder}: no such folder", "Name an existing one, or unset it."
+        )
+        return
+    for benchmark in benchmarks().values():
+        with reading_data(settings):
+            yield from _looked_at(benchmark.title, _data_of, benchmark, folder, read)
+
+
+def _data_of(benchmark: Benchmark, folder: Path | None, read: bool) -> Iterator[Finding]:
+    tasks = [task for entry in benchmark.entries() for task in tasks_below(entry.name)]
+    sources = dict.fromkeys(source for task in tasks for source in task.data.sources)
+    states = [availability((source,), folder) for source in sources]
+    counts = Counter(state.partition(": ")[0] for state in states)
+    facts = {"tables": dict(counts)}
+    where = ", ".join(
+        state if len(counts) == 1 else f"{number} of {len(states)} tables {state}" for state, number in counts.items()
+    )
+    said = next(
+        (state.partition(": ")[2] for kind in ("error", "missing") for state in states if state.startswith(kind)), ""
+    )
+    if counts["error"]:
+        yield Finding(benchmark.title, "mend", f"data: {where}", said, facts)
+    elif read and set(counts) != {"missing"}:
+        report = benchmark.check(folder)
+        if report.usable:
+            yield Finding(benchmark.title, "ok", "data: read and usable", facts=facts)
+        else:
+            found = f"data: {len(report.problems)} problems, the first: {report.problems[0]}"
+            yield Finding(
+                benchmark.title, "mend", found, f"`culture-tasks data check {benchmark.name}` lists all.", facts
+            )
+    elif counts["missing"]:
+        yield Finding(
+            benchmark.title, "note", f"data: {where}", f"To run it, {said}. Its source: {benchmark.data}.", facts
+        )
+    elif counts["not downloaded"]:
+        yield Finding(benchmark.title, "note", f"data: {where}; the first run downloads them", facts=facts)
+    else:
+        yield Finding(benchmark.title, "ok", f"data: {where}", facts=facts)
+
+
+def _hub() -> Iterator[Finding]:
+    from huggingface_hub import constants, get_token
+
+    from culture_tasks.data.hub import endpoint
+
+    offline = bool(constants.HF_HUB_OFFLINE)
+    logged_in = get_token() is not None
+    said = f"{endpoint()}, {'logged in' if logged_in else 'not logged in (gated data need `hf auth login`)'}"
+    if offline:
+        said = f"not asked: HF_HUB_OFFLINE is set, and {constants.HF_HOME} is all there is"
+    facts = {"endpoint": endpoint(), "offline": offline, "logged_in": logged_in}
+    yield Finding("Hub", "ok", said, facts=facts)
+
+
+# Machine
+
+
+def _gpu() -> Iterator[Finding]:
+    import torch
+
+    if torch.cuda.is_available():
+        found = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
+        devices = [{"name": each.name, "gigabytes": round(each.total_memory / _GIGABYTE, 1)} for each in found]
+        kinds = Counter(f"{each['name']} ({each['gigabytes']:.0f} GB)" for each in devices)
+        shown = ", ".join(f"{number} × {kind}" if number > 1 else kind for kind, number in kinds.items())
+        yield Finding("GPU", "ok", shown, facts={"devices": devices})
+    elif torch.backends.mps.is_available():
+        yield Finding("GPU", "ok", "Apple's, as device mps", facts={"devices": [{"name": "mps"}]})
+    elif shutil.which("nvidia-smi"):
+        built = f"is built for CUDA {torch.version.cuda}" if torch.version.cuda else "is built for CPUs alone"
+        remedy = "Compare `nvidia-smi`, which names the driver's CUDA; install a torch that is built for it."
+        yield Finding("GPU", "mend", f"torch sees none: torch {torch.__version__} {built}", remedy, {"devices": []})
+    else:
+        yield Finding("GPU", "note", "none: models in this machine run on the CPU", facts={"devices": []})
+
+
+def _fonts() -> Iterator[Finding]:
+    from culture_tasks.report.figures.fonts import choose, joins_letters
+
+    without = [script for script, text in _SCRIPTS.items() if choose([text]).missing]
+    facts = {"without": without, "joins_letters": joins_letters()}
+    if without:
+        remedy = "Figures as PNG or PDF name the script instead. Debian: apt install fonts-noto-core fonts-noto-cjk"
+        yield Finding("fonts", "note", f"none for {', '.join(without)}", remedy, facts)
+    elif not joins_letters():
+        remedy = "pip install 'matplotlib>=3.11', or take SVG or HTML, which are right."
+        yield Finding("fonts", "note", "this matplotlib draws Arabic and Devanagari letters apart", remedy, facts)
+    else:
+        yield Finding("fonts", "ok", f"for Latin, {', '.join(_SCRIPTS)}", facts=facts)
+
+
+def _disk() -> Iterator[Finding]:
+    from huggingface_hub import constants
+
+    places = {"models and data": Path(constants.HF_HOME), "results": Path.cwd()}
+    free = {what: (place, shutil.disk_usage(_existing(place)).free / _GIGABYTE) for what, place in places.items()}
+    shown = "; ".join(f"{gigabytes:.0f} GB free for {what} ({place})" for what, (place, gigabytes) in free.items())
+    least = min(gigabytes for _, gigabytes in free.values())
+    facts = {
+        what: {"folder": str(place), "gigabytes": round(gigabytes, 1)} for what, (place, gigabytes) in free.items()
+    }
+    if least < _HARDLY_ANY:
+        yield Finding("disk", "mend", shown, "Make room, or name another folder by HF_HOME.", facts)
+    elif free["models and data"][1] < _LITTLE:
+        yield Finding("disk", "note", shown, "A model of 7B takes 15 GB; HF_HOME names another folder.", facts)
+    else:
+        yield Finding("disk", "ok", shown, facts=facts)
+
+
+def _existing(folder: Path) -> Path:
+    """Returns a folder, or the nearest above it that exists."""
+    return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
