@@ -175,8 +175,14 @@ def _probes() -> Iterator[dict[Harness, subprocess.Popen[str]]]:
         for harness in HARNESSES:
             # -P leaves out the current folder, which a harness's own command doesn't look into either.
             command = [sys.executable, "-P", "-m", "culture_tasks.harness.index_probe", harness]
-            pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-            started[harness] = subprocess.Popen(command, text=True, errors="replace", **pipes)  # type: ignore[call-overload]
+            started[harness] = subprocess.Popen(  # noqa: S603 - this interpreter, and one of our own modules
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+            )
         yield started
     finally:
         for process in started.values():
@@ -235,41 +241,35 @@ def _judge(settings: Settings, ask: bool) -> Iterator[Finding]:
         said = "none: responses are recorded, and graded later by `culture-tasks rejudge`"
         yield Finding("judge", "note", said, facts={"judge": str(spec)})
     else:
-        others = (
-            dict.fromkeys(each.model for each in every if each.model != rubric.model) if settings.judge is None else {}
-        )
-        yield _asked(spec, rubric, settings, ask, tuple(others))
+        yield _asked(spec, rubric, settings, ask)
 
 
-def _asked(spec: JudgeSpec, rubric: Rubric, settings: Settings, ask: bool, others: tuple[str, ...]) -> Finding:
+def _asked(spec: JudgeSpec, rubric: Rubric, settings: Settings, ask: bool) -> Finding:
+    """Asks the judge for its verdict on a right answer, past the cache."""
+    facts: dict[str, Any] = {"judge": str(spec), "rubric": rubric.name}
     timeout = min(settings.judge_timeout, _JUDGE_SECONDS)
     judge = make_judge(spec, settings.model_copy(update={"judge_cache": "off", "judge_timeout": timeout}))
-    also = f" ({' and '.join(others)} for other benchmarks: not asked)" if others else ""
     if not ask:
         judge.close()
-        return Finding("judge", "ok", f"{spec}{also}: not asked (--no-judge)", facts={"judge": str(spec)})
+        return Finding("judge", "ok", f"{spec}: not asked (--no-judge)", facts=facts)
     began = time.monotonic()
     try:
         verdict = judge.check([(rubric, _SAMPLE)])
     finally:
         judge.close()
-    facts: dict[str, Any] = {"judge": str(spec), "rubric": rubric.name}
-    if verdict is None:
-        said = (
-            "limits the rate now"
-            if spec.backend == "openai"
-            else "can be loaded, as far as can be told without loading it"
-        )
-        return Finding("judge", "note" if spec.backend == "openai" else "ok", f"{spec}{also}: {said}", facts=facts)
+    if verdict is None and spec.backend == "openai":
+        return Finding("judge", "note", f"{spec}: its endpoint limits the rate now", facts=facts)
+    if verdict is None or verdict.score is None:
+        return Finding("judge", "ok", f"{spec}: can be loaded, as far as that shows without loading it", facts=facts)
     tokens = verdict.usage.prompt_tokens + verdict.usage.completion_tokens
     facts |= {"score": verdict.score, "tokens": tokens, "seconds": round(time.monotonic() - began, 2)}
     said = (
-        f"{spec}{also}: rated a right answer {verdict.score:g} of {rubric.lowest:g} to {rubric.highest:g} "
-        f"({rubric.name}; {tokens} tokens, {facts['seconds']:.1f} s)"
+        f"{spec}: rated a right answer {verdict.score:g} on a scale of {rubric.lowest:g} to {rubric.highest:g} "
+        f"({rubric.name}; one question, {tokens} tokens, {facts['seconds']:.1f} s)"
     )
     if verdict.score == rubric.highest:
         return Finding("judge", "ok", said, facts=facts)
-    return Finding("judge", "note", said, "A judge that is good enough gives a right answer the highest rating.", facts)
+    return Finding("judge", "note", said, "A good judge gives a right answer the highest rating.", facts)
 
 
 def _verdict_cache(settings: Settings) -> Iterator[Finding]:
@@ -310,31 +310,29 @@ def _data_of(benchmark: Benchmark, folder: Path | None, read: bool) -> Iterator[
     states = [availability((source,), folder) for source in sources]
     counts = Counter(state.partition(": ")[0] for state in states)
     facts = {"tables": dict(counts)}
-    where = ", ".join(
-        state if len(counts) == 1 else f"{number} of {len(states)} tables {state}" for state, number in counts.items()
-    )
-    said = next(
-        (state.partition(": ")[2] for kind in ("error", "missing") for state in states if state.startswith(kind)), ""
-    )
+    parts = [f"{number} of {len(states)} tables {state}" for state, number in counts.items()]
+    found = f"data: {', '.join(parts if len(parts) > 1 else counts)}"
+    advice = [state.partition(": ")[2] for kind in ("error", "missing") for state in states if state.startswith(kind)]
     if counts["error"]:
-        yield Finding(benchmark.title, "mend", f"data: {where}", said, facts)
+        yield Finding(benchmark.title, "mend", found, advice[0], facts)
     elif read and set(counts) != {"missing"}:
-        report = benchmark.check(folder)
-        if report.usable:
-            yield Finding(benchmark.title, "ok", "data: read and usable", facts=facts)
-        else:
-            found = f"data: {len(report.problems)} problems, the first: {report.problems[0]}"
-            yield Finding(
-                benchmark.title, "mend", found, f"`culture-tasks data check {benchmark.name}` lists all.", facts
-            )
+        yield _read(benchmark, folder, facts)
     elif counts["missing"]:
-        yield Finding(
-            benchmark.title, "note", f"data: {where}", f"To run it, {said}. Its source: {benchmark.data}.", facts
-        )
+        remedy = f"{advice[0][0].upper()}{advice[0][1:]}. Source: {benchmark.data}."
+        yield Finding(benchmark.title, "note", found, remedy, facts)
     elif counts["not downloaded"]:
-        yield Finding(benchmark.title, "note", f"data: {where}; the first run downloads them", facts=facts)
+        yield Finding(benchmark.title, "note", f"{found}; the first run downloads them", facts=facts)
     else:
-        yield Finding(benchmark.title, "ok", f"data: {where}", facts=facts)
+        yield Finding(benchmark.title, "ok", found, facts=facts)
+
+
+def _read(benchmark: Benchmark, folder: Path | None, facts: Mapping[str, Any]) -> Finding:
+    report = benchmark.check(folder)
+    if report.usable:
+        return Finding(benchmark.title, "ok", "data: read, and usable", facts=facts)
+    found = f"data: {len(report.problems)} problems, the first: {report.problems[0]}"
+    remedy = f"`culture-tasks data check {benchmark.name}` lists all."
+    return Finding(benchmark.title, "mend", found, remedy, facts)
 
 
 def _hub() -> Iterator[Finding]:

@@ -70,8 +70,8 @@ def plug_in_problems() -> Iterator[str]:
     for point in before:
         if problem := _failure(point):
             yield (
-                f"The lmms-eval plug-in {point.name!r} ({point.value}) fails to load: {problem}. lmms-eval stops loading "
-                "plug-ins there, so it may not know our tasks. Repair or remove it."
+                f"The lmms-eval plug-in {point.name!r} ({point.value}) fails to load: {problem}. lmms-eval stops "
+                "loading plug-ins there, so it may not know our tasks. Repair or remove it."
             )
 
 

@@ -12,10 +12,10 @@ import datasets
 import pytest
 
 from culture_tasks.benchmarks.registry import benchmark_of, entries
-from culture_tasks.cli import tasks
 from culture_tasks.cli.main import main
 from culture_tasks.data import sources
 from culture_tasks.data.sources import Source, availability
+from culture_tasks.harness import index_probe
 from culture_tasks.task_table import HEADER, alike, rows
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -140,7 +140,7 @@ def broken():
 @pytest.mark.parametrize("load", [broken, lambda: broken])
 def test_another_plug_in_that_fails_is_named(capsys, monkeypatch, load):
     points = [point("other", "other.models:register", load), ours(), point("good", "good:models", lambda: list)]
-    monkeypatch.setattr(tasks, "entry_points", lambda group: points)
+    monkeypatch.setattr(index_probe, "entry_points", lambda group: points)
     assert main(["tasks"]) == 0
     said = capsys.readouterr().out
     assert (
@@ -152,7 +152,7 @@ def test_another_plug_in_that_fails_is_named(capsys, monkeypatch, load):
 
 
 def test_a_missing_entry_point_of_ours_is_said(capsys, monkeypatch):
-    monkeypatch.setattr(tasks, "entry_points", lambda group: [])
+    monkeypatch.setattr(index_probe, "entry_points", lambda group: [])
     assert main(["tasks"]) == 0
     assert "lmms-eval doesn't see this package: reinstall it" in capsys.readouterr().out
 

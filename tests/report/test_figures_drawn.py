@@ -263,7 +263,7 @@ def test_pictures_that_are_set_here_have_words_for_letters_without_a_font(tmp_pa
 
 def test_missing_characters_are_warned_of_once(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(fonts, "_candidates", lambda: iter(()))
-    monkeypatch.setattr(fonts, "_shapes", lambda: True)
+    monkeypatch.setattr(fonts, "joins_letters", lambda: True)
     with caplog.at_level(logging.WARNING):
         paths = write_figures(example_report(("中文模型", "हिन्दी")), tmp_path, ("svg",))
     [record] = [record for record in caplog.records if record.name.startswith("culture_tasks")]
@@ -272,7 +272,7 @@ def test_missing_characters_are_warned_of_once(tmp_path, caplog, monkeypatch):
 
 
 def test_letters_that_are_not_joined_are_warned_of(caplog, monkeypatch):
-    monkeypatch.setattr(fonts, "_shapes", lambda: False)
+    monkeypatch.setattr(fonts, "joins_letters", lambda: False)
     warn_of_gaps(["abc"], fonts.Fonts((), ""))
     assert not caplog.records
     warn_of_gaps(["نموذج", "हिन्दी"], fonts.Fonts((), ""))
@@ -280,7 +280,7 @@ def test_letters_that_are_not_joined_are_warned_of(caplog, monkeypatch):
 
 
 def test_arabic_is_joined_where_matplotlib_can():
-    if not fonts._shapes():
+    if not fonts.joins_letters():
         pytest.skip("matplotlib before 3.11 doesn't join letters")
     joined, apart = (_width(text) for text in ("ببببب", "ب\u200cب\u200cب\u200cب\u200cب"))
     assert joined < 0.8 * apart

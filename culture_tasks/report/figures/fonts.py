@@ -82,6 +82,7 @@ def warn_of_gaps(texts: Iterable[str], fonts: Fonts) -> None:
 
 
 def joins_letters() -> bool:
+    """Whether this matplotlib draws letters as their neighbours ask for, as Arabic and Devanagari need it."""
     import matplotlib as mpl
 
     return mpl.__version_info__[:2] >= _SHAPES_SINCE
