@@ -310,8 +310,9 @@ def _data_of(benchmark: Benchmark, folder: Path | None, read: bool) -> Iterator[
     states = [availability((source,), folder) for source in sources]
     counts = Counter(state.partition(": ")[0] for state in states)
     facts = {"tables": dict(counts)}
-    parts = [f"{number} of {len(states)} tables {state}" for state, number in counts.items()]
-    found = f"data: {', '.join(parts if len(parts) > 1 else counts)}"
+    kinds = {("unusable" if state == "error" else state): number for state, number in counts.items()}
+    parts = [f"{number} of {len(states)} tables {kind}" for kind, number in kinds.items()]
+    found = f"data: {', '.join(parts if len(parts) > 1 else kinds)}"
     advice = [state.partition(": ")[2] for kind in ("error", "missing") for state in states if state.startswith(kind)]
     if counts["error"]:
         yield Finding(benchmark.title, "mend", found, advice[0], facts)
@@ -330,7 +331,8 @@ def _read(benchmark: Benchmark, folder: Path | None, facts: Mapping[str, Any]) -
     report = benchmark.check(folder)
     if report.usable:
         return Finding(benchmark.title, "ok", "data: read, and usable", facts=facts)
-    found = f"data: {len(report.problems)} problems, the first: {report.problems[0]}"
+    more = len(report.problems) - 1
+    found = f"data: {report.problems[0]}{f' (and {more} more problems)' if more else ''}"
     remedy = f"`culture-tasks data check {benchmark.name}` lists all."
     return Finding(benchmark.title, "mend", found, remedy, facts)
 

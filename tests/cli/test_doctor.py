@@ -1,0 +1,363 @@
+"""``culture-tasks doctor``: what it finds, what it says to do, its exit status, and what it must not show."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+
+import datasets
+import pytest
+from support.fault_server import FaultServer, fails, hangs, says
+from support.judging import KEY
+
+from culture_tasks import installation
+from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.cli.main import main
+from culture_tasks.installation import Finding, examine
+from culture_tasks.judges import readiness
+from culture_tasks.judges.pacing import Patience
+from culture_tasks.report.figures import fonts
+from culture_tasks.settings import Settings
+
+DATA = {benchmark.title for benchmark in benchmarks().values()}
+
+
+@pytest.fixture(autouse=True)
+def nothing_at_hand(tmp_path, monkeypatch):
+    """No harness is started, nothing was downloaded, and no endpoint is waited for."""
+
+    @contextmanager
+    def none_started():
+        yield {}
+
+    monkeypatch.setattr(installation, "_probes", none_started)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "none")
+    monkeypatch.setattr(readiness, "_PATIENCE", Patience(longest=0.2, first=0.01, cap=0.02))
+
+
+@pytest.fixture
+def server(monkeypatch):
+    running = FaultServer()
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:{KEY}@127.0.0.1:{running.port}/v1?token={KEY}")
+    yield running
+    running.close()
+
+
+def found(subject, **options) -> Finding:
+    [finding] = [each for each in examine(**options) if each.subject == subject]
+    return finding
+
+
+# The judge
+
+
+def test_without_a_judge_there_is_something_to_mend(capsys):
+    assert found("judge").state == "mend"
+    assert main(["doctor"]) == 1
+    said = capsys.readouterr().out
+    assert "mend  judge" in said
+    assert "-> Set OPENAI_API_KEY" in said
+    assert "1 to mend" in said
+
+
+def test_the_judge_is_asked_one_question_and_its_verdict_is_shown(server, monkeypatch, capsys):
+    server.script(says("Rating: [[10]]"))
+    monkeypatch.setenv("CULTURE_JUDGE", "openai:judge")
+    finding = found("judge")
+    assert finding.state == "ok"
+    assert finding.found.startswith("openai:judge: rated a right answer 10 on a scale of 1 to 10 (care_")
+    assert (finding.facts["score"], finding.facts["tokens"]) == (10.0, 15)
+    assert len(server.requests) == 1
+    assert "What is the capital of Japan?" in server.requests[0].text
+    assert main(["doctor"]) == 0
+    assert main(["doctor", "--json"]) == 0
+    assert KEY not in capsys.readouterr().out
+    assert not Settings.from_environment().cache_file.exists()
+
+
+def test_a_judge_that_rates_a_right_answer_low_is_noted(server):
+    server.script(says("Rating: [[4]]"))
+    assert found("judge").state == "note"
+
+
+def test_the_judge_is_not_asked_where_that_is_not_wanted(server):
+    assert "not asked" in found("judge", ask_judge=False).found
+    assert server.requests == []
+    assert main(["doctor", "--no-judge"]) == 0
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "advice"),
+    [
+        (fails(401, message=f"bad key {KEY}"), "Correct the key (OPENAI_API_KEY)"),
+        (says("Hello."), "keep to the format"),
+    ],
+)
+def test_a_judge_that_can_not_grade_is_to_be_mended_and_no_secret_is_shown(server, capsys, reply, advice):
+    server.script(reply)
+    finding = found("judge")
+    assert (finding.state, finding.found) == ("mend", "can't be used")
+    assert advice in finding.remedy
+    for options in ([], ["--json"]):
+        assert main(["doctor", *options]) == 1
+        said = capsys.readouterr()
+        assert KEY not in said.out + said.err
+
+
+def test_an_endpoint_that_never_replies_is_not_waited_for(server, monkeypatch):
+    server.script(hangs)
+    monkeypatch.setattr(installation, "_JUDGE_SECONDS", 0.2)
+    assert found("judge").state == "mend"
+
+
+def test_an_endpoint_that_limits_the_rate_is_noted(server):
+    server.script(fails(429))
+    assert "limits the rate" in found("judge").found
+
+
+@pytest.mark.parametrize("judge", ["lexical", "none"])
+def test_a_judge_that_is_no_model_is_noted(judge, monkeypatch):
+    monkeypatch.setenv("CULTURE_JUDGE", judge)
+    assert found("judge").state == "note"
+
+
+def test_a_wrong_setting_is_said_and_the_rest_is_looked_at(monkeypatch, capsys):
+    monkeypatch.setenv("CULTURE_JUDGE_TIMEOUT", "soon")
+    findings = {each.subject: each for each in examine()}
+    assert findings["settings"].state == "mend"
+    assert "CULTURE_JUDGE_TIMEOUT='soon'" in findings["settings"].remedy
+    assert "judge" not in findings
+    assert {"packages", "GPU", "fonts", "disk", "Hub"} <= set(findings)
+    assert main(["doctor"]) == 1
+    assert "weren't looked at" in capsys.readouterr().out
+
+
+# Data
+
+
+def test_data_are_looked_at_by_benchmark(monkeypatch, fixture_data):
+    states = {each.subject: each for each in examine() if each.subject in DATA}
+    assert set(states) == DATA
+    assert states["CARE"].found == "data: not downloaded; the first run downloads them"
+    assert (states["CEDAR"].state, states["CEDAR"].found) == ("note", "data: missing")
+    assert (
+        states["CEDAR"].remedy
+        == "Put it into cedar/ of CULTURE_TASKS_DATA. Source: local folder; the full data by request."
+    )
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    assert {(each.state, each.found) for each in examine() if each.subject in DATA} == {("ok", "data: local")}
+
+
+def test_data_that_can_not_be_used_are_to_be_mended(monkeypatch, tmp_path, fixture_data):
+    shutil.copytree(fixture_data / "care", tmp_path / "care")
+    (tmp_path / "care" / "Arabic-test.json").write_text("")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+    finding = found("CARE")
+    assert (finding.state, finding.found) == ("mend", "data: 1 of 3 tables unusable, 2 of 3 tables local")
+    assert finding.remedy == f"{tmp_path / 'care' / 'Arabic-test.json'}: is empty."
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "nowhere"))
+    assert found("data").state == "mend"
+    assert not [each for each in examine() if each.subject in DATA]
+
+
+def test_data_are_read_where_that_is_asked_for(monkeypatch, tmp_path, fixture_data):
+    for folder in ("care", "cedar"):
+        shutil.copytree(fixture_data / folder, tmp_path / folder)
+    rows = json.loads((tmp_path / "care" / "Arabic-test.json").read_text(encoding="utf-8"))
+    rows[2]["answer"] = ""
+    (tmp_path / "care" / "Arabic-test.json").write_text(json.dumps(rows), encoding="utf-8")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+    assert found("CARE").state == "ok"
+    findings = {each.subject: each for each in examine(read_data=True)}
+    assert findings["CARE"].state == "mend"
+    assert "row 3, field 'answer'" in findings["CARE"].found
+    assert findings["CARE"].remedy == "`culture-tasks data check care` lists all."
+    assert (findings["CEDAR"].state, findings["CEDAR"].found) == ("ok", "data: read, and usable")
+    assert findings["CulturalVQA"].state == "mend"  # it would be downloaded, and there is no network
+    assert "HF_HUB_OFFLINE" in findings["CulturalVQA"].remedy
+
+
+# The machine
+
+
+def test_a_damaged_verdict_cache_is_to_be_mended(monkeypatch, tmp_path):
+    file = tmp_path / "verdicts.sqlite3"
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(file))
+    assert (found("verdict cache").state, file.exists()) == ("ok", False)
+    file.write_bytes(b"no database" * 1000)
+    assert found("verdict cache").state == "mend"
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
+    assert found("verdict cache").state == "note"
+
+
+def test_a_folder_that_can_not_be_written_is_to_be_mended(monkeypatch, tmp_path):
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "deep" / "verdicts.sqlite3"))
+    monkeypatch.setattr(installation.os, "access", lambda path, mode: path != tmp_path)
+    assert found("verdict cache").state == "mend"
+
+
+def test_packages_are_compared_with_what_is_required(monkeypatch):
+    finding = found("packages")
+    assert finding.state == "ok"
+    assert finding.facts["versions"]["lm-eval"] == metadata.version("lm-eval")
+    monkeypatch.setattr(installation.metadata, "requires", lambda _: ["datasets>=999", "nothing-of-this-name", "torch"])
+    finding = found("packages")
+    assert finding.state == "mend"
+    assert f"not as needed: datasets {metadata.version('datasets')}, nothing-of-this-name missing" in finding.found
+    assert finding.remedy == "pip install 'datasets>=999' 'nothing-of-this-name'"
+
+
+def test_extras_are_listed(monkeypatch):
+    lines = ["torch", 'nothing-of-this-name; extra == "video"', 'torch; extra == "vllm"']
+    monkeypatch.setattr(installation.metadata, "requires", lambda _: lines)
+    extras = found("packages").facts["extras"]
+    assert (extras["video"], extras["vllm"]) == (False, True)
+    assert "not installed: video" in found("extras").found
+
+
+def test_scripts_without_a_font_are_named(monkeypatch):
+    monkeypatch.setattr(fonts, "choose", lambda texts: fonts.Fonts((), "中" if "中文" in texts else ""))
+    finding = found("fonts")
+    assert (finding.state, finding.found) == ("note", "none for Chinese")
+    assert "fonts-noto-cjk" in finding.remedy
+
+
+def test_a_gpu_that_torch_does_not_see_is_to_be_mended(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(installation.shutil, "which", lambda name: None)
+    assert found("GPU").state == "note"
+    monkeypatch.setattr(installation.shutil, "which", lambda name: "/usr/bin/nvidia-smi")
+    assert found("GPU").state == "mend"
+    cards = SimpleNamespace(name="H200", total_memory=141e9)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: cards)
+    assert found("GPU").found == "2 × H200 (141 GB)"
+
+
+@pytest.mark.parametrize(("gigabytes", "state"), [(500, "ok"), (5, "note"), (0.5, "mend")])
+def test_little_room_on_the_disk_is_said(monkeypatch, gigabytes, state):
+    monkeypatch.setattr(installation.shutil, "disk_usage", lambda _: SimpleNamespace(free=gigabytes * 1e9))
+    assert found("disk").state == state
+
+
+def test_a_token_of_the_hub_is_not_shown(monkeypatch, capsys):
+    monkeypatch.setenv("HF_TOKEN", "hf_very_secret")
+    assert found("Hub").facts["logged_in"]
+    main(["doctor", "--json"])
+    assert "hf_very_secret" not in capsys.readouterr().out
+
+
+def test_a_look_that_fails_is_a_finding_and_stops_no_other(monkeypatch):
+    def broken():
+        raise RuntimeError("libcudart.so:\nno such file")
+
+    monkeypatch.setattr(installation, "_gpu", broken)
+    finding = found("GPU")
+    assert (finding.state, finding.found) == ("mend", "can't be looked at (RuntimeError: libcudart.so: no such file)")
+
+
+def test_json_has_every_finding(capsys, monkeypatch):
+    monkeypatch.setenv("CULTURE_JUDGE", "none")
+    assert main(["doctor", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["well"]
+    assert {each["subject"] for each in said["findings"]} == {each.subject for each in examine()}
+    assert set(said["findings"][0]) == {"subject", "state", "found", "remedy", "facts"}
+
+
+# The harnesses
+
+
+def probe(harness, **environment):
+    command = [sys.executable, "-P", "-m", "culture_tasks.harness.index_probe", harness]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, env={**os.environ, **environment}, text=True, **pipes)
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Makes a package with a plug-in of lmms-eval, found before all others, and returns the path to look into."""
+
+    def make(name, code):
+        (tmp_path / f"{name}.py").write_text(code)
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[lmms_eval.models]\n{name} = {name}:register\n")
+        return str(tmp_path)
+
+    return make
+
+
+@pytest.mark.slow
+def test_a_plug_in_that_fails_before_ours_is_named_with_what_it_does_to_us(package):
+    path = package("other_models", "def register():\n    raise RuntimeError('no licence')\n")
+    [finding] = installation._harness("lmms_eval", probe("lmms_eval", PYTHONPATH=path))
+    assert (finding.subject, finding.state) == ("lmms-eval", "mend")
+    assert finding.found.startswith(f"doesn't know {finding.facts['names']} of our {finding.facts['names']} tasks")
+    assert finding.remedy.startswith(
+        "The lmms-eval plug-in 'other_models' (other_models:register) fails to load: RuntimeError: no licence. "
+    )
+
+
+@pytest.mark.slow
+def test_a_harness_that_can_not_be_imported_says_why(tmp_path):
+    (tmp_path / "lm_eval").mkdir()
+    (tmp_path / "lm_eval" / "__init__.py").write_text("raise ImportError('libtorch is gone')")
+    [finding] = installation._harness("lm_eval", probe("lm_eval", PYTHONPATH=str(tmp_path)))
+    assert finding.state == "mend"
+    assert finding.found == "can't be started: ImportError: libtorch is gone"
+
+
+def answered(**content):
+    """A probe that has answered so."""
+    return SimpleNamespace(communicate=lambda timeout: (json.dumps(content), ""), returncode=0)
+
+
+def test_names_that_a_harness_takes_from_elsewhere_are_said():
+    taken = answered(names=3, missing=[], taken={"care": "/other/care.yaml"})
+    [finding] = installation._harness("lm_eval", taken)
+    assert (finding.state, finding.found) == (
+        "mend",
+        "takes 1 of our 3 names from elsewhere, such as care from /other/care.yaml",
+    )
+    [finding] = installation._harness("lm_eval", answered(names=3, missing=[], taken={}))
+    assert (finding.state, finding.found) == (
+        "ok",
+        "knows all 3 of our tasks and groups through `culture-tasks lm-eval run`",
+    )
+
+
+@pytest.mark.slow
+def test_the_command_fits_a_screen_with_nothing_configured_and_says_that_both_harnesses_know_our_tasks(tmp_path):
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV") if name in os.environ}
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "culture-tasks"), "doctor"],
+        env={**kept, "HOME": str(tmp_path), "COLUMNS": "80"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    for harness in ("lm-eval", "lmms-eval"):
+        [line] = [line for line in lines if line.startswith("ok") and line.split()[1] == harness]
+        assert "knows all" in line
+    assert not (tmp_path / ".cache" / "culture-tasks").exists()
