@@ -19,7 +19,16 @@ from culture_tasks.report import comparability
 from culture_tasks.report.comparisons import ALPHA, OF_ITS_OWN, Pair, adjusted
 from culture_tasks.report.lineage import Lineage, Side
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Flag, Gain, Trial
-from culture_tasks.report.observations import SCORE, Observations, averaged, cell_of, in_order, known, ordered
+from culture_tasks.report.observations import (
+    SCORE,
+    Observations,
+    averaged,
+    cell_of,
+    in_order,
+    known,
+    ordered,
+    repeat_means,
+)
 from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import Measured, Scores
 from culture_tasks.report.text.wording import SAYS_PERCENT
@@ -183,17 +192,22 @@ class Training:
 
     def _trial(self, place: _Place, entrants: Sequence[str], observed: Observations | None, side: Side) -> Trial:
         cells = [place.cells[key] for key in entrants]
-        first = self.entrants[entrants[0]]
         if len(entrants) == 1:
-            return Trial(first.label, tuple(entrants), cells[0])
-        values = [cell.value for cell in cells if cell.value is not None]
-        deviation = replace(cells[0].scale, low=0.0, high=None, better=None, neutral=None)
-        return Trial(
-            self._label(entrants, side),
-            tuple(entrants),
-            self._mean(place, cells, observed),
-            Cell(float(np.std(values, ddof=1)) if len(values) > 1 else None, deviation, n=len(values)),
-        )
+            label, cell, values = self.entrants[entrants[0]].label, cells[0], self._repeats(place, entrants[0])
+        else:
+            label, cell = self._label(entrants, side), self._mean(place, cells, observed)
+            values = [each.value for each in cells if each.value is not None]
+        scale = replace(cell.scale, low=0.0, high=None, better=None, neutral=None)
+        deviation = Cell(float(np.std(values, ddof=1)), scale, n=len(values)) if len(values) > 1 else None
+        return Trial(label, tuple(entrants), cell, deviation)
+
+    def _repeats(self, place: _Place, entrant: str) -> list[float]:
+        """Returns the score of each repeat of one run; nothing where there was one alone."""
+        measured, where = place.measured, place.address.where
+        if place.address.statistic != SCORE:
+            return []
+        equal_parts = measured.equal_parts and not where
+        return repeat_means(measured.runs[entrant], measured.tasks, where, equal_parts=equal_parts)
 
     def _label(self, entrants: Sequence[str], side: Side) -> str:
         """Returns the name of several runs: their model's, what the user called several, or all of their names."""

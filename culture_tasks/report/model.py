@@ -362,7 +362,8 @@ class Trial:
         label: The model's name for a table.
         entrants: Keys of the entrants, one for each run.
         cell: The number. Of several runs it is the mean of each item's mean.
-        deviation: Sample standard deviation of the runs' own numbers, ``n`` being how many runs there are; None of one.
+        deviation: Sample standard deviation of the runs' own numbers, ``n`` being how many runs there are; of one run,
+            that of its repeats. None of a single answer to each item.
     """
 
     label: str

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Answers, Codes, Floats, Mask, Texts, Where
 from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval
-from culture_tasks.metrics.means import contributions
+from culture_tasks.metrics.means import contributions, mean_and_error
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import Cell, Flag
 
@@ -116,6 +116,28 @@ def _joined(parts: Sequence[Texts]) -> Texts:
     names = {name: code for code, name in enumerate(dict.fromkeys(name for each in parts for name in each.names))}
     codes = [np.array([names[name] for name in each.names], dtype=np.int32)[each.codes] for each in parts]
     return Texts(np.concatenate(codes), tuple(names))
+
+
+def repeat_means(runs: Sequence[LoadedRun], tasks: Sequence[str], where: Where, *, equal_parts: bool) -> list[float]:
+    """Returns the score of each repeat by itself; nothing where the items weren't all asked equally often, or once.
+
+    Args:
+        runs: Runs that have samples.
+        tasks: Tasks of the unit.
+        where: Groups that the samples must belong to.
+        equal_parts: Whether the tasks weigh the same, rather than the items.
+    """
+    tables = [
+        columns.repeats[mask]
+        for each, mask in _chosen(runs, where)
+        if (columns := each.columns) is not None and columns.repeats is not None
+    ]
+    observed = observe(runs, tasks, where, equal_parts=equal_parts)
+    if len({table.shape[1] for table in tables}) != 1 or sum(map(len, tables)) != observed.items.size:
+        return []
+    repeats = np.concatenate(tables).T
+    means = (mean_and_error(contributions(each, observed.strata, observed.shares)).value for each in repeats)
+    return [mean for mean in means if not math.isnan(mean)]
 
 
 def averaged(runs: Sequence[Observations]) -> Observations:

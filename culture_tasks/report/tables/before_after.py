@@ -161,10 +161,14 @@ def _of_change(gains: Mapping[At, Gain]) -> Iterator[_Line]:
 def _about_runs(gains: Sequence[Gain], entrants: Mapping[str, Entrant]) -> Iterator[str]:
     """Yields which runs a number is the mean of."""
     trials = [trial for gain in gains for trial in (gain.base, gain.trained) if trial.deviation is not None]
-    most = {trial.label: trial.entrants for trial in sorted(trials, key=lambda trial: len(trial.entrants))}
-    for label, keys in most.items():
-        names = ", ".join(entrants[key].label for key in keys)
+    most = {trial.label: trial for trial in sorted(trials, key=lambda trial: len(trial.entrants))}
+    for label, trial in most.items():
+        if len(trial.entrants) > 1:
+            names = ", ".join(entrants[key].label for key in trial.entrants)
+            runs = f"{len(trial.entrants)} runs ({names})"
+        else:
+            runs = f"{0 if trial.deviation is None else trial.deviation.n} repeats"
         yield (
-            f"{label}: the mean of {len(keys)} runs ({names}), item by item; SD of runs is the sample standard "
-            "deviation of the runs' own scores."
+            f"{label}: the mean of {runs}, item by item; SD of runs is the sample standard deviation of their own "
+            "scores."
         )
