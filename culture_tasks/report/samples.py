@@ -46,6 +46,8 @@ class Columns:
         offsets: Where its line begins in the file.
         groups: Its groups, by field.
         further: Its further scores, by name; NaN without one.
+        repeats: Its score in each repeat, a column each; NaN without one. None unless every item was asked equally
+            often, and more than once.
     """
 
     items: Codes
@@ -56,6 +58,7 @@ class Columns:
     offsets: NDArray[np.int64]
     groups: Mapping[str, Texts]
     further: Mapping[str, Floats]
+    repeats: Floats | None = None
 
     def where(self, pairs: Sequence[tuple[str, str]]) -> Mask:
         """Returns which samples belong to all of these groups; none where a field isn't there."""
@@ -202,6 +205,8 @@ class _Pass:
         self._left_out: dict[str, list[int]] = {}
         self._lexical = False
         self._facts = SampleFacts()
+        self._repeats: array[float] | None = array("d")
+        self._many = 0
         # Most records of a file say the same of these: only what differs from the last record is looked into.
         self._last_scale: Any = object()
         self._last_judge: Any = None
@@ -322,6 +327,23 @@ class _Pass:
         if row.data != self._last_data:
             self._last_data = row.data
             self._data.update(dict.fromkeys(row.data))
+        if self._repeats is not None:
+            self._keep_repeats(record.get("run_scores"))
+
+    def _keep_repeats(self, scores: Any) -> None:
+        """Keeps a sample's score in each repeat; none of the file's where it has one alone, or more or fewer."""
+        repeats, self._repeats = self._repeats, None
+        if not isinstance(scores, list) or not 1 < len(scores) <= _MOST_REPEATS:
+            return
+        if repeats is None or (repeats and len(scores) != self._many):
+            return
+        try:
+            own = [self._kind.scale.times * _float(score) for score in scores]
+        except (TypeError, ValueError, OverflowError):
+            return
+        if all(map(self._kind.scale.allows, own)):
+            repeats.extend(own)
+            self._repeats, self._many = repeats, len(own)
 
     def _loaded(self, path: Path) -> LoadedSamples:
         groups = {
@@ -333,7 +355,12 @@ class _Pass:
         }
         further = {name: np.array(values, dtype=np.float64) for name, values in self._further.items()}
         return LoadedSamples(
-            columns=Columns(**numbers, groups=groups, further=further),
+            columns=Columns(
+                **numbers,
+                groups=groups,
+                further=further,
+                repeats=np.array(self._repeats, dtype=np.float64).reshape(-1, self._many) if self._repeats else None,
+            ),
             judges=judges_of(self._judges.values()),
             prompts=tuple(sorted(self._prompts)),
             data=tuple(sorted(self._data)),
@@ -357,6 +384,9 @@ _TYPES: Mapping[str, tuple[str, type[np.generic]]] = {
 
 _MOST_FIELDS = 40
 """Most fields of groups that the records of a file may have together: each is a column."""
+
+_MOST_REPEATS = 100
+"""Most repeats of an item of which each has a column."""
 
 _MOST_RUNS = 4_000
 """Most verdicts of one outcome that a sample may have: with those of all outcomes, they are counted in 16 bits."""

@@ -370,6 +370,60 @@ def test_runs_of_the_base_are_averaged_too_and_older_runs_count_where_they_are_w
     assert gain.difference.value == pytest.approx(10 / 6)
 
 
+def repeated(*items):
+    """Samples of CARE that were asked several times: the scores of each repeat, None for one without."""
+    samples = []
+    for at, scores in enumerate(items):
+        known = [score for score in scores if score is not None]
+        outcomes = {"scored": len(known)} | ({"failed": len(scores) - len(known)} if len(known) < len(scores) else {})
+        own = {"run_scores": list(scores), "outcomes": outcomes}
+        samples.append(care_sample(at, sum(known) / len(known), "zh", "norms" if at < 2 else "literacy", **own))
+    return samples
+
+
+def write_repeated(folder, model, arguments, *items, task="care_zh"):
+    config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
+    write_run(folder / f"{model.replace('/', '_')}{task}", model, {task: repeated(*items)}, config=config)
+
+
+def test_repeats_of_one_run_give_a_deviation_as_in_the_papers_table_15(tmp_path):
+    write_repeated(tmp_path, "org/base", "", (1, 2, 9), (3, 4, 5), (2, 2, 2))
+    write_repeated(tmp_path, "/m/dpo", ",peft=/m/dpo", (4, None, 4), (6, 6, 6), (8, 8, 8))
+    report = build([str(tmp_path)], Options(min_coverage=0.5))
+    gain = gains_of(report)["dpo", "org/base", "care_zh", ""]
+    # means of the repeats: 6 / 3, 8 / 3, 16 / 3; their mean is 10 / 3, deviations -4/3, -2/3 and 2
+    assert gain.base.deviation.value == pytest.approx(math.sqrt((16 / 9 + 4 / 9 + 4) / 2))
+    assert (gain.base.cell.value, gain.base.deviation.n) == (pytest.approx(10 / 3), 3)
+    # of the other model 18 / 3, 14 / 2 and 18 / 3
+    assert gain.trained.deviation.value == pytest.approx(statistics.stdev([6.0, 7.0, 6.0]))
+    norms = gains_of(report, "care_zh_table_3_before_after")["dpo", "org/base", "care_zh", "norms"]
+    assert norms.base.deviation.value == pytest.approx(statistics.stdev([2.0, 3.0, 7.0]))
+    notes = table_of(report, "before_after").notes
+    assert any(note.startswith("org/base: the mean of 3 repeats, item by item; ") for note in notes)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pytest.param([(1, 2), (1, 2, 3), (2, 2)], id="not equally often"),
+        pytest.param([(1, 2), (3, "x"), (2, 2)], id="no number"),
+        pytest.param([(1, 2), (3, 11), (2, 2)], id="off the scale"),
+        pytest.param([(1,), (3,), (2,)], id="once"),
+        pytest.param([tuple([5] * 101)] * 3, id="too often"),
+    ],
+)
+def test_repeats_that_make_no_sense_give_none_and_leave_the_scores(tmp_path, items):
+    write_run(
+        tmp_path / "1",
+        "org/base",
+        {"care_zh": [care_sample(at, 5.0, run_scores=list(scores)) for at, scores in enumerate(items)]},
+        config={"model": "hf", "model_args": "pretrained=org/base"},
+    )
+    adapter(tmp_path, "/models/dpo", TRAINED[:3])
+    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "care_zh", ""]
+    assert (gain.base.cell.value, gain.base.deviation) == (5.0, None)
+
+
 def test_other_arguments_of_a_model_are_no_further_runs_of_it(tmp_path):
     run(tmp_path, "org/base", BASE)
     run(tmp_path / "small", "org/base", [1.0] * 6, arguments="org/base,load_in_4bit=True")
