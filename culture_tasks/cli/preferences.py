@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import argparse
 import math
+import textwrap
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culture_tasks.errors import DataUnavailableError, SettingsError
 from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from culture_tasks.preferences.build import Chosen
-    from culture_tasks.preferences.manifest import Manifest
+    from culture_tasks.preferences.graded_results import Taken
+    from culture_tasks.preferences.held_out import Overlap
+    from culture_tasks.preferences.manifest import Manifest, NearDuplicate, Rule
+    from culture_tasks.preferences.preference_stat import PreferenceStat
+    from culture_tasks.preferences.rated_questions import Rated
 
 _SOURCES = """\
 sources:
@@ -27,6 +36,12 @@ _BUILD = """\
 Writes a folder to train on with TRL: the best-rated response of each question against the worst-rated one, one pair a
 question (CARE, section 4), as sft/, dpo/ and kto/, each with train.jsonl and dev.jsonl, and manifest.json. Questions of
 CARE's tests are left out. The folder is written whole or not at all, and is the same for the same input and seed.
+"""
+
+_STAT = """\
+Shows, by language, category and culture: questions, rated responses, pairs, ties, gaps, and the length of chosen
+against rejected responses (a model that is trained on pairs whose better response is mostly the longer one learns to
+write more). Then who wrote the responses, and what the questions share with tests. Nothing is held out.
 """
 
 
@@ -44,6 +59,11 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     _add_sources(made)
     made.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
     _add_rule(made)
+    made.add_argument(
+        "--culture",
+        choices=("native", "foreign", "mixed"),
+        help="draw questions about native cultures, foreign ones or half of each, equally many (section 4.5)",
+    )
     made.add_argument(
         "--fraction",
         type=_share,
@@ -70,7 +90,24 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="model that the recipes train, on the Hub or in a folder (default: %(default)s)",
     )
     made.set_defaults(handler=_build)
+    _add_stat(actions)
     _add_merge(actions)
+
+
+def _add_stat(actions: argparse._SubParsersAction[Any]) -> None:
+    shown = actions.add_parser(
+        "stat",
+        help="show what rated responses hold: pairs, ties, gaps, lengths, who wrote them, overlap with tests",
+        description=_STAT,
+        epilog=_SOURCES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_sources(shown)
+    shown.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="also write JSON, Markdown, CSV and pictures to this folder"
+    )
+    _add_rule(shown)
+    shown.set_defaults(handler=_stat)
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
@@ -108,11 +145,6 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--category", action="append", default=[], metavar="NAME", help="keep questions of it; may be repeated"
     )
-    parser.add_argument(
-        "--culture",
-        choices=("native", "foreign", "mixed"),
-        help="draw questions about native cultures, foreign ones or half of each, equally many (section 4.5)",
-    )
     parser.add_argument("--seed", type=int, default=0, help="seed of every draw (default: %(default)s)")
 
 
@@ -141,36 +173,86 @@ def _build(options: argparse.Namespace) -> int:
     from culture_tasks.data.tables import extra_columns
     from culture_tasks.preferences.build import build, choose, gather, tests_of
     from culture_tasks.preferences.dataset_folder import check_new
-    from culture_tasks.preferences.graded_results import Taken
-    from culture_tasks.preferences.manifest import Rule
 
     settings = Settings.from_environment()
     check_new(options.output)
-    rule = Rule(
-        pairs=options.pairs,
-        min_gap=options.min_gap,
-        languages=tuple(options.language),
-        categories=tuple(options.category),
-        culture=options.culture,
-        fraction=options.fraction,
-        dev=options.dev,
-        test_questions=options.train_on_test,
-        plain=options.plain,
-    )
-    taken = Taken(
-        tasks=tuple(options.task),
-        judge=options.judge,
-        text_overlap=options.text_overlap,
-        test_questions=options.train_on_test,
+    rule = _rule(options).model_copy(
+        update={
+            "culture": options.culture,
+            "fraction": options.fraction,
+            "dev": options.dev,
+            "test_questions": options.train_on_test,
+            "plain": options.plain,
+        }
     )
     with extra_columns(settings.extra_columns):
-        rated = gather(options.sources, taken, options.rating, settings)
+        rated = gather(options.sources, _taken(options, test_questions=options.train_on_test), options.rating, settings)
         held_out, tests = tests_of(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
     manifest = build(chosen, rule, options.seed, options.output, model=options.model)
     print(_summary(manifest, chosen, options.output))
     return 0
+
+
+def _stat(options: argparse.Namespace) -> int:
+    from culture_tasks.data.tables import extra_columns
+    from culture_tasks.preferences.build import gather, selected, tests_of
+    from culture_tasks.preferences.held_out import overlap
+    from culture_tasks.preferences.preference_stat import preference_stat
+
+    settings = Settings.from_environment()
+    rule = _rule(options)
+    shared, not_checked = None, ""
+    with extra_columns(settings.extra_columns):
+        rated = gather(options.sources, _taken(options, test_questions=True), options.rating, settings)
+        questions = selected(rated.questions, rule, Counter())
+        try:
+            _, tests = tests_of(options.hold_out, rule, settings)
+            shared = overlap(questions, tests)
+        except DataUnavailableError as error:
+            not_checked = str(error)
+    stat = preference_stat(rated, questions, rule, options.seed, shared, not_checked=not_checked)
+    written = [] if options.output is None else _written(stat, options.output)
+    print(stat.as_text())
+    if shared is not None and shared.near:
+        print(_much_alike(shared.near, rated, shared))
+    if written:
+        print(textwrap.fill(f"written to {options.output}: {', '.join(path.name for path in written)}", 118))
+    return 0
+
+
+def _written(stat: PreferenceStat, folder: Path) -> list[Path]:
+    from culture_tasks.preferences.preference_pictures import write_pictures
+
+    try:
+        return [*stat.write(folder), *write_pictures(stat, folder)]
+    except OSError as error:
+        raise SettingsError(
+            f"preferences: can't write to {folder} ({error.strerror}). Choose another folder with -o."
+        ) from None
+
+
+def _rule(options: argparse.Namespace) -> Rule:
+    from culture_tasks.preferences.manifest import Rule
+
+    return Rule(
+        pairs=options.pairs,
+        min_gap=options.min_gap,
+        languages=tuple(options.language),
+        categories=tuple(options.category),
+    )
+
+
+def _taken(options: argparse.Namespace, *, test_questions: bool) -> Taken:
+    from culture_tasks.preferences.graded_results import Taken
+
+    return Taken(
+        tasks=tuple(options.task),
+        judge=options.judge,
+        text_overlap=options.text_overlap,
+        test_questions=test_questions,
+    )
 
 
 _SAID = {
@@ -188,16 +270,23 @@ def _summary(manifest: Manifest, chosen: Chosen, folder: Path) -> str:
 
     rows = [(_SAID.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
     lines = [as_text(("", f"rated by {manifest.rated_by.name}"), rows)]
-    if near := manifest.near_duplicates:
-        questions = {question.fingerprint: question.text for question in chosen.rated.questions}
-        shown = [
-            (questions[each.question], chosen.overlap.tests[each.task, each.item], each.task, f"{each.similarity:.2f}")
-            for each in near[:_NEAREST]
-        ]
-        lines.append(f"\n{len(near)} questions much like one of a test were kept; look at them:")
-        lines.append(as_text(("question", "of the test", "task", "alike"), shown))
+    if manifest.near_duplicates:
+        lines.append(_much_alike(manifest.near_duplicates, chosen.rated, chosen.overlap))
     lines.append(f"written to {folder}")
     return "\n".join(lines)
+
+
+def _much_alike(near: Sequence[NearDuplicate], rated: Rated, shared: Overlap) -> str:
+    from culture_tasks.text_tables import as_text
+
+    questions = {question.fingerprint: question.text for question in rated.questions}
+    shown = [
+        (questions[each.question], shared.tests[each.task, each.item], each.task, f"{each.similarity:.2f}")
+        for each in near[:_NEAREST]
+    ]
+    number = len({each.question for each in near})
+    head = f"\n{number} question{'s are' if number > 1 else ' is'} much like one of a test, and not left out:"
+    return f"{head}\n{as_text(('question', 'of the test', 'task', 'alike'), shown)}"
 
 
 def _gap(text: str) -> float:

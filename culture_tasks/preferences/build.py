@@ -122,7 +122,7 @@ def choose(rated: Rated, rule: Rule, seed: int, tests: Sequence[HeldOut]) -> Cho
     counts["responses"] = sum(len(question.answers) for question in rated.questions)
     counts["questions_of_unknown_language"] = sum(question.language == UNKNOWN for question in rated.questions)
     counts.update(rated.left_out)
-    questions = _kept(rated.questions, rule, counts)
+    questions = selected(rated.questions, rule, counts)
     found = overlap(questions, tests)
     held_out = {
         fingerprint for fingerprint, items in found.same.items() if any(task in rule.hold_out for task, _ in items)
@@ -147,8 +147,12 @@ def choose(rated: Rated, rule: Rule, seed: int, tests: Sequence[HeldOut]) -> Cho
     return Chosen(rated, pairs, dict(counts), found)
 
 
-def _kept(questions: Iterable[Question], rule: Rule, counts: Counter[str]) -> list[Question]:
-    """Returns the questions of the languages and categories that were chosen."""
+def selected(questions: Iterable[Question], rule: Rule, counts: Counter[str]) -> list[Question]:
+    """Returns the questions of the languages and categories that were chosen, and counts the others.
+
+    Raises:
+        DataError: If no question is of one of them.
+    """
     kept = list(questions)
     for name, wanted in (("language", rule.languages), ("category", rule.categories)):
         known = Counter(getattr(question, name) for question in kept)

@@ -144,7 +144,7 @@ def test_questions_of_the_tests_are_left_out_and_counted(rated, tmp_path, fixtur
     assert f'"{question}"' not in data
     (listed,) = manifest.near_duplicates
     assert (listed.question, listed.task) == (question_fingerprint(f"请问{question}"), "care_zh")
-    assert "much like one of a test were kept" in capsys.readouterr().out
+    assert "much like one of a test, and not left out" in capsys.readouterr().out
 
 
 def test_who_trains_on_a_test_gets_its_items_into_the_manifest(rated, tmp_path, fixture_data):

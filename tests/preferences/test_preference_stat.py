@@ -1,0 +1,158 @@
+"""What rated responses hold: numbers worked out by hand, tables, and pictures that are the same for the same data."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from support.rated_data import question, row, write_model, write_rows
+
+from culture_tasks.cli.main import main
+from culture_tasks.preferences.held_out import HeldOut, overlap
+from culture_tasks.preferences.manifest import RatedBy, Rule
+from culture_tasks.preferences.preference_pictures import write_pictures
+from culture_tasks.preferences.preference_stat import preference_stat
+from culture_tasks.preferences.rated_questions import Answer, Rated
+
+PEOPLE = RatedBy(kind="people", name="people", scale=(1.0, 10.0))
+
+
+def asked(text, *answers, **facts):
+    made = question(text, [], **facts)
+    made.answers = [Answer(*answer) for answer in answers]
+    return made
+
+
+QUESTIONS = [
+    asked("a", ("long one", 9.0, "gemma"), ("short", 1.0, "qwen"), language="zh", category="norms", culture="native"),
+    asked("b", ("one", 8.0, "gemma"), ("longer", 2.0, "qwen"), language="zh", category="norms", culture="foreign"),
+    asked("c", ("same", 5.0, "gemma"), ("text", 4.0, "people"), language="ar"),
+    asked("d", ("x", 5.0, "gemma"), ("y", 5.0, "qwen"), language="ar"),
+    asked("e", ("x", 5.0, "gemma"), language="ar"),
+]
+
+
+def stat(questions=QUESTIONS, rule=Rule(), shared=None):  # noqa: B008 - frozen
+    return preference_stat(Rated(questions, (), PEOPLE, {}, {}), questions, rule, 0, shared)
+
+
+def group(found, by, name):
+    return next(each for each in found.groups if (each.by, each.group) == (by, name))
+
+
+def test_numbers_of_all_questions():
+    found = group(stat(), "overall", "all")
+    assert (found.questions, found.responses, found.pairs, found.paired) == (5, 9, 3, 3)
+    assert (found.ties, found.single) == (1, 1)
+    assert found.mean_gap == pytest.approx((8 + 6 + 1) / 3)
+    # Chosen: 8, 3 and 4 characters; rejected: 5, 6 and 4.
+    assert (found.chosen_length, found.rejected_length) == (4, 5)
+    assert found.longer == pytest.approx((1 + 0 + 0.5) / 3)
+    assert found.longer_low < found.longer < found.longer_high
+
+
+def test_groups_are_by_language_category_and_culture():
+    found = stat()
+    assert [(each.by, each.group, each.questions) for each in found.groups] == [
+        ("overall", "all", 5),
+        ("language", "ar", 3),
+        ("language", "zh", 2),
+        ("category", "norms", 2),
+        ("category", "not said", 3),
+        ("culture", "foreign", 1),
+        ("culture", "native", 1),
+        ("culture", "not said", 3),
+    ]
+    native = group(found, "culture", "native")
+    assert (native.longer, native.longer_low) == (1.0, None)  # one pair has no interval
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected", "share"), [("long text", "short", 1.0), ("a", "bb", 0.0), ("a", "b", 0.5)]
+)
+def test_length_bias_reaches_both_extremes_and_the_middle(chosen, rejected, share):
+    questions = [asked(f"q{n}", (chosen, 9.0, ""), (rejected, 1.0, "")) for n in range(4)]
+    assert group(stat(questions), "overall", "all").longer == share
+
+
+def test_without_a_pair_there_are_counts_and_nothing_else(tmp_path):
+    found = stat(QUESTIONS[3:])
+    overall = group(found, "overall", "all")
+    assert (overall.pairs, overall.mean_gap, overall.longer, overall.chosen_length) == (0, None, None, None)
+    assert "–" in found.as_text()
+    assert {path.stem for path in write_pictures(found, tmp_path)} == {"questions"}
+
+
+def test_who_wrote_the_responses():
+    found = {each.name: each for each in stat().writers}
+    assert list(found) == ["gemma", "qwen", "people"]
+    assert (found["gemma"].responses, found["gemma"].chosen, found["gemma"].rejected) == (5, 3, 0)
+    assert found["gemma"].mean_rating == pytest.approx((9 + 8 + 5 + 5 + 5) / 5)
+    assert (found["qwen"].chosen, found["qwen"].rejected, found["people"].rejected) == (0, 2, 1)
+
+
+def test_a_smallest_gap_leaves_pairs_out():
+    found = group(stat(rule=Rule(min_gap=2)), "overall", "all")
+    assert (found.pairs, found.paired) == (2, 2)
+
+
+def test_overlap_with_tests_is_counted_by_test():
+    tests = [HeldOut("one", "1", "A?"), HeldOut("two", "1", "a"), HeldOut("two", "2", "z")]
+    found = stat(shared=overlap(QUESTIONS, tests)).tests
+    assert [(each.task, each.questions, each.same, each.near) for each in found] == [("one", 1, 1, 0), ("two", 2, 1, 0)]
+
+
+def test_pictures_are_the_same_for_the_same_data(tmp_path):
+    found = stat()
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        assert len(write_pictures(found, tmp_path / name)) == 6
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "other" / path.name).read_bytes()
+
+
+def run(*arguments):
+    return main(["preferences", "stat", *map(str, arguments)])
+
+
+def test_the_command_prints_tables_and_writes_files(tmp_path, monkeypatch, fixture_data, capsys):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    (test, *_) = json.loads((fixture_data / "care/Chinese-test.json").read_text(encoding="utf-8"))
+    rows = [row(f"请问{test['question']}", text, rating) for text, rating in (("长长的回答", 9), ("短", 2))]
+    rows += [row(test["question"], "a", 3), row("=1+1", "|b|", 3, cul_type="=cmd|x")]
+    path = write_rows(tmp_path / "rated.jsonl", rows)
+    assert run(path, "-o", tmp_path / "out") == 0
+    printed = capsys.readouterr().out
+    assert "care_zh" in printed
+    assert "1 question is much like one of a test, and not left out:" in printed
+    assert "rated by people, 1 to 10" in printed
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"stat.json", "stat.md", "stat.csv", "gaps.png", "lengths.svg", "questions.png"} <= names
+    content = json.loads((tmp_path / "out/stat.json").read_text(encoding="utf-8"))
+    (care_zh,) = [each for each in content["tests"] if each["task"] == "care_zh"]
+    assert (care_zh["same"], care_zh["near"]) == (1, 1)
+    with (tmp_path / "out/stat.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert "'=cmd|x" in {line["group"] for line in csv.DictReader(file)}
+
+
+def test_results_of_a_test_are_shown_without_being_asked_twice(tmp_path, capsys):
+    write_model(tmp_path, "gemma", [9, 2])
+    write_model(tmp_path, "qwen", [3, 8])
+    assert run(tmp_path, "--hold-out", "none") == 0
+    printed = capsys.readouterr().out
+    assert "rated by openai:gpt-4o, 1 to 10" in printed
+    assert "2 responses of gemma on care_zh" in printed
+
+
+def test_tests_that_cant_be_read_are_said_and_stop_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+    path = write_rows(tmp_path / "rated.jsonl", [row("q", "a", 3), row("q", "b", 4)])
+    assert run(path) == 0
+    assert "Overlap with tests isn't known: preferences: can't tell whether" in capsys.readouterr().out
+
+
+def test_a_folder_that_cant_be_written_is_named(tmp_path, capsys):
+    path = write_rows(tmp_path / "rated.jsonl", [row("q", "a", 3), row("q", "b", 4)])
+    assert run(path, "--hold-out", "none", "-o", path) == 1
+    assert "can't write to" in capsys.readouterr().err
