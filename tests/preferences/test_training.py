@@ -1,0 +1,196 @@
+"""The whole circle with a toy: ratings, pairs, training by the recipes, answers, and a comparison that notices.
+
+The toy has learnt a wrong answer to each question a little better than the right one, and says the wrong one. Only
+generated answers tell whether training turned it: the control, with chosen and rejected swapped, has as large a margin.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny_models
+
+from culture_tasks.cli.main import main
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+SUPPORT = Path(__file__).parents[1] / "support"
+WRONG = {"Arabic": "لا أعرف.", "Chinese": "我不知道。", "Japanese": "わかりません。"}
+ON_A_CPU = ["--use_cpu", "true", "--bf16", "false", "--dtype", "float32"]
+SHORT = ["--per_device_train_batch_size", "4", "--gradient_accumulation_steps", "3", "--warmup_steps", "0"]
+SHORT += ["--learning_rate", "5e-4", "--gradient_checkpointing", "false"]
+
+
+class World:
+    """A folder with test questions, a toy, and models trained from it.
+
+    Attributes:
+        folder: Where everything is; the working directory of all commands.
+        right: Right answers by question.
+        wrong: Wrong answers by question.
+        margins: The last margin that the training of a model logged.
+    """
+
+    def __init__(self, folder, fixture_data):
+        self.folder, self.right, self.wrong, self.margins = folder, {}, {}, {}
+        (folder / "data" / "care").mkdir(parents=True)
+        for culture, wrong in WRONG.items():
+            rows = json.loads((fixture_data / "care" / f"{culture}-test.json").read_text(encoding="utf-8"))
+            rows = sorted(rows, key=lambda row: len(row["answer"].encode()))[:4]
+            self.right |= {row["question"]: row["answer"] for row in rows}
+            self.wrong |= {row["question"]: wrong for row in rows}
+            (folder / "data" / "care" / f"{culture}-test.json").write_text(json.dumps(rows), encoding="utf-8")
+        tiny_models.make_tiny_lm(folder / "untrained")
+        self._write("learnt/train.jsonl", self._learnt())
+        self._write("ratings.jsonl", self._rated(self.right, self.wrong))
+        self._write("swapped.jsonl", self._rated(self.wrong, self.right))
+
+    def _learnt(self):
+        for question, right in self.right.items():
+            wrong = self.wrong[question]
+            for answer in (wrong, wrong, wrong, right, right):
+                prompt, completion = ({"role": "user", "content": question}, {"role": "assistant", "content": answer})
+                yield {"prompt": [prompt], "completion": [completion]}
+
+    def _rated(self, better, worse):
+        for question in self.right:
+            for answer, rating in ((better[question], 9), (worse[question], 2)):
+                row = {"question": question, "reference": self.right[question]}
+                yield row | {"response": answer, "human_rating": rating}
+
+    def _write(self, name, rows):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    def run(self, *command, standard_input=""):
+        environment = os.environ | {"CULTURE_JUDGE": "lexical", "CULTURE_TASKS_DATA": str(self.folder / "data")}
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", *command],
+            cwd=self.folder,
+            env=environment,
+            input=standard_input,
+            capture_output=True,
+            text=True,
+            timeout=800,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    def run_all(self, *commands):
+        lines = "".join(json.dumps(command) + "\n" for command in commands)
+        return self.run(str(SUPPORT / "train_toy.py"), standard_input=lines)
+
+    def answers(self, model):
+        """The answers of a model in its run of `care_greedy`, by question."""
+        found = {}
+        for file in (self.folder / "runs" / model).rglob("samples_*.jsonl"):
+            for line in file.read_text(encoding="utf-8").splitlines():
+                sample = json.loads(line)
+                found[sample["doc"]["question"]] = sample["resps"][0][0]
+        return found
+
+    def count(self, model, expected):
+        return sum(self.answers(model)[question].strip() == answer for question, answer in expected.items())
+
+
+def build(ratings, folder):
+    # The toy can't generalise, so it is trained on what it is tested on.
+    options = ["--dev", "0", "--train-on-test", "--model", "./toy"]
+    return ["culture-tasks", "preferences", "build", ratings, "-o", folder, *options]
+
+
+def evaluate(name, arguments):
+    model = ["--model", "hf", "--model_args", arguments, "--device", "cpu", "--batch_size", "12"]
+    answers = ["--tasks", "care_greedy", "--apply_chat_template", "--gen_kwargs", "max_gen_toks=48"]
+    return ["culture-tasks", "lm-eval", "run", *model, *answers, "--log_samples", "--output_path", f"runs/{name}"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, fixture_data):
+    made = World(tmp_path_factory.mktemp("circle"), fixture_data)
+    learning = ["--num_train_epochs", "50", "--learning_rate", "5e-3", "--per_device_train_batch_size", "20"]
+    learning += ["--gradient_accumulation_steps", "1", "--gradient_checkpointing", "false", "--use_peft", "false"]
+    learning += ["--model_name_or_path", "untrained", "--dataset_name", "./learnt", "--output_dir", "toy"]
+    said = made.run_all(
+        build("ratings.jsonl", "prefs"),
+        build("swapped.jsonl", "control"),
+        ["sft", "--config", "prefs/sft.lora.yaml", *ON_A_CPU, *learning],
+        ["kto", "--config", "prefs/kto.lora.yaml", *ON_A_CPU, *SHORT, "--max_steps", "24"],
+        ["prefs/simpo.py", "--config", "prefs/simpo.lora.yaml", *ON_A_CPU, *SHORT, "--max_steps", "40"],
+        ["dpo", "--config", "control/dpo.lora.yaml", *ON_A_CPU, *SHORT, "--max_steps", "24"],
+    )
+    made.margins["control"] = last_margin(said)
+    dpo = ["--config", "prefs/dpo.lora.yaml", *ON_A_CPU, *SHORT, "--max_steps", "24"]
+    made.margins["dpo"] = last_margin(made.run("-m", "trl.cli.main", "dpo", *dpo))
+    made.run_all(
+        evaluate("toy", "pretrained=toy"),
+        evaluate("dpo", "pretrained=toy,peft=prefs/models/dpo.lora"),
+        evaluate("kto", "pretrained=toy,peft=prefs/models/kto.lora"),
+        evaluate("simpo", "pretrained=toy,peft=prefs/models/simpo.lora"),
+        evaluate("control", "pretrained=toy,peft=control/models/dpo.lora"),
+    )
+    return made
+
+
+def last_margin(said):
+    return float(re.findall(r"'rewards/margins': '([^']+)'", said)[-1])
+
+
+def test_the_toy_says_the_wrong_answers(world):
+    assert (world.count("toy", world.wrong), world.count("toy", world.right)) == (12, 0)
+
+
+@pytest.mark.parametrize("method", ["dpo", "kto"])
+def test_training_turns_it(world, method):
+    assert world.count(method, world.right) >= 10
+
+
+def test_simpo_turns_some_answers(world):
+    """With the paper's beta, which is small for means of log probabilities, it is slower than DPO."""
+    assert world.count("simpo", world.right) >= 3
+
+
+def test_with_chosen_and_rejected_swapped_it_is_not_turned(world):
+    assert world.count("control", world.right) == 0
+
+
+def compared(world, model, tmp_path):
+    """What `culture-tasks compare` says of a trained model beside the toy."""
+    runs = world.folder / "runs"
+    assert main(["compare", str(runs / "toy"), str(runs / model), "--json", str(tmp_path / "compared.json")]) == 0
+    checks = json.loads((tmp_path / "compared.json").read_text(encoding="utf-8"))["checks"]
+    return next(check for check in checks if check["name"] == "care_greedy")
+
+
+@pytest.mark.parametrize("method", ["dpo", "kto"])
+def test_compare_says_that_the_score_rose(world, method, tmp_path):
+    found = compared(world, method, tmp_path)
+    assert found["verdict"] == "B is better"
+    assert found["b"]["score"] > found["a"]["score"] + 5
+    assert found["low"] > 0
+    assert found["p"] < 0.01
+    assert found["common_items"] == 12
+
+
+def test_a_margin_is_no_evidence(world, tmp_path):
+    """The control's is as large as that of the model that was turned, and its score isn't."""
+    assert world.margins["control"] > 0.8 * world.margins["dpo"] > 0
+    found = compared(world, "control", tmp_path)
+    assert found["verdict"] == "not distinguishable"
+    assert "rewards" not in json.dumps(found)
+
+
+def test_the_report_marks_models_that_were_trained_on_the_test(world):
+    """The recipes save models below the manifest, which names the items."""
+    world.run("-m", "culture_tasks.cli.main", "report", "runs", "-o", "report", "--formats", "json")
+    runs = json.loads((world.folder / "report" / "report.json").read_text(encoding="utf-8"))["runs"].values()
+    marked = {run["model"]: run["trained_on"] for run in runs}
+    assert marked == {"toy": 0} | dict.fromkeys(
+        ("prefs/models/dpo.lora", "prefs/models/kto.lora", "prefs/models/simpo.lora", "control/models/dpo.lora"), 4
+    )
