@@ -29,6 +29,10 @@ def without_reasoning(text: str) -> str:
     nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. Blocks don't nest: an opening
     tag inside one is a quotation too. A closing tag with no opening one before it ends a block that the chat
     template had opened, so what stands before it is cut too.
+
+    Examples:
+        >>> without_reasoning("<think>Rice? No, tea.</think>Tea")
+        'Tea'
     """
     if "<" not in text:
         return text
@@ -53,13 +57,22 @@ def answer_in(response: str) -> str:
     """Returns a response without its reasoning blocks; one that has none is returned as it is.
 
     The white space between a block and the answer goes with the block.
+
+    Examples:
+        >>> answer_in("<think>Rice? No, tea.</think>  Tea")
+        'Tea'
     """
     answer = without_reasoning(response)
     return answer if answer == response else answer.strip()
 
 
 def storable(text: str) -> str:
-    """Returns the text with what JSON, SQLite or an HTTP body can't carry (lone surrogates, NUL) as U+FFFD."""
+    """Returns the text with what JSON, SQLite or an HTTP body can't carry (lone surrogates, NUL) as U+FFFD.
+
+    Examples:
+        >>> storable("tea" + chr(0))
+        'tea�'
+    """
     if "\x00" in text:
         text = text.replace("\x00", "\ufffd")
     try:
@@ -75,6 +88,10 @@ def tokens(text: str) -> list[str]:
     NFKC and casefold, and NFKC again, since casefold takes some characters apart; Arabic diacritics and tatweel
     removed; one token a character in scripts written without spaces (Han, Kana, Thai, …); runs of letters and digits
     elsewhere; punctuation dropped.
+
+    Examples:
+        >>> tokens("Ｋｉｍｃｈｉ, 泡菜 و كِتَاب!")
+        ['kimchi', '泡', '菜', 'و', 'كتاب']
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return _TOKEN.findall(_ARABIC_MARKS.sub("", folded))
@@ -85,6 +102,10 @@ def token_f1(candidate: str, reference: str) -> float:
 
     Formula: 2PR/(P+R) over the multiset overlap of :func:`tokens`. Range 0-1, higher is better; two texts without
     any token give 0.
+
+    Examples:
+        >>> round(token_f1("a bowl of rice", "rice bowl"), 3)
+        0.667
     """
     ours, theirs = Counter(tokens(candidate)), Counter(tokens(reference))
     overlap = sum((ours & theirs).values())
@@ -94,5 +115,10 @@ def token_f1(candidate: str, reference: str) -> float:
 
 
 def best_token_f1(candidate: str, references: Iterable[str]) -> float:
-    """The highest :func:`token_f1` over the references; 0 without any."""
+    """The highest :func:`token_f1` over the references; 0 without any.
+
+    Examples:
+        >>> best_token_f1("green tea", ["tea", "Green tea"])
+        1.0
+    """
     return max((token_f1(candidate, reference) for reference in references), default=0.0)

@@ -106,6 +106,11 @@ def paired_difference(
         ValueError: If lengths differ, a score is infinite, clusters don't fit, or the confidence is out of range.
 
     Source: Student (1908); Liang and Zeger (1986); Miller (2024), "Adding Error Bars to Evals", section 4.
+
+    Examples:
+        >>> found = paired_difference([4.0, 5.0, 3.0, 5.0], [3.0, 3.0, 3.0, 4.0])
+        >>> found.difference, round(found.low, 2), round(found.high, 2), round(found.p, 3)
+        (1.0, -0.3, 2.3, 0.092)
     """
     method: Method = "paired t" if clusters is None else "clustered paired t"
     differences = _differences(a, b)
@@ -139,6 +144,12 @@ def at_confidence(found: Difference, confidence: float) -> Difference | None:
     Args:
         found: What :func:`paired_difference` or :func:`mcnemar` returned.
         confidence: Share of intervals meant to hold the true difference, between 0 and 1.
+
+    Examples:
+        >>> found = paired_difference([4.0, 5.0, 3.0, 5.0], [3.0, 3.0, 3.0, 4.0])
+        >>> wider = at_confidence(found, 0.99)
+        >>> round(wider.low, 2), round(wider.high, 2)
+        (-1.38, 3.38)
     """
     check_confidence(confidence)
     if found.method in ("sign flips", "all sign flips"):
@@ -196,6 +207,11 @@ def paired_permutation(
             ``resamples`` is below 1.
 
     Source: Fisher (1935); Phipson and Smyth (2010) for the correction of drawn swaps; Hartigan (1969) for the ends.
+
+    Examples:
+        >>> found = paired_permutation([5.0, 4.0, 3.0, 5.0, 4.0], [4.0, 2.0, 2.5, 2.0, 1.0])
+        >>> found.difference, found.p, found.method
+        (1.9, 0.0625, 'all sign flips')
     """
     if resamples < 1:
         raise ValueError(f"comparison: resamples={resamples}; at least 1 is needed.")
@@ -385,6 +401,11 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
 
     Source: McNemar (1947); Fagerland, Lydersen and Laake (2013) for mid-p; Newcombe (1998), methods 5 and 6, for the
     interval of the share, which he multiplies by m / n as if that were known.
+
+    Examples:
+        >>> found = mcnemar([1, 1, 1, 1, 1, 1, 0, 1], [0, 0, 0, 0, 0, 0, 0, 1])
+        >>> found.difference, found.p, found.method
+        (0.75, 0.03125, 'McNemar exact')
     """
     differences = _differences(a, b)
     if not (_right_or_wrong(a) and _right_or_wrong(b)):

@@ -64,6 +64,13 @@ def mean_interval(values: ArrayLike, clusters: Clusters | None = None, confidenc
         ValueError: If a value is infinite, clusters don't fit, or the confidence is out of range.
 
     Source: Student (1908); Liang and Zeger (1986) for clusters; Miller (2024), "Adding Error Bars to Evals".
+
+    Examples:
+        >>> interval = mean_interval([3.0, 5.0, 4.0, 4.0])
+        >>> interval.value, round(interval.low, 2), round(interval.high, 2)
+        (4.0, 2.7, 5.3)
+        >>> mean_interval([3.0, 5.0], clusters=["one image", "one image"]).reason
+        "one cluster: its spread can't be known"
     """
     check_confidence(confidence)
     mean = mean_and_error(values, clusters)
@@ -91,6 +98,11 @@ def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Int
         ValueError: If not 0 <= successes <= n, or the confidence is out of range.
 
     Source: Wilson (1927); recommended by Brown, Cai and DasGupta (2001).
+
+    Examples:
+        >>> interval = proportion_interval(8, 10)
+        >>> interval.value, round(interval.low, 3), round(interval.high, 3)
+        (0.8, 0.49, 0.943)
     """
     check_confidence(confidence)
     if not 0 <= successes <= n:
@@ -123,6 +135,11 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
         ValueError: If a value is another number, clusters don't fit, or the confidence is out of range.
 
     Source: Korn and Graubard (1998) for the effective number of items; Wilson (1927).
+
+    Examples:
+        >>> interval = share_interval([1, 1, 0, 0, 1, 1], clusters=["a", "a", "b", "b", "c", "c"])
+        >>> round(interval.value, 3), round(interval.low, 3), round(interval.high, 3)
+        (0.667, 0.052, 0.987)
     """
     scores = np.asarray(values, dtype=np.float64)
     if not np.isin(scores[~np.isnan(scores)], (0.0, 1.0)).all():
@@ -139,7 +156,12 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
 
 
 def t_quantile(confidence: float, clusters: int) -> float:
-    """Two-sided quantile of Student's t with one degree of freedom less than there are clusters."""
+    """Two-sided quantile of Student's t with one degree of freedom less than there are clusters.
+
+    Examples:
+        >>> round(t_quantile(0.95, clusters=10), 3)
+        2.262
+    """
     return float(special.stdtrit(clusters - 1, (1.0 + confidence) / 2.0))
 
 

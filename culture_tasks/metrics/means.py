@@ -63,6 +63,13 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
         ValueError: If a value is infinite or there is not one cluster for each item.
 
     Source: Liang and Zeger (1986); Cameron and Miller (2015), section II, for the correction.
+
+    Examples:
+        >>> mean = mean_and_error([1.0, 0.0, 1.0, 1.0])
+        >>> mean.value, mean.error, mean.n
+        (0.75, 0.25, 4)
+        >>> mean_and_error([1.0, 1.0, 0.0, 0.0], clusters=["a", "a", "b", "b"]).error
+        0.5
     """
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 1 or np.isinf(scores).any():
@@ -99,7 +106,15 @@ def _why_no_spread(scores: Floats) -> str:
 
 
 def check_confidence(confidence: float) -> None:
-    """Raises a ValueError unless the confidence is between 0 and 1."""
+    """Raises a ValueError unless the confidence is between 0 and 1.
+
+    Examples:
+        >>> check_confidence(0.95)
+        >>> check_confidence(95)
+        Traceback (most recent call last):
+            ...
+        ValueError: interval: confidence=95; needed is a number between 0 and 1.
+    """
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"interval: confidence={confidence}; needed is a number between 0 and 1.")
 
@@ -116,6 +131,10 @@ def cluster_numbers(clusters: Sequence[Hashable] | NDArray[np.generic] | None, k
 
     Raises:
         ValueError: If there is not one cluster for each item.
+
+    Examples:
+        >>> cluster_numbers(["rice", "tea", "rice"], np.array([True, True, True])).tolist()
+        [0, 1, 0]
     """
     if clusters is None:
         return np.arange(np.count_nonzero(kept), dtype=np.intp)
@@ -129,7 +148,12 @@ def cluster_numbers(clusters: Sequence[Hashable] | NDArray[np.generic] | None, k
 
 
 def numbered(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], Numbers]:
-    """Returns the distinct codes in order, and the place among them of each; without sorting where they are small."""
+    """Returns the distinct codes in order, and the place among them of each; without sorting where they are small.
+
+    Examples:
+        >>> [part.tolist() for part in numbered(np.array(["tea", "rice", "tea"]))]
+        [['rice', 'tea'], [1, 0, 1]]
+    """
     if codes.dtype.kind == "i" and codes.size:
         whole = codes.astype(np.intp)
         if whole.min() >= 0 and whole.max() < 8 * codes.size:
@@ -149,6 +173,10 @@ def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:
 
     Returns:
         One row a cluster, one column a quantity.
+
+    Examples:
+        >>> cluster_sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 0])).tolist()
+        [[5.0], [2.0]]
     """
     many = int(numbers.max()) + 1 if numbers.size else 0
     sums = [np.bincount(numbers, weights=column, minlength=many) for column in columns.T]
@@ -165,6 +193,10 @@ def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Fl
         scores: One score an item; NaN where there is none.
         strata: What part each item belongs to, numbered from 0; None without parts.
         shares: What each stratum counts in the mean, by its number; None for all the same.
+
+    Examples:
+        >>> float(contributions(np.array([1.0, 0.0, 1.0]), strata=np.array([0, 0, 1])).mean())
+        0.75
     """
     if strata is None:
         return scores
@@ -184,6 +216,10 @@ def counts(strata: NDArray[np.integer], shares: Floats | None = None) -> Floats:
     Args:
         strata: What part each item belongs to, numbered from 0.
         shares: What each stratum counts in the mean, by its number; None for all the same.
+
+    Examples:
+        >>> counts(np.array([0, 0, 1])).tolist()
+        [0.75, 0.75, 1.5]
     """
     numbers, codes = numbered(strata)
     parts = np.ones(numbers.size) if shares is None else shares[numbers.astype(np.intp)]
@@ -192,7 +228,12 @@ def counts(strata: NDArray[np.integer], shares: Floats | None = None) -> Floats:
 
 
 def ratio_contributions(above: Floats, below: Floats) -> Floats:
-    """Returns one value an item, as :func:`contributions` does, for the ratio of two totals."""
+    """Returns one value an item, as :func:`contributions` does, for the ratio of two totals.
+
+    Examples:
+        >>> ratio_contributions(np.array([1.0, 0.0]), np.array([2.0, 2.0])).tolist()
+        [0.5, 0.0]
+    """
     total = below.sum()
     if not total:
         return np.full(below.size, np.nan)

@@ -81,6 +81,13 @@ class CorrectedMean:
 
         Raises:
             ValueError: If a stratum is unknown, or no share is positive.
+
+        Examples:
+            >>> judge = [1, 1, 0, 1, 1, 0, 1, 0]
+            >>> people = [1, 0, 0, 1, 1, 0, 1, 0]
+            >>> found = corrected_mean(judge, people, strata=["ar"] * 4 + ["ja"] * 4)
+            >>> found.over({"ja": 1.0}).value
+            0.5
         """
         unknown = [label for label in shares if label not in self.strata]
         if unknown or not any(share > 0.0 for share in shares.values()):
@@ -107,6 +114,12 @@ class CorrectedMean:
 
         Raises:
             ValueError: If the width isn't positive.
+
+        Examples:
+            >>> judge = [1.0, 2.0, 3.0, 4.0] * 25
+            >>> people = [1.0, 3.0, 3.0, 4.0] * 5 + [float("nan")] * 80
+            >>> corrected_mean(judge, people).more_ratings(width=0.5)
+            19
         """
         if not width > 0.0:
             raise ValueError(f"more_ratings: width={width}; needed is a positive number.")
@@ -173,6 +186,14 @@ def corrected_mean(
     Source: Angelopoulos et al. (2023), "Prediction-powered inference"; Angelopoulos, Duchi and Zrnic (2023), "PPI++",
     for the tuned weight; Särndal, Swensson and Wretman (1992), chapters 6 and 9, for the same in surveys; Agresti and
     Min (2005) for the added disagreement.
+
+    Examples:
+        >>> nan = float("nan")
+        >>> judge = [1, 1, 1, 1, 0, 1, 1, 0, 1, 1]  # the judge's verdicts on all ten responses
+        >>> people = [1, 0, 1, 1, 0, nan, nan, nan, nan, nan]  # people rated five of them
+        >>> found = corrected_mean(judge, people, ends=(0, 1)).overall
+        >>> round(found.value, 3), found.rated, found.size, round(found.weight, 3)
+        (0.6, 5, 10, 0.75)
     """
     check_confidence(confidence)
     f, y = np.asarray(judge, dtype=np.float64), np.asarray(people, dtype=np.float64)

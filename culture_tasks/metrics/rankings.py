@@ -50,6 +50,10 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
 
     Source: Mogstad, Romano, Shaikh and Wilhelm (2024), "Inference for Ranks", section 3; Holm (1979) for the
     adjustment; Shaffer (1980) and Finner (1999) for signs. Chatbot Arena (Chiang et al., 2024) ranks by ``first``.
+
+    Examples:
+        >>> [tuple(each) for each in places(3, better={(0, 2)})]
+        [(1, 2), (1, 3), (2, 3)]
     """
     if any(one == two or not (0 <= one < models and 0 <= two < models) for one, two in better):
         raise ValueError(f"places: needs pairs of two of the {models} models, numbered from 0; came {sorted(better)}.")
@@ -131,6 +135,11 @@ def spread(
         ValueError: If a score is infinite or ``ddof`` is neither 0 nor 1.
 
     Source: CEDAR, Table 1, reports the variance over languages; Sagawa et al. (2020) the worst group.
+
+    Examples:
+        >>> found = spread({"Japan": 0.5, "Kenya": 0.25, "Peru": 0.75})
+        >>> found.best_group, found.worst_group, found.gap, round(found.variance, 4)
+        ('Peru', 'Kenya', 0.5, 0.0417)
     """
     if ddof not in (0, 1) or any(math.isinf(value) for value in values_by_group.values()):
         raise ValueError(f"spread: needs finite scores, NaN where there is none, and ddof 0 or 1; came ddof={ddof}.")
@@ -181,6 +190,10 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
         ValueError: If there are not rows and columns, or a score is infinite.
 
     Source: Friedman (1937); Demsar (2006).
+
+    Examples:
+        >>> [each.rank for each in mean_rank([[0.9, 0.8], [0.7, 0.8]])]
+        [1.25, 1.75]
     """
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or np.isinf(table).any():

@@ -106,6 +106,13 @@ def agreement(
         ValueError: If lengths differ, a rating is infinite, or an option is out of range.
 
     Source: Efron and Tibshirani (1993), chapter 13; Davison and Hinkley (1997), section 3.8, for whole clusters.
+
+    Examples:
+        >>> found = agreement([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
+        >>> found.pairs, found.estimates["mean_error"].value
+        (5, 0.0)
+        >>> round(found.estimates["spearman"].value, 3)
+        0.9
     """
     if resamples < 0 or not 0.0 < confidence < 1.0:
         raise ValueError(f"agreement: resamples={resamples} and confidence={confidence}; needed are >= 0 and 0 to 1.")
@@ -170,6 +177,10 @@ def pearson(first: ArrayLike, second: ArrayLike) -> Value:
         ValueError: If the lengths differ or a rating is infinite.
 
     Source: Pearson (1895). Reported by CARE (Guo et al., 2025), Appendix C.2.
+
+    Examples:
+        >>> round(pearson([1, 2, 3, 4], [2, 3, 4, 6]).value, 3)
+        0.983
     """
     return statistic("pearson", first, second)
 
@@ -183,6 +194,10 @@ def spearman(first: ArrayLike, second: ArrayLike) -> Value:
     Args, returns and errors are those of :func:`pearson`.
 
     Source: Spearman (1904). Reported by CARE (Guo et al., 2025), Appendix C.2.
+
+    Examples:
+        >>> round(spearman([1, 2, 3, 4], [2, 3, 4, 9]).value, 3)
+        1.0
     """
     return statistic("spearman", first, second)
 
@@ -197,6 +212,10 @@ def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> Value:
     Args, returns and errors are those of :func:`pearson`.
 
     Source: Kendall (1945). CARE (Guo et al., 2025), Appendix C.2, reports "Kendall's Tau" without naming the variant.
+
+    Examples:
+        >>> round(kendall_tau_b([1, 2, 3, 4], [1, 2, 4, 3]).value, 3)
+        0.667
     """
     return statistic("kendall_tau_b", first, second)
 
@@ -208,6 +227,10 @@ def mean_error(first: ArrayLike, second: ArrayLike) -> Value:
     width of the scale, either sign.
 
     Args, returns and errors are those of :func:`pearson`, but one pair is enough and ratings may all be equal.
+
+    Examples:
+        >>> mean_error([1, 2, 3, 4], [2, 3, 4, 4]).value
+        0.75
     """
     return statistic("mean_error", first, second)
 
@@ -219,6 +242,10 @@ def mean_absolute_error(first: ArrayLike, second: ArrayLike) -> Value:
     raters give depends on how they use the scale, so it is no measure of agreement beyond chance.
 
     Args, returns and errors are those of :func:`pearson`, but one pair is enough and ratings may all be equal.
+
+    Examples:
+        >>> mean_absolute_error([1, 2, 3, 4], [2, 1, 3, 4]).value
+        0.5
     """
     return statistic("mean_absolute_error", first, second)
 
@@ -244,6 +271,12 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Value:
 
     Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability". Reported by CARE (Guo et al., 2025),
     Table 2, for human annotators, without the level.
+
+    Examples:
+        >>> krippendorff_alpha([[1, 2, 3, 3], [1, 2, 3, 3]]).value
+        1.0
+        >>> round(krippendorff_alpha([[1, 1, 2, 2], [1, 2, 2, 1]], level="nominal").value, 3)
+        0.125
     """
     if level not in get_args(Level):
         raise ValueError(f"krippendorff_alpha: unknown level {level!r}. Allowed are {', '.join(get_args(Level))}.")
@@ -267,6 +300,12 @@ def statistic(name: Statistic, first: ArrayLike, second: ArrayLike) -> Value:
     """Computes one of :data:`STATISTICS` of two raters; see the function of that name (alpha is ordinal).
 
     Args, returns and errors are those of :func:`pearson`.
+
+    Examples:
+        >>> statistic("mean_error", [1, 2], [2, 3]).value
+        1.0
+        >>> statistic("pearson", [1, 1], [2, 3])
+        Value(value=nan, reason='the first rater gave no other rating than 1')
     """
     ours, theirs, _ = complete_pairs(first, second)
     if ours.size == 0:
@@ -296,6 +335,11 @@ def complete_pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats,
 
     Raises:
         ValueError: If the lengths differ or a rating is infinite.
+
+    Examples:
+        >>> ours, theirs, both = complete_pairs([1, float("nan"), 3], [2, 2, 4])
+        >>> ours.tolist(), theirs.tolist(), both.tolist()
+        ([1.0, 3.0], [2.0, 4.0], [True, False, True])
     """
     ours, theirs = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if ours.ndim != 1 or ours.shape != theirs.shape:

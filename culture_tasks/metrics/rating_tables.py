@@ -57,7 +57,13 @@ class RatingTables:
 
 
 def tabulate(first: Floats, second: Floats) -> RatingTables:
-    """Counts the pairs of two complete arrays in one table."""
+    """Counts the pairs of two complete arrays in one table.
+
+    Examples:
+        >>> tables = tabulate(np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 1.0]))
+        >>> tables.values.tolist(), tables.counts.tolist()
+        ([1.0, 2.0], [[[1.0, 0.0], [1.0, 1.0]]])
+    """
     values, cells = _cells(first, second)
     counts = np.bincount(cells, minlength=values.size**2).astype(np.float64)
     return RatingTables(values, counts.reshape(1, values.size, values.size))
@@ -77,6 +83,12 @@ def resampled_tables(
 
     Yields:
         Batches of tables, ``resamples`` tables in all.
+
+    Examples:
+        >>> one, two = np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 1.0])
+        >>> drawn = resampled_tables(one, two, clusters=np.arange(3), resamples=5, rng=np.random.default_rng(0))
+        >>> [batch.counts.shape for batch in drawn]
+        [(5, 2, 2)]
     """
     values, cells = _cells(first, second)
     many, size = int(clusters.max()) + 1, values.size
@@ -95,33 +107,63 @@ def _cells(first: Floats, second: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def pearson_of(tables: RatingTables) -> Floats:
-    """Pearson's r of each table."""
+    """Pearson's r of each table.
+
+    Examples:
+        >>> pearson_of(tabulate(np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0]))).round(6).tolist()
+        [1.0]
+    """
     return _correlation(tables, tables.values, tables.values)
 
 
 def spearman_of(tables: RatingTables) -> Floats:
-    """Spearman's rho of each table: Pearson's r of mid-ranks."""
+    """Spearman's rho of each table: Pearson's r of mid-ranks.
+
+    Examples:
+        >>> spearman_of(tabulate(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0]))).round(6).tolist()
+        [1.0]
+    """
     return _correlation(tables, _midpoints(tables.first), _midpoints(tables.second))
 
 
 def kendall_of(tables: RatingTables) -> Floats:
-    """Kendall's tau-b of each table."""
+    """Kendall's tau-b of each table.
+
+    Examples:
+        >>> kendall_of(tabulate(np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0]))).round(6).tolist()
+        [-1.0]
+    """
     surplus = (tables.counts * _below_minus_above(_below_minus_above(tables.counts, 1), 2)).sum(axis=(1, 2))
     return _ratio(surplus, np.sqrt(_untied(tables.first) * _untied(tables.second)))
 
 
 def mean_error_of(tables: RatingTables) -> Floats:
-    """Mean of second minus first of each table."""
+    """Mean of second minus first of each table.
+
+    Examples:
+        >>> mean_error_of(tabulate(np.array([1.0, 2.0]), np.array([2.0, 3.0]))).tolist()
+        [1.0]
+    """
     return _ratio((tables.counts * _differences(tables.values)).sum(axis=(1, 2)), tables.pairs)
 
 
 def mean_absolute_error_of(tables: RatingTables) -> Floats:
-    """Mean distance of second and first of each table."""
+    """Mean distance of second and first of each table.
+
+    Examples:
+        >>> mean_absolute_error_of(tabulate(np.array([1.0, 2.0]), np.array([2.0, 1.0]))).tolist()
+        [1.0]
+    """
     return _ratio((tables.counts * np.abs(_differences(tables.values))).sum(axis=(1, 2)), tables.pairs)
 
 
 def alpha_of(tables: RatingTables) -> Floats:
-    """Krippendorff's alpha (ordinal) of each table."""
+    """Krippendorff's alpha (ordinal) of each table.
+
+    Examples:
+        >>> alpha_of(tabulate(np.array([1.0, 2.0]), np.array([1.0, 2.0]))).tolist()
+        [1.0]
+    """
     return alpha_of_coincidences(tables.values, tables.counts + tables.counts.transpose(0, 2, 1), "ordinal")
 
 
@@ -133,6 +175,10 @@ def alpha_of_coincidences(values: Floats, coincidences: Floats, level: Level) ->
         coincidences: ``coincidences[b, c, k]``: ordered pairs of values c and k within units, each unit weighted by one
             over its number of ratings less one (Krippendorff 2011, step B).
         level: Level of measurement.
+
+    Examples:
+        >>> alpha_of_coincidences(np.array([1.0, 2.0]), np.array([[[2.0, 0.0], [0.0, 2.0]]]), "nominal").tolist()
+        [1.0]
     """
     totals = coincidences.sum(axis=2)
     distances = _squared_distances(values, totals, level)

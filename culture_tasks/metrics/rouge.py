@@ -18,7 +18,12 @@ class UnicodeTokenizer:
     """
 
     def tokenize(self, text: str) -> list[str]:
-        """Returns the tokens of a text."""
+        """Returns the tokens of a text.
+
+        Examples:
+            >>> UnicodeTokenizer().tokenize("Kimchi 김치, 泡菜!")
+            ['kimchi', '김치', '泡', '菜']
+        """
         return tokens(text)
 
 
@@ -36,6 +41,12 @@ def rouge_l(candidate: str, reference: str) -> float:
         A percentage, 0 to 100; higher is nearer; 100 for texts with the same tokens in the same order. A text without
         any token (empty, or punctuation alone) scores 0 with another text and 100 with itself, so that an output
         which an insertion leaves as it was counts as preserved.
+
+    Examples:
+        >>> rouge_l("猫在树上", "猫在树下")
+        75.0
+        >>> rouge_l("A dish of rice", "a dish of rice.")
+        100.0
     """
     ours, theirs = candidate.strip(), reference.strip()
     if ours == theirs:

@@ -34,6 +34,10 @@ def holm(pvalues: ArrayLike) -> Floats:
         ValueError: If there is not one list, or a value is not within 0 to 1.
 
     Source: Holm (1979).
+
+    Examples:
+        >>> holm([0.01, 0.04, 0.03]).round(2).tolist()
+        [0.03, 0.06, 0.06]
     """
     raw = np.asarray(pvalues, dtype=np.float64)
     made = ~np.isnan(raw)
@@ -69,6 +73,10 @@ def items_needed(difference: float, sd_of_differences: float, power: float = 0.8
         ValueError: If the standard deviation is negative, or an option is out of range.
 
     Source: Guenther (1981).
+
+    Examples:
+        >>> items_needed(difference=0.05, sd_of_differences=0.5)
+        787
     """
     if not 0.0 < alpha < power < 1.0 or sd_of_differences < 0.0:
         came = f"alpha={alpha}, power={power}, sd={sd_of_differences}"
@@ -97,6 +105,12 @@ def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdic
     Returns:
         "higher" or "lower", of the first, where ``adjusted_p`` <= ``alpha``; "not distinguishable" where not, or where
         the difference is 0; "not tested" where a number is missing.
+
+    Examples:
+        >>> verdict(difference=0.1, adjusted_p=0.01)
+        'higher'
+        >>> verdict(difference=0.1, adjusted_p=0.2)
+        'not distinguishable'
     """
     if math.isnan(adjusted_p) or math.isnan(difference):
         return "not tested"

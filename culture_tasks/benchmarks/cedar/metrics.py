@@ -57,7 +57,12 @@ def _ratio(numerator: Floats | Counts, denominator: Floats | Counts) -> Floats:
 
 
 def propensity(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
-    """Equation 1 on arrays whose last axis is the 14 emotions; NaN where an emotion has no gold label."""
+    """Equation 1 on arrays whose last axis is the 14 emotions; NaN where an emotion has no gold label.
+
+    Examples:
+        >>> propensity(np.array([3, 1]), np.array([2, 2])).tolist()
+        [1.5, 0.5]
+    """
     return _ratio(predicted, gold)
 
 
@@ -66,23 +71,47 @@ def quadrant_difference(predicted: Floats | Counts, gold: Floats | Counts) -> Fl
 
     The arrays' last axis is the 14 emotions, the result's the four quadrants. Of single replies, each an array of zeros
     and at most one 1, the mean of the differences is the bias.
+
+    Examples:
+        >>> predicted, gold = np.zeros(len(EMOTIONS)), np.zeros(len(EMOTIONS))
+        >>> predicted[EMOTIONS.index("awe")] = gold[EMOTIONS.index("fear")] = 1.0
+        >>> dict(zip(QUADRANT_NAMES, quadrant_difference(predicted, gold).tolist(), strict=True))
+        {'I': 0.0, 'II': -1.0, 'III': 0.0, 'IV': 1.0}
     """
     difference: Floats = (np.asarray(predicted, dtype=np.float64) - gold) @ _MEMBERSHIP
     return difference
 
 
 def quadrant_bias(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
-    """Equation 2 on arrays whose last axis is the 14 emotions; the result's last axis is the four quadrants."""
+    """Equation 2 on arrays whose last axis is the 14 emotions; the result's last axis is the four quadrants.
+
+    Examples:
+        >>> predicted, gold = np.zeros(len(EMOTIONS)), np.zeros(len(EMOTIONS))
+        >>> gold[EMOTIONS.index("fear")] = 4.0
+        >>> predicted[EMOTIONS.index("fear")], predicted[EMOTIONS.index("awe")] = 3.0, 1.0
+        >>> dict(zip(QUADRANT_NAMES, quadrant_bias(predicted, gold).tolist(), strict=True))
+        {'I': 0.0, 'II': -0.25, 'III': 0.0, 'IV': 0.25}
+    """
     return _ratio(quadrant_difference(predicted, gold), gold.sum(axis=-1, keepdims=True))
 
 
 def accuracies(correct: Floats | Counts, answered: Floats | Counts) -> Floats:
-    """Accuracy of each language that has records, from its right ones and all of them (columns of Table 1)."""
+    """Accuracy of each language that has records, from its right ones and all of them (columns of Table 1).
+
+    Examples:
+        >>> accuracies(np.array([1, 3, 0]), np.array([2, 4, 0])).tolist()
+        [0.5, 0.75]
+    """
     return _ratio(correct, answered)[np.asarray(answered) > 0]
 
 
 def variance(of_languages: Floats, *, ddof: int = 1) -> float:
-    """Variance of the accuracies of several languages, which :func:`acc_var` tells about; NaN of too few."""
+    """Variance of the accuracies of several languages, which :func:`acc_var` tells about; NaN of too few.
+
+    Examples:
+        >>> variance(np.array([0.25, 0.75]))
+        0.125
+    """
     return float(of_languages.var(ddof=ddof)) if of_languages.size > ddof else math.nan
 
 
@@ -101,11 +130,23 @@ class CountTable:
     counts: Counts
 
     def of(self, language: Language) -> Counts:
-        """Returns the 14 × 15 table of one language, or raises DataError for a code that is none of the seven."""
+        """Returns the 14 × 15 table of one language, or raises DataError for a code that is none of the seven.
+
+        Examples:
+            >>> table = tabulate(["awe", None], ["awe", "fear"], ["en", "ja"])
+            >>> int(table.of("en").sum())
+            1
+        """
         return cast("Counts", self.counts[_language_codes([language], "cedar")[0]])
 
     def limited_to(self, languages: Collection[Language]) -> CountTable:
-        """Returns a table without the records of other languages."""
+        """Returns a table without the records of other languages.
+
+        Examples:
+            >>> table = tabulate(["awe", "awe"], ["awe", "fear"], ["en", "ja"])
+            >>> accuracy(table), accuracy(table.limited_to(["en"]))
+            (0.5, 1.0)
+        """
         keep = np.zeros(len(LANGUAGES), dtype=np.int64)
         keep[_language_codes(list(languages), "cedar")] = 1
         return CountTable(self.counts * keep[:, None, None])
@@ -170,6 +211,11 @@ def tabulate(
 
     Raises:
         DataError: If the columns differ in length or hold a value that is not allowed.
+
+    Examples:
+        >>> table = tabulate(["awe", None], ["awe", "fear"], ["en", "en"])
+        >>> table.counts.shape, int(table.counts.sum())
+        ((7, 14, 15), 2)
     """
     _check_lengths(metric, predictions=predictions, golds=golds, languages=languages)
     shape = (len(LANGUAGES), len(EMOTIONS), len(EMOTIONS) + 1)
@@ -186,7 +232,12 @@ def tabulate(
 
 
 def table_of(triples: Iterable[Triple | None]) -> CountTable:
-    """Counts triples, equal ones together; None stands for a document that a metric leaves out."""
+    """Counts triples, equal ones together; None stands for a document that a metric leaves out.
+
+    Examples:
+        >>> table_of([("en", "awe", "awe"), ("en", "fear", None), None]).sizes.tolist()
+        [0, 2, 0, 0, 0, 0, 0]
+    """
     counted = Counter(tuple(triple) for triple in triples if triple is not None)
     languages, golds, predictions = zip(*counted, strict=True) if counted else ((), (), ())
     return tabulate(predictions, golds, languages, times=list(counted.values()))
@@ -205,6 +256,10 @@ def accuracy(table: CountTable) -> float:
 
     Formula: correct / records; an unparsed reply is wrong. Range 0-1 (a fraction), higher is better. Empty input gives
     NaN. Source: section 3.3.
+
+    Examples:
+        >>> accuracy(tabulate(["awe", "awe", None, "pain"], ["awe", "fear", "fear", "pain"], ["en"] * 4))
+        0.5
     """
     return float(_ratio(table.correct.sum(), table.sizes.sum()))
 
@@ -213,6 +268,11 @@ def accuracy_stderr(table: CountTable) -> float:
     """Standard error of :func:`accuracy`.
 
     Formula: sqrt(p (1 - p) / (n - 1)), the sample standard deviation over √n. Fewer than two records give NaN.
+
+    Examples:
+        >>> table = tabulate(["awe", "awe", None, "pain"], ["awe", "fear", "fear", "pain"], ["en"] * 4)
+        >>> round(accuracy_stderr(table), 4)
+        0.2887
     """
     return _share_stderr(accuracy(table), table)
 
@@ -228,6 +288,10 @@ def acc_avg(table: CountTable) -> float:
     Formula: mean of the accuracies of the languages that have records, each weighing the same. Range 0-1 (a fraction),
     higher is better. Empty input gives NaN. Source: section 4.1, Table 1 (Avg.), where languages that the model does
     not officially support stay out: limit the table to the others first.
+
+    Examples:
+        >>> acc_avg(tabulate(["awe", "awe", "awe"], ["awe", "awe", "fear"], ["en", "ja", "ja"]))
+        0.75
     """
     values = accuracies(table.correct, table.sizes)
     return float(values.mean()) if values.size else math.nan
@@ -238,6 +302,11 @@ def acc_avg_stderr(table: CountTable) -> float:
 
     Formula: sqrt(Σ se_l²) / L, taking the languages as independent. NaN if a language has fewer than two records
     or there is none.
+
+    Examples:
+        >>> table = tabulate(["awe", "fear"] * 2, ["awe"] * 4, ["en", "en", "ja", "ja"])
+        >>> round(acc_avg_stderr(table), 4)
+        0.3536
     """
     asked = [language for language, size in zip(LANGUAGES, table.sizes, strict=True) if size]
     errors = [accuracy_stderr(table.limited_to([language])) for language in asked]
@@ -260,6 +329,11 @@ def acc_var(table: CountTable, *, ddof: int = 1) -> float:
 
     Raises:
         SettingsError: If ddof is neither.
+
+    Examples:
+        >>> table = tabulate(["awe", "awe", "awe"], ["awe", "awe", "fear"], ["en", "ja", "ja"])
+        >>> acc_var(table), acc_var(table, ddof=0)
+        (0.125, 0.0625)
     """
     if ddof not in (0, 1):
         raise SettingsError(f"acc_var: ddof is {ddof!r}. Allowed are 0 (divide by L) and 1 (divide by L - 1).")
@@ -270,12 +344,21 @@ def unparsed_share(table: CountTable) -> float:
     """Share of replies from which no label could be read.
 
     Formula: unparsed / records. Range 0-1 (a fraction), 0 is best. Empty input gives NaN. Not in the paper.
+
+    Examples:
+        >>> unparsed_share(tabulate(["awe", None], ["awe", "fear"], ["en", "en"]))
+        0.5
     """
     return float(_ratio(table.counts[..., _UNPARSED].sum(), table.counts.sum()))
 
 
 def unparsed_stderr(table: CountTable) -> float:
-    """Standard error of :func:`unparsed_share`, as :func:`accuracy_stderr` is of the accuracy."""
+    """Standard error of :func:`unparsed_share`, as :func:`accuracy_stderr` is of the accuracy.
+
+    Examples:
+        >>> unparsed_stderr(tabulate(["awe", None], ["awe", "fear"], ["en", "en"]))
+        0.5
+    """
     return _share_stderr(unparsed_share(table), table)
 
 
@@ -297,6 +380,10 @@ def top2_macro_f1(
 
     Raises:
         DataError: If the columns differ in length or hold a value that is not allowed.
+
+    Examples:
+        >>> top2_macro_f1(["awe", "desire"], ["awe", "awe"], [None, "desire"])
+        1.0
     """
     name = "top2_macro_f1"
     _check_lengths(name, predictions=predictions, golds=golds, minority=minority)
@@ -322,6 +409,11 @@ def gepp(table: CountTable) -> dict[Emotion, float]:
     Formula: N(prediction = e) / N(gold = e). Range 0 to infinity (a ratio); 1 is neutral, above 1 the emotion is
     over-predicted, below 1 under-predicted. An unparsed reply predicts no emotion. An emotion without a gold label
     gives NaN, so empty input gives NaN throughout. Source: equation 1, Tables 7 and 8, Figure 4.
+
+    Examples:
+        >>> found = gepp(tabulate(["awe", "awe", "awe", "fear"], ["awe", "awe", "fear", "fear"], ["en"] * 4))
+        >>> found["awe"], found["fear"]
+        (1.5, 0.5)
     """
     return _by_emotion(propensity(*_marginals(table.counts.sum(axis=0))))
 
@@ -333,6 +425,10 @@ def grqb(table: CountTable) -> dict[Quadrant, float]:
     all gold labels); 0 is neutral, positive is over-predicted. The four values sum to minus the unparsed share: an
     unparsed reply lies in no quadrant. Empty input gives NaN. Source: equation 2, Figures 5 and 6; quadrants of
     section 2.5.
+
+    Examples:
+        >>> grqb(tabulate(["awe", "awe", "awe", "fear"], ["awe", "awe", "fear", "fear"], ["en"] * 4))
+        {'I': 0.0, 'II': -0.25, 'III': 0.0, 'IV': 0.25}
     """
     return _by_quadrant(quadrant_bias(*_marginals(table.counts.sum(axis=0))))
 
@@ -371,6 +467,11 @@ def bootstrapped(table: CountTable, *, draws: int = DRAWS, seed: int = SEED) -> 
 
     Raises:
         SettingsError: If there are fewer than two draws.
+
+    Examples:
+        >>> table = tabulate(["awe", "fear"] * 50, ["awe", "awe"] * 50, ["en"] * 100)
+        >>> round(bootstrapped(table).gepp["awe"], 2)
+        0.05
     """
     if draws < 2:
         raise SettingsError(f"bootstrap: draws is {draws!r}. At least 2 are needed, {DRAWS} is the default.")
