@@ -98,7 +98,7 @@ class Budget:
         """Sets an amount aside, once it is left; False where it isn't, whatever the requests in flight cost."""
         while not self.reserve_now(most):
             if not self._in_flight:
-                self._refuse()
+                self.refuse()
                 return False
             self._waiting.append(asyncio.get_running_loop().create_future())
             await self._waiting[-1]
@@ -138,10 +138,11 @@ class Budget:
             return f"{self._spent:,.0f} tokens"
         return self._prices.shown(self._spent)
 
-    def _refuse(self) -> None:
-        self.refused += 1
-        if self.refused == 1:
+    def refuse(self, requests: int = 1) -> None:
+        """Notes requests that are not sent; the log says so once."""
+        if not self.refused:
             logger.warning("judge: %s.", self.reason)
+        self.refused += requests
 
 
 def _parsed(text: str, prices: Prices) -> _Limit:

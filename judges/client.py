@@ -21,6 +21,7 @@ import aiohttp
 
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.completions import Completion, Problem
+from culture_tasks.judges.redaction import Secrets
 from culture_tasks.judges.verdicts import Usage
 from culture_tasks.text import storable
 
@@ -183,18 +184,8 @@ class Client:
             return Response(response.status, response.headers, await self.bodies.read(response))
 
     def _read(self, response: Response) -> Completion | Problem:
-        """Reads a reply; what it means is told from its own words, what is shown of it holds no secret."""
-        secrets, text = self._address.secrets, response.body.decode("utf-8", "replace")
-        result = read_reply(response.status, response.headers, text)
-        if isinstance(result, Completion):
-            model = None if result.model is None else secrets.hidden_in_reply(result.model)
-            shown = secrets.hidden_in_reply(result.text)
-            unchanged = shown == result.text and model == result.model
-            return result if unchanged else replace(result, text=shown, model=model)
-        # Hidden before the message is made, since that may cut a secret short, and after, since JSON was read then.
-        again = read_reply(response.status, response.headers, secrets.hidden(text))
-        message = again.message if isinstance(again, Problem) else result.message
-        return replace(result, message=secrets.hidden(message))
+        text = response.body.decode("utf-8", "replace")
+        return read_without_secrets(response.status, response.headers, text, self._address.secrets)
 
     def _described(self, error: Exception) -> str:
         text = str(error).replace(self._address.url, self._address.shown)
@@ -232,6 +223,20 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return made
+
+
+def read_without_secrets(status: int, headers: Mapping[str, str], text: str, secrets: Secrets) -> Completion | Problem:
+    """Reads a reply; what it means is told from its own words, what is shown of it holds no secret."""
+    result = read_reply(status, headers, text)
+    if isinstance(result, Completion):
+        model = None if result.model is None else secrets.hidden_in_reply(result.model)
+        shown = secrets.hidden_in_reply(result.text)
+        unchanged = shown == result.text and model == result.model
+        return result if unchanged else replace(result, text=shown, model=model)
+    # Hidden before the message is made, since that may cut a secret short, and after, since JSON was read then.
+    again = read_reply(status, headers, secrets.hidden(text))
+    message = again.message if isinstance(again, Problem) else result.message
+    return replace(result, message=secrets.hidden(message))
 
 
 def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion | Problem:

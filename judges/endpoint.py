@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterable
 
-from culture_tasks.judges.addresses import address_of
+from culture_tasks.judges.addresses import Address, address_of
 from culture_tasks.judges.budget import shared_budget
 from culture_tasks.judges.engine import Connection, connect, disconnect
 from culture_tasks.judges.jobs import JudgedBy, PendingTicket, Progress, VerdictJob
@@ -54,6 +54,11 @@ class EndpointJudge(Judge):
         self._connection: Connection | None = None
         self._lock = threading.Lock()
 
+    @property
+    def address(self) -> Address:
+        """The endpoint."""
+        return self._address
+
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far.
 
@@ -68,17 +73,8 @@ class EndpointJudge(Judge):
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
         """Asks for a verdict on one item; identical requests are asked once."""
-        connection = self._connected()
-        job = VerdictJob(
-            self._by,
-            rubric,
-            item,
-            progress=self._progress,
-            adaptations=connection.asker.adaptations(self._by.model),
-            run_began=self._run_began,
-        )
-        self._progress.submitted()
-        connection.submit(job)
+        job = self._job(rubric, item)
+        self._connected().submit(job)
         return job.ticket
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
@@ -99,6 +95,17 @@ class EndpointJudge(Judge):
             connection, self._connection = self._connection, None
         if connection is not None:
             disconnect(connection)
+
+    def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
+        self._progress.submitted()
+        return VerdictJob(
+            self._by,
+            rubric,
+            item,
+            progress=self._progress,
+            adaptations=self._connected().asker.adaptations(self._by.model),
+            run_began=self._run_began,
+        )
 
     def _connected(self) -> Connection:
         connection = self._connection

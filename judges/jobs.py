@@ -292,6 +292,16 @@ class VerdictJob:
             self._request = self._by.request(self._grading)
         return self._request
 
+    @property
+    def rubric(self) -> Rubric:
+        """How the item is graded."""
+        return self._rubric
+
+    @property
+    def prompt_order(self) -> tuple[object, ...]:
+        """Sorts jobs so that those whose prompts begin alike are together."""
+        return self._rubric.prompt_order(self._item)
+
     def row(self, completion: Completion) -> Row:
         """Returns a completion of that request as the cache keeps it."""
         return Row(self.request, self._rubric.name, completion, replaces=self.afresh)

@@ -88,6 +88,10 @@ class Rubric:
         messages: list[Message] = [{"role": "system", "content": "\n\n".join(system)}] if system else []
         return [*messages, {"role": "user", "content": self._prompt(self.user).fill(_values(item, delimiters, secret))}]
 
+    def prompt_order(self, item: JudgeItem) -> tuple[object, ...]:
+        """Sorts items so that those whose prompts begin alike are together: of a rubric, of a question."""
+        return self.name, item.language, item.question, item.references
+
     def reminder_messages(self, reply: str) -> list[Message]:
         """Returns the messages that follow an unreadable reply."""
         return [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,18 @@ from typing import TYPE_CHECKING, Any
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.prices import Prices, read_prices
 from culture_tasks.settings import Settings
+from culture_tasks.text_tables import as_markdown, printable
+
+_STILL_OPEN = 3
+"""Exit status where batches are still being worked on, or something is left to be sent."""
 
 if TYPE_CHECKING:
     from culture_tasks.harness.scoring import JudgedDocument
     from culture_tasks.harness.session import Session
+    from culture_tasks.judges.batch_judge import BatchJudge
     from culture_tasks.judges.verdicts import Usage
-    from culture_tasks.rejudge.rejudging import TaskToGrade
+    from culture_tasks.rejudge.batch_rounds import BatchRounds
+    from culture_tasks.rejudge.rejudging import FoundRun, TaskToGrade
     from culture_tasks.results.run_files import RunFiles
 
 
@@ -43,6 +50,24 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--failed-only", action="store_true", help="keep the scored verdicts, and ask only for the others"
     )
+    batches = parser.add_mutually_exclusive_group()
+    batches.add_argument(
+        "--batch",
+        dest="batches",
+        action="store_const",
+        const="wait",
+        help="ask in batches of the endpoint, at its lower price, and wait for the results (a day at most)",
+    )
+    batches.add_argument(
+        "--submit", dest="batches", action="store_const", const="submit", help="send batches, and don't wait"
+    )
+    batches.add_argument(
+        "--collect",
+        dest="batches",
+        action="store_const",
+        const="collect",
+        help="fetch the results of the batches that were sent, also from another machine; exit status 3 while some run",
+    )
     parser.set_defaults(handler=_run)
 
 
@@ -51,7 +76,6 @@ def _run(options: argparse.Namespace) -> int:
     from culture_tasks.judges.budget import refused_requests
     from culture_tasks.judges.selection import close_judges
     from culture_tasks.rejudge import rejudging
-    from culture_tasks.text_tables import printable
 
     runs = rejudging.find_runs(options.results)
     found = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
@@ -61,6 +85,8 @@ def _run(options: argparse.Namespace) -> int:
             "with --log_samples and --output_path."
         )
     prices = read_prices(Settings.from_environment().prices_file)
+    if options.batches is not None:
+        return _in_batches(options, found)
     try:
         work = []
         for session in _sessions(options.judge):
@@ -79,6 +105,113 @@ def _run(options: argparse.Namespace) -> int:
     finally:
         close_judges()
     return 0
+
+
+def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, list[TaskToGrade]]]) -> int:
+    """Grades in batches: sends, waits, collects, and writes the files once every request has its result."""
+    from culture_tasks.harness.session import hold_session
+    from culture_tasks.judges.batch_endpoint import BatchEndpoint
+    from culture_tasks.judges.budget import refused_requests
+    from culture_tasks.judges.selection import close_judges
+    from culture_tasks.rejudge import rejudging
+    from culture_tasks.rejudge.batch_rounds import BatchRounds, state_file
+
+    judges: dict[str, BatchJudge] = {}
+    session = _batch_session(options, judges)
+    prices = read_prices(session.settings.prices_file)
+    with ExitStack() as stack:
+        stack.callback(close_judges)
+        graded = rejudging.to_grade(found, session, failed_only=options.failed_only)
+        tasks = _tasks(graded)
+        rubrics = {sample.rubric.name: sample.rubric for task in tasks for sample in task.samples}
+        for rubric in rubrics.values():
+            stack.callback(session.judge(rubric.model).close)
+        endpoint = BatchEndpoint(next(iter(judges.values())).address, session.settings)
+        stack.callback(endpoint.close)
+        file = state_file(run.result_file for run, _ in graded)
+        rounds = BatchRounds(judges, rubrics, endpoint=endpoint, file=file, say=_say)
+        if options.batches == "collect" and not rounds.were_sent:
+            raise DataError(f"rejudge: no batches of these results were sent ({file} isn't there). Use --submit first.")
+        rounds.adopt_sampling()
+        rejudging.check_judges(session, tasks, failed_only=options.failed_only)
+        hold_session(session)
+        rejudging.submit(tasks, failed_only=options.failed_only)
+        status = _run_rounds(rounds, judges, mode=options.batches)
+        if status is not None:
+            return status
+        for judge in judges.values():
+            judge.finish()
+        for run, of_run in graded:
+            new = rejudging.finish(run, of_run, progress=_progress, prices=prices, now=datetime.now())
+            _print(new, of_run, judge=None, prices=prices)
+        rounds.forget()
+        if refused := refused_requests():
+            print(printable(refused))
+    return 0
+
+
+def _run_rounds(rounds: BatchRounds, judges: Mapping[str, BatchJudge], *, mode: str) -> int | None:
+    """Sends, waits or collects; returns the exit status where the files aren't to be written yet."""
+    from culture_tasks.rejudge.batch_rounds import described
+
+    if mode == "wait":
+        try:
+            rounds.wait()
+        except KeyboardInterrupt:
+            _say("Interrupted. Batches that were sent go on: the same command, or --collect, fetches their results.")
+            return 130
+    elif mode == "submit":
+        rounds.submit()
+        if rounds.were_sent:
+            print("Fetch the results with `culture-tasks rejudge` and the same options, but --collect for --submit.")
+            return 0
+    elif running := rounds.collect():
+        print(f"{described(running)}. Collect again later.")
+        return _STILL_OPEN
+    elif left := rounds.open_requests():
+        print(_what_is_left(left, judges))
+        return _STILL_OPEN
+    return None
+
+
+def _batch_session(options: argparse.Namespace, judges: dict[str, BatchJudge]) -> Session:
+    """Returns a session whose judges ask in batches; each is put among the judges once it is made."""
+    from culture_tasks.harness.session import Session
+    from culture_tasks.judges.batch_judge import BatchJudge
+    from culture_tasks.judges.selection import spec_for
+
+    settings = Settings.from_environment()
+    if options.judge is not None and len(options.judge) > 1:
+        raise SettingsError("rejudge: batches ask one judge. Name one with --judge.")
+    if options.judge is not None:
+        settings = settings.model_copy(update={"judge": options.judge[0]})
+    if settings.cache_file is None:
+        raise SettingsError("rejudge: batches need the verdict cache. Unset CULTURE_JUDGE_CACHE=off.")
+
+    def judge_for(paper_model: str) -> BatchJudge:
+        spec = spec_for(settings, paper_model)
+        if spec.backend != "openai":
+            raise SettingsError(f"rejudge: {spec} has no batches. Name a judge behind an endpoint: openai:<model>.")
+        if spec.model not in judges:
+            judges[spec.model] = BatchJudge(spec.model, settings, asks=options.batches != "collect")
+        return judges[spec.model]
+
+    return Session(settings, judge_for)
+
+
+def _what_is_left(left: int, judges: Mapping[str, BatchJudge]) -> str:
+    foreign = sum(judge.foreign for judge in judges.values())
+    said = (
+        f"{left:,} requests are still open: they failed, expired, or an unreadable reply is to be asked for again. "
+        "`--submit` sends them in another batch; without it and --collect, they are asked for now, at the full price."
+    )
+    if foreign:
+        said += f" {foreign:,} results belong to other samples or settings: were the same results and settings used?"
+    return said
+
+
+def _say(line: str) -> None:
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def _sessions(judges: Sequence[str] | None) -> list[Session]:
@@ -111,7 +244,6 @@ def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
 def _print(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None, prices: Prices) -> None:
     from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
     from culture_tasks.judges.selection import parse_spec
-    from culture_tasks.text_tables import as_markdown, printable
 
     print(printable(f"{run.result_file}{f', judge {parse_spec(judge)}' if judge else ''}"))
     rows = []
@@ -124,7 +256,9 @@ def _print(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None, pr
     print(as_markdown(("task", "metric", "value", "stderr", "coverage"), rows))
     if KEY in run.content:
         for part in (ASKED, KEPT):
-            print(_spent(*summed_costs(run.content[KEY], part), part=part, prices=prices))
+            verdicts, usage, money = summed_costs(run.content[KEY], part)
+            if verdicts:
+                print(_spent(verdicts, usage, money, part=part, prices=prices))
 
 
 def _spent(verdicts: int, usage: Usage, money: float | None, *, part: str, prices: Prices) -> str:

@@ -7,6 +7,7 @@ is read from the environment when documents are loaded, before any inference, an
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.selection import shared_judge
@@ -21,9 +22,15 @@ class Session:
         said_why_nan: Whether the log has explained scores that are NaN.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        """Starts an evaluation with these settings."""
+    def __init__(self, settings: Settings, judge_for: Callable[[str], Judge] | None = None) -> None:
+        """Starts an evaluation.
+
+        Args:
+            settings: What the user chose.
+            judge_for: Gives who grades, by the model of a benchmark's paper; None means the process's judges.
+        """
         self.settings = settings
+        self._judge_for = judge_for or (lambda paper_model: shared_judge(settings, paper_model))
         self.said_why_nan = False
         self._judges: dict[str, Judge] = {}
 
@@ -31,7 +38,7 @@ class Session:
         """Returns who grades, ``paper_model`` being the default."""
         judge = self._judges.get(paper_model)
         if judge is None:
-            judge = self._judges.setdefault(paper_model, shared_judge(self.settings, paper_model))
+            judge = self._judges.setdefault(paper_model, self._judge_for(paper_model))
         return judge
 
 
@@ -50,8 +57,12 @@ def renew_session() -> Session:
 
 def start_session(settings: Settings) -> Session:
     """Starts a session with settings of one's own; it holds from now on."""
+    return hold_session(Session(settings))
+
+
+def hold_session(session: Session) -> Session:
+    """Has a session hold from now on, and returns it."""
     global _current  # the harness leaves no other way to reach the hooks
-    session = Session(settings)
     with _lock:
         _current = session
     return session

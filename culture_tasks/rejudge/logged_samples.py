@@ -114,6 +114,11 @@ class JudgedSample:
         return str(self.record["metric"])
 
     @property
+    def prompt_order(self) -> tuple[object, ...]:
+        """Sorts samples so that those whose judge's prompts begin alike are together."""
+        return self.rubric.prompt_order(item_of(self.record, ""))
+
+    @property
     def metrics(self) -> list[dict[str, Any]]:
         """The judged metrics that a run of its task can have."""
         return judged_metrics(self.metric, self.parts)

@@ -234,9 +234,17 @@ def _check_kept(session: Session, samples: Iterable[JudgedSample], asked: Collec
 
 
 def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
-    """Submits all samples, so that the verdicts of all tasks are on their way together."""
-    for task in tasks:
-        task.documents = [sample.submit(failed_only=failed_only) for sample in task.samples]
+    """Submits all samples, so that the verdicts of all tasks are on their way together.
+
+    Those whose prompts begin alike follow each other, so that an endpoint's prompt cache has their beginning.
+    """
+    listed = list(tasks)
+    places = [(at, number) for at, task in enumerate(listed) for number in range(len(task.samples))]
+    documents: dict[tuple[int, int], JudgedDocument] = {}
+    for at, number in sorted(places, key=lambda place: listed[place[0]].samples[place[1]].prompt_order):
+        documents[at, number] = listed[at].samples[number].submit(failed_only=failed_only)
+    for at, task in enumerate(listed):
+        task.documents = [documents[at, number] for number in range(len(task.samples))]
 
 
 def finish(

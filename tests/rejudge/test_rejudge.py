@@ -1,5 +1,6 @@
 """``culture-tasks rejudge`` on files that both harnesses wrote."""
 
+import itertools
 import json
 import math
 
@@ -306,3 +307,19 @@ def test_the_same_judge_twice_is_refused(tmp_path, monkeypatch, fixture_data, ca
     written("lm_eval", tmp_path, monkeypatch, fixture_data, "none", ("care_zh",))
     assert main(["rejudge", str(tmp_path), "--judge", "lexical", "--judge", "lexical"]) == 1
     assert "the same judge is named twice" in capsys.readouterr().err
+
+
+def test_prompts_that_begin_alike_are_asked_together(tmp_path, monkeypatch, fixture_data):
+    """Two models on the same questions, in several tasks: each question's requests follow each other."""
+    for model in ("a", "b"):
+        written("lm_eval", tmp_path / model, monkeypatch, fixture_data, "none", ("care_zh", "culturalvqa_blind"))
+    judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 2.0)))
+    assert main(["rejudge", str(tmp_path), "--judge", "openai:scripted"]) == 0
+    asked = [(rubric, item.question) for rubric, item in judge.asked]
+    assert len([*itertools.groupby(asked)]) == len(set(asked))
+    assert len(asked) >= 2 * len(set(asked))
+    assert len([*itertools.groupby(rubric for rubric, _ in asked)]) == len({rubric for rubric, _ in asked})
+    for model in ("a", "b"):
+        new = result_files(tmp_path / model)[-1]
+        for sample in samples_of(new, "care_zh"):
+            assert sample["care_rating"]["question"] in sample["arguments"]["gen_args_0"]["arg_0"]

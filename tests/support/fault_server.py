@@ -21,6 +21,8 @@ class Seen:
     path: str
     headers: Mapping[str, str]
     body: dict[str, Any]
+    method: str = "POST"
+    content: bytes = b""
 
     @property
     def text(self) -> str:
@@ -187,7 +189,9 @@ async def _read(reader: asyncio.StreamReader) -> Seen | None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         lines = head.split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:] if line)}
-        body = await reader.readexactly(int(headers["content-length"]))
+        content = await reader.readexactly(int(headers.get("content-length", 0)))
     except (asyncio.IncompleteReadError, OSError):
         return None
-    return Seen(lines[0].split(" ")[1], headers, json.loads(body))
+    is_json = headers.get("content-type", "application/json").startswith("application/json")
+    method, path, _ = lines[0].split(" ")
+    return Seen(path, headers, json.loads(content) if content and is_json else {}, method, content)

@@ -1,0 +1,255 @@
+"""Sending what judges need to ask in batches, and fetching the results, over as many rounds and commands as it takes.
+
+A small file beside the results says what was sent: which requests, as which file and batch at the endpoint. It is
+written before and after each step, so that a command that was killed goes on where it stopped and pays for no request
+twice; where it is copied with the results, another machine can collect. It holds no key and no text.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
+from culture_tasks.judges.batch_endpoint import BatchEndpoint, Status
+from culture_tasks.judges.batch_files import MOST_BYTES, MOST_LINES, Line, Output, write_files
+from culture_tasks.judges.batch_judge import BatchJudge
+from culture_tasks.judges.rubrics import Rubric
+
+STATE_FILE = "judge_batches.json"
+"""Name of the file beside the results."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
+
+
+class _Batch(BaseModel):
+    """A batch, as far as it is.
+
+    Attributes:
+        model: Who is asked.
+        names: The requests.
+        sampling: Sampling parameters as sent, by rubric.
+        file: The uploaded file; None before.
+        id: The batch; None before it was begun.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str
+    names: list[str]
+    sampling: dict[str, dict[str, Any]]
+    file: str | None = None
+    id: str | None = None
+
+
+class _State(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal[1] = 1
+    endpoint: str
+    batches: list[_Batch] = []
+
+
+def state_file(results: Iterable[Path]) -> Path:
+    """Returns the file that says what was sent for these result files: in the folder that holds them all."""
+    return Path(os.path.commonpath([path.resolve().parent for path in results])) / STATE_FILE
+
+
+class BatchRounds:
+    """The batches of some results.
+
+    Args:
+        judges: The judges, which have noted all items, by model.
+        rubrics: How the items are graded, by name.
+        endpoint: Where batches are sent.
+        file: Says what was sent.
+        say: Takes a line about what happens.
+        most_lines: Most lines of a batch file.
+        most_bytes: Largest size of a batch file.
+
+    Raises:
+        DataError: If the file isn't as it was written.
+        SettingsError: If batches were sent to another endpoint.
+    """
+
+    def __init__(
+        self,
+        judges: Mapping[str, BatchJudge],
+        rubrics: Mapping[str, Rubric],
+        *,
+        endpoint: BatchEndpoint,
+        file: Path,
+        say: Callable[[str], None],
+        most_lines: int = MOST_LINES,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._judges = judges
+        self._rubrics = rubrics
+        self._endpoint = endpoint
+        self._file = file
+        self._say = say
+        self._most_lines = most_lines
+        self._most_bytes = most_bytes
+        self._given: set[str] = set()
+        self._state = self._read(next(iter(judges.values())).address.shown)
+
+    @property
+    def were_sent(self) -> bool:
+        """Whether any batch was sent and not written into result files yet."""
+        return bool(self._state.batches)
+
+    def adopt_sampling(self) -> None:
+        """Tells the judges what the batches so far were sent with."""
+        for batch in self._state.batches:
+            judge = self._judges.get(batch.model)
+            for name, sent in batch.sampling.items() if judge is not None else ():
+                if name in self._rubrics and judge is not None:
+                    judge.adopt_sampling(self._rubrics[name], sent)
+
+    def submit(self) -> int:
+        """Sends what is open and not on its way, and returns how many requests that were."""
+        self._recover()
+        sent = 0
+        with tempfile.TemporaryDirectory() as folder:
+            for model, judge in self._judges.items():
+                on_their_way = {
+                    name for batch in self._state.batches if batch.id not in self._given for name in batch.names
+                }
+                lines = [line for line in judge.open_lines() if line.name not in on_their_way]
+                sent += self._send(model, judge, lines=judge.affordable(lines), folder=Path(folder))
+        return sent
+
+    def collect(self) -> list[Status]:
+        """Takes the results of all batches that have ended, and returns how far the others are.
+
+        Raises:
+            JudgeUnreachableError: If the endpoint refused a whole batch, which is forgotten then.
+        """
+        self._recover()
+        running, refused = [], []
+        for batch in list(self._state.batches):
+            assert batch.id is not None
+            if batch.id in self._given:
+                continue
+            status = self._endpoint.status(batch.id)
+            if not status.has_ended:
+                running.append(status)
+            elif status.name == "failed" and not status.outputs:
+                refused.append(f"batch {batch.id}: {status.error or 'no reason given'}")
+                self._state.batches.remove(batch)
+                self._save()
+            else:
+                self._take(batch, status)
+        if refused:
+            raise JudgeUnreachableError(
+                f"rejudge: the endpoint refused {'; '.join(refused)}. Nothing of it was answered. Put that right, or "
+                "wait until other batches have ended, and submit again."
+            )
+        return running
+
+    def wait(self) -> None:
+        """Sends what is open and waits for the results, until there is nothing more to send."""
+        while True:
+            before = len(self._given)
+            sent = self.submit()
+            pause = _FIRST_PAUSE
+            while running := self.collect():
+                self._say(described(running))
+                self._endpoint.pause(pause)
+                pause = min(1.5 * pause, _LONGEST_PAUSE)
+            if not sent and len(self._given) == before:
+                return
+
+    def open_requests(self) -> int:
+        """Returns how many requests neither the cache nor the results so far answer."""
+        return sum(len(judge.open_lines()) for judge in self._judges.values())
+
+    def forget(self) -> None:
+        """Forgets what was sent, once the verdicts are in result files."""
+        self._file.unlink(missing_ok=True)
+
+    def _recover(self) -> None:
+        """Completes what a killed command left: a file that wasn't uploaded was never sent, a batch may have begun."""
+        for batch in list(self._state.batches):
+            if batch.file is None:
+                self._state.batches.remove(batch)
+            elif batch.id is None:
+                batch.id = self._endpoint.find(batch.file) or self._endpoint.begin(batch.file)
+            else:
+                continue
+            self._save()
+
+    def _send(self, model: str, judge: BatchJudge, *, lines: Sequence[Line], folder: Path) -> int:
+        sampling = {name: dict(judge.sent_sampling(rubric)) for name, rubric in self._rubrics.items()}
+        limits = {"most_lines": self._most_lines, "most_bytes": self._most_bytes}
+        for written in write_files(lines, folder, **limits):
+            batch = _Batch(model=model, names=list(written.names), sampling=sampling)
+            self._state.batches.append(batch)
+            self._save()
+            batch.file = self._endpoint.upload(written.path)
+            self._save()
+            batch.id = self._endpoint.begin(batch.file)
+            self._save()
+            self._say(f"sent batch {batch.id}: {len(batch.names):,} requests to {model}")
+        return len(lines)
+
+    def _take(self, batch: _Batch, status: Status) -> None:
+        """Gives the results of a batch that has ended to its judge."""
+        judge = self._judges.get(batch.model)
+        if judge is None:
+            raise SettingsError(
+                f"rejudge: batch {batch.id} was sent to the judge {batch.model!r}, and the judge now is "
+                f"{', '.join(self._judges)}. Name the same judge, or delete {self._file} to forget what was sent."
+            )
+        missing = dict.fromkeys(batch.names)
+        with tempfile.TemporaryDirectory() as folder:
+            for number, file in enumerate(status.outputs):
+                output = Output(Path(folder) / f"{number}.jsonl", judge.address.secrets)
+                self._endpoint.download(file, output.path)
+                for name, result in output.results():
+                    if name in missing:
+                        del missing[name]
+                        judge.give(name, result, batch.sampling)
+                if output.damaged:
+                    self._say(f"batch {batch.id}: {output.damaged:,} lines of its results can't be read")
+        for name in missing:
+            judge.give(name, None, batch.sampling)
+        assert batch.id is not None
+        self._given.add(batch.id)
+        unanswered = f", {len(missing):,} without a result" if missing else ""
+        self._say(f"batch {batch.id} is {status.name}: {len(batch.names):,} requests{unanswered}")
+
+    def _read(self, endpoint: str) -> _State:
+        try:
+            state = _State.model_validate_json(self._file.read_bytes())
+        except FileNotFoundError:
+            return _State(endpoint=endpoint)
+        except (OSError, ValidationError) as error:
+            said = error.strerror if isinstance(error, OSError) else f"{error.error_count()} fields are not as written"
+            raise DataError(
+                f"{self._file}: can't be read ({said}). It says which batches were sent: restore it, or delete it to "
+                "send them anew, and pay for them again."
+            ) from None
+        if state.endpoint != endpoint:
+            raise SettingsError(
+                f"rejudge: batches of these results were sent to {state.endpoint}, and the endpoint now is {endpoint}. "
+                f"Set the same OPENAI_BASE_URL, or delete {self._file} to forget what was sent."
+            )
+        return state
+
+    def _save(self) -> None:
+        part = self._file.with_name(f".{self._file.name}.part")
+        part.write_text(self._state.model_dump_json(indent=1), encoding="utf-8")
+        part.replace(self._file)
+
+
+def described(running: Sequence[Status]) -> str:
+    """Returns how far batches are, in a line."""
+    done, asked = sum(status.done for status in running), sum(status.asked for status in running)
+    names = ", ".join(dict.fromkeys(status.name.replace("_", " ") for status in running))
+    return f"{len(running)} batches are not done ({names}): {done:,} of {asked:,} requests have a result"

@@ -1,0 +1,198 @@
+"""The files and batches of an OpenAI-compatible endpoint, through the ``openai`` package.
+
+What costs money is one call, that begins a batch. It is never repeated blindly: where its reply is lost, the batches
+are looked through for the one of that file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+from culture_tasks.errors import JudgeUnreachableError, SettingsError
+from culture_tasks.judges.addresses import Address
+from culture_tasks.judges.batch_files import PATH
+from culture_tasks.judges.client import one_line
+from culture_tasks.settings import Settings
+
+T = TypeVar("T")
+
+_ENDED = ("completed", "failed", "expired", "cancelled")
+_BATCHES_LOOKED_THROUGH = 1_000
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+_NOT_OFFERED = (404, 405, 501)
+
+
+class Status(NamedTuple):
+    """How far a batch is.
+
+    Attributes:
+        name: What the endpoint calls its state.
+        done: How many requests have a result.
+        asked: How many it has.
+        outputs: The files with results, as far as there are any.
+        error: Why all of it failed; empty where it didn't.
+    """
+
+    name: str
+    done: int
+    asked: int
+    outputs: tuple[str, ...]
+    error: str
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.name in _ENDED
+
+
+class BatchEndpoint:
+    """Files and batches of one endpoint.
+
+    Args:
+        address: The endpoint.
+        settings: How it is used.
+        pause: Waits for some seconds.
+
+    Raises:
+        SettingsError: If the endpoint is one whose batches the package reaches at another address.
+    """
+
+    def __init__(self, address: Address, settings: Settings, pause: Callable[[float], None] = time.sleep) -> None:
+        if address.url_variable == "AZURE_OPENAI_ENDPOINT":
+            raise SettingsError(
+                "rejudge: Azure offers batches at its OpenAI-compatible address. Unset AZURE_OPENAI_ENDPOINT, and set "
+                "OPENAI_BASE_URL=https://<resource>.openai.azure.com/openai/v1 and OPENAI_API_KEY."
+            )
+        import openai
+
+        self.pause = pause
+        self._address = address
+        self._patience = settings.judge_patience
+        parts = urlsplit(address.url)
+        self._client = openai.OpenAI(
+            base_url=address.shown,
+            api_key="none",  # the headers below have the key, or whatever else authorises
+            default_headers={"User-Agent": "culture-tasks", **address.headers},
+            default_query=dict(parse_qsl(parts.query)),
+            timeout=max(settings.judge_timeout, 60.0),
+            max_retries=0,
+            # A key must not travel on.
+            http_client=openai.DefaultHttpxClient(follow_redirects=False, proxy=settings.proxy_for(address.url)),
+        )
+
+    def upload(self, file: Path) -> str:
+        """Uploads a batch file and returns its name at the endpoint; repeated if need be, since it costs nothing."""
+
+        def send() -> str:
+            with file.open("rb") as content:
+                return str(self._client.files.create(file=(file.name, content), purpose="batch").id)
+
+        return self._patiently("upload a batch file", send)
+
+    def begin(self, file: str) -> str:
+        """Begins the batch of an uploaded file and returns its name; one that was begun already is found."""
+        import openai
+
+        until = time.monotonic() + self._patience
+        wait = _FIRST_PAUSE
+        while True:
+            try:
+                batch = self._client.batches.create(
+                    input_file_id=file, endpoint=PATH, completion_window="24h", metadata={"by": "culture-tasks"}
+                )
+                return str(batch.id)
+            except (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError) as error:
+                if time.monotonic() + wait > until:
+                    raise self._unreachable("begin a batch", error) from None
+            except openai.OpenAIError as error:
+                raise self._unreachable("begin a batch", error) from None
+            self.pause(wait)
+            wait = min(2 * wait, _LONGEST_PAUSE)
+            if found := self.find(file):
+                return found
+
+    def find(self, file: str) -> str | None:
+        """Returns the batch of an uploaded file, or None where none was begun.
+
+        Raises:
+            JudgeUnreachableError: If the endpoint doesn't list its batches, so that nobody can tell.
+        """
+
+        def look() -> str | None:
+            for number, batch in enumerate(self._client.batches.list(limit=100)):
+                if batch.input_file_id == file:
+                    return str(batch.id)
+                if number >= _BATCHES_LOOKED_THROUGH:
+                    break
+            return None
+
+        return self._patiently(f"list batches, so that it is open whether file {file} is being worked on", look)
+
+    def status(self, batch: str) -> Status:
+        """Returns how far a batch is."""
+        found: Any = self._patiently("look at a batch", lambda: self._client.batches.retrieve(batch))
+        counts, errors = found.request_counts, getattr(found.errors, "data", None) or []
+        messages = [str(each.message) for each in errors if each.message]
+        return Status(
+            name=str(found.status),
+            done=(counts.completed or 0) + (counts.failed or 0) if counts else 0,
+            asked=counts.total or 0 if counts else 0,
+            outputs=tuple(each for each in (found.output_file_id, found.error_file_id) if each),
+            error=one_line(self._address.secrets.hidden("; ".join(messages[:3]))),
+        )
+
+    def download(self, file: str, to: Path) -> None:
+        """Writes the content of a file at the endpoint to a local one, whole."""
+
+        def fetch() -> None:
+            with self._client.files.with_streaming_response.content(file) as response:
+                response.stream_to_file(to)
+
+        self._patiently("download a file of results", fetch)
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self._client.close()
+
+    def _patiently(self, doing: str, work: Callable[[], T]) -> T:
+        """Does what may be repeated, until it works or patience ends."""
+        import httpx
+        import openai
+
+        passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError, httpx.TransportError)
+        until = time.monotonic() + self._patience
+        wait = _FIRST_PAUSE
+        while True:
+            try:
+                return work()
+            except passing as error:
+                hopeless = getattr(error, "status_code", None) in _NOT_OFFERED
+                if hopeless or time.monotonic() + wait > until:
+                    raise self._unreachable(doing, error) from None
+            except openai.OpenAIError as error:
+                raise self._unreachable(doing, error) from None
+            self.pause(wait)
+            wait = min(2 * wait, _LONGEST_PAUSE)
+
+    def _unreachable(self, doing: str, error: Exception) -> JudgeUnreachableError:
+        said = one_line(self._address.secrets.hidden(_said(error)))
+        return JudgeUnreachableError(
+            f"judge at {self._address.shown}: can't {doing}: {said}. Nothing is lost: the same command goes on where "
+            "this one stopped."
+        )
+
+
+def _said(error: Exception) -> str:
+    """Returns what an endpoint says of an error, or the error's own words."""
+    body, status = getattr(error, "body", None), getattr(error, "status_code", None)
+    message: object = None
+    with suppress(AttributeError):
+        message = body.get("message") if isinstance(body, dict) else body
+    said = f"HTTP {status}: " if status else ""
+    cause = error.__cause__
+    return said + str(message or error) + (f" ({type(cause).__name__}: {cause})" if cause and not status else "")

@@ -1,0 +1,201 @@
+"""A judge behind an endpoint that is asked in batches: what it needs to ask, and what it makes of the results.
+
+Its verdicts come from the verdict cache and from the results of batches, and are the same that the endpoint's judge
+gives: the same requests, the same reading of replies, the same reminder after an unreadable one. What the cache and the
+batches don't have is open, and is asked for in the next batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from culture_tasks.judges.asker import Adaptations, limit_of
+from culture_tasks.judges.batch_files import Line, name_of
+from culture_tasks.judges.budget import shared_budget
+from culture_tasks.judges.cache_files import Kept
+from culture_tasks.judges.completions import Completion, Failure, Problem
+from culture_tasks.judges.endpoint import EndpointJudge
+from culture_tasks.judges.engine import Answer
+from culture_tasks.judges.jobs import PendingTicket, VerdictJob
+from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.verdicts import JudgeItem, Usage
+from culture_tasks.settings import Settings
+
+_MOST_TIMES = 3
+_NO_REPLY = Problem("the batch ended without a reply", retry=True)
+
+Sampling = Mapping[str, Mapping[str, Any]]
+"""Sampling parameters as sent, by rubric."""
+
+
+class _Reply(NamedTuple):
+    """The last result of a request.
+
+    Attributes:
+        result: The completion, or why there is none.
+        sent: What the batch was sent with.
+        usage: Tokens of earlier completions, which thinking had cut off.
+        times: How many batches it was in that have ended.
+    """
+
+    result: Completion | Problem
+    sent: Sampling
+    usage: Usage
+    times: int
+
+
+class BatchJudge(EndpointJudge):
+    """Asks in batches: note all items, send what is open, give the results, and finish; then all verdicts are there.
+
+    A request that failed for a reason that may pass, expired, or was cut off by thinking is open again, and given up
+    after three batches.
+
+    Args:
+        model: Model name.
+        settings: Where the endpoint is, and how it is used.
+        asks: Whether :meth:`check` may ask the endpoint a question.
+
+    Attributes:
+        model: Model name.
+    """
+
+    def __init__(self, model: str, settings: Settings, *, asks: bool) -> None:
+        super().__init__(model, settings)
+        self.model = model
+        self._asks = asks
+        self._budget = shared_budget(settings)
+        self._unfinished: list[VerdictJob] = []
+        self._replies: dict[str, _Reply] = {}
+        self._used: set[str] = set()
+        self._held: dict[str, float] = {}
+
+    def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
+        """Notes an item to be graded."""
+        job = self._job(rubric, item)
+        self._unfinished.append(job)
+        return job.ticket
+
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
+        """Asks the endpoint for one verdict, which tells what parameters it takes; not where results are collected."""
+        if self._asks:
+            super().check(expected, responses_known=responses_known)
+
+    def sent_sampling(self, rubric: Rubric) -> Mapping[str, Any]:
+        """Returns the sampling parameters that requests by a rubric are sent with now."""
+        return self._adaptations.apply(self._by.sampling(rubric), self._by.most_tokens)
+
+    def adopt_sampling(self, rubric: Rubric, sent: Mapping[str, Any]) -> None:
+        """Takes over the sampling parameters that an earlier batch was sent with."""
+        self._adaptations.adopt(self._by.sampling(rubric), sent)
+
+    def open_lines(self) -> list[Line]:
+        """Returns what neither the cache nor the results so far answer, as lines of a batch.
+
+        Prompts that begin alike stand together, for the endpoint's prompt cache.
+        """
+        jobs = sorted(self._advanced().items(), key=lambda pair: pair[1].prompt_order)
+        return [Line(name, job.request.body(self.sent_sampling(job.rubric))) for name, job in jobs]
+
+    def affordable(self, lines: Sequence[Line]) -> list[Line]:
+        """Sets aside what lines can cost, and returns those that the budget pays for."""
+        if self._budget is None:
+            return list(lines)
+        for line in lines:
+            sampling = {name: value for name, value in line.as_json()["body"].items() if isinstance(value, int)}
+            most = self._budget.most(self.model, line.body, limit_of(sampling), in_a_batch=True)
+            if not self._budget.reserve_now(most):
+                break
+            self._held[line.name] = most
+        return [line for line in lines if line.name in self._held]
+
+    def give(self, name: str, result: Completion | Problem | None, sent: Sampling) -> None:
+        """Takes the result of a line, in the order of the batches.
+
+        Args:
+            name: Name of the line.
+            result: Its result; None where a batch has ended without one.
+            sent: What the batch was sent with.
+        """
+        before = self._replies.get(name)
+        usage = Usage() if before is None else before.usage
+        if before is not None and isinstance(before.result, Completion):
+            usage += before.result.usage
+        if isinstance(result, Completion):
+            result = replace(result, usage=result.usage.in_a_batch)
+        self._replies[name] = _Reply(result or _NO_REPLY, sent, usage, 1 if before is None else before.times + 1)
+        if self._budget is not None and name in self._held:
+            cost = self._budget.cost(self.model, result.usage) if isinstance(result, Completion) else 0.0
+            self._budget.settle(self._held.pop(name), cost)
+
+    def finish(self) -> None:
+        """Ends all verdicts: what is still open has failed, for its own last problem or for lack of money."""
+        unsent = len(self._advanced().keys() - self._replies.keys())
+        if unsent and self._budget is not None:
+            self._budget.refuse(unsent)
+        for job in self._unfinished:
+            reply = self._replies.get(name_of(job.request.key))
+            problem = reply.result if reply is not None and isinstance(reply.result, Problem) else None
+            reason = self._budget.reason if self._budget is not None else "no batch has answered it"
+            job.take(Answer(problem.as_failure() if problem else Failure("failed", reason)))
+        self._unfinished = []
+        self._connected().cache.flush()
+
+    @property
+    def foreign(self) -> int:
+        """How many of the results so far belong to no item that was noted, or to other settings."""
+        known = self._advanced().keys() | self._used
+        return len(self._replies.keys() - known)
+
+    @property
+    def _adaptations(self) -> Adaptations:
+        return self._connected().asker.adaptations(self.model)
+
+    def _advanced(self) -> dict[str, VerdictJob]:
+        """Answers what can be answered, and returns a job for each request that is open, by the name of its line."""
+        open_: dict[str, VerdictJob] = {}
+        left: list[VerdictJob] = []
+        jobs = self._unfinished
+        while jobs:
+            keys = list({job.request.key for job in jobs if not job.afresh})
+            kept = self._connected().cache.get_many(keys).result()
+            going_on = []
+            for job in jobs:
+                answer = self._answer(job, kept)
+                if answer is None:
+                    open_.setdefault(name_of(job.request.key), job)
+                    left.append(job)
+                elif not job.take(answer):
+                    going_on.append(job)
+            jobs = going_on
+        self._unfinished = left
+        return open_
+
+    def _answer(self, job: VerdictJob, kept: Mapping[bytes, Kept]) -> Answer | None:
+        """Returns the answer to a request: a batch's, or else the cache's; None where it is open."""
+        key, name = job.request.key, name_of(job.request.key)
+        reply = self._replies.get(name)
+        result = None if reply is None else self._settled(reply, job.rubric)
+        if isinstance(result, Completion) and reply is not None:
+            times = 0 if name in self._used else reply.times
+            if name not in self._used:
+                self._used.add(name)
+                self._connected().cache.put([replace(job.row(result), replaces=True)])
+            return Answer(result, attempts=times)
+        if key in kept and not job.afresh:
+            return Answer.of(kept[key])
+        if isinstance(result, Failure) and reply is not None:
+            self._used.add(name)
+            return Answer(result, attempts=reply.times)
+        return None
+
+    def _settled(self, reply: _Reply, rubric: Rubric) -> Completion | Failure | None:
+        """Returns what a request's last result comes to; None where it is to be sent again."""
+        result, may_go_on = reply.result, reply.times < _MOST_TIMES
+        if isinstance(result, Problem):
+            return None if result.retry and may_go_on else result.as_failure()
+        sent = reply.sent.get(rubric.name, self._by.sampling(rubric))
+        if may_go_on and result.is_cut_off_by_thinking and self._adaptations.grow(sent, self._by.most_tokens):
+            return None
+        return replace(result, usage=reply.usage + result.usage, sampling=sent)

@@ -1,0 +1,484 @@
+"""``culture-tasks rejudge`` in batches, against a server with files, batches and their faults."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from support.batch_server import BatchServer, answered, expired, refused
+from support.fault_server import completion, fails, raw, resets
+from support.judging import KEY
+from support.written_runs import write_lm_eval
+
+from culture_tasks.cli.main import main
+from culture_tasks.judges import batch_endpoint
+from culture_tasks.judges.budget import forget_budgets
+from culture_tasks.rejudge import batch_rounds
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+SEVEN = "Fine.\nRating: [[7]]"
+
+
+@pytest.fixture(scope="module")
+def responses(tmp_path_factory, fixture_data):
+    """Responses that no judge has graded."""
+    folder = tmp_path_factory.mktemp("responses")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURE_JUDGE", "none")
+        patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+        write_lm_eval(folder, ["care_zh"], lambda prompt, _: prompt)
+    return folder
+
+
+@pytest.fixture
+def results(responses, tmp_path):
+    return shutil.copytree(responses, tmp_path / "results")
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    running = BatchServer()
+    running.answer = lambda line: answered(line, SEVEN)
+    running.live = lambda seen: raw(json.dumps(completion(SEVEN)))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "cache" / "verdicts.sqlite3"))
+    monkeypatch.setenv("CULTURE_JUDGE_PATIENCE", "20")
+    monkeypatch.setattr(batch_endpoint, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(batch_rounds, "_FIRST_PAUSE", 0.01)
+    forget_budgets()
+    yield running
+    running.close()
+
+
+def rejudge(results, *options):
+    return main(["rejudge", str(results), "--judge", "openai:judge", *options])
+
+
+def state(results):
+    [file] = results.rglob("judge_batches.json")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def newest(results):
+    return json.loads(max(results.rglob("results_*.json"), key=lambda path: path.stat().st_mtime_ns).read_text("utf-8"))
+
+
+def row(results):
+    return newest(results)["results"]["care_zh"]
+
+
+def outcomes(results):
+    file = max(results.rglob("samples_*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+    samples = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+    return [sample["care_rating"]["runs"][0] for sample in samples]
+
+
+def is_done(results):
+    return not list(results.rglob("judge_batches.json"))
+
+
+def test_a_batch_gives_the_verdicts_that_the_endpoint_gives_at_once(server, results, tmp_path, monkeypatch, capsys):
+    assert rejudge(results, "--batch") == 0
+    in_a_batch = outcomes(results)
+    assert server.asked_live == 1  # the question ahead
+    assert len(server.worked_on) == len(set(server.worked_on)) == 10
+    assert row(results)["care_rating,none"] == 7.0
+    assert is_done(results)
+    costs = newest(results)["judge_costs"]["tasks"]["care_zh"]
+    assert costs["asked"]["verdicts"] == 10
+    assert costs["asked"]["batch_prompt_tokens"] == costs["asked"]["prompt_tokens"] == 100
+    assert "10 verdicts asked: 100 + 50 tokens (150 in batches)" in capsys.readouterr().out
+    asked = len(server.requests)
+    assert rejudge(results) == 0  # from the cache
+    assert len(server.requests) == asked
+    assert newest(results)["judge_costs"]["tasks"]["care_zh"]["kept"]["batch_prompt_tokens"] == 100
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "other.sqlite3"))
+    assert rejudge(results) == 0
+    at_once = outcomes(results)
+    for one, other in zip(in_a_batch, at_once, strict=True):
+        assert {**one, "discounts": None} == {**other, "discounts": None}
+
+
+def test_lines_are_the_requests_that_are_sent_at_once(server, results, monkeypatch):
+    monkeypatch.setenv("CULTURE_JUDGE_DELIMITERS", "off")  # tags hold a secret of each run
+    rejudge(results, "--batch")
+    in_a_batch = [line["body"] for line in server.lines("batch_0")]
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
+    server.requests.clear()
+    rejudge(results)
+    at_once = [seen.body for seen in server.requests[1:]]
+    as_text = [sorted(json.dumps(body, sort_keys=True) for body in bodies) for bodies in (in_a_batch, at_once)]
+    assert as_text[0] == as_text[1]
+    assert {line["url"] for line in server.lines("batch_0")} == {"/v1/chat/completions"}
+
+
+def test_tags_hold_a_secret_that_is_nowhere_else(server, results):
+    server.waits = True
+    rejudge(results, "--submit")
+    texts = [line["body"]["messages"][-1]["content"] for line in server.lines("batch_0")]
+    assert all("<response-" in text for text in texts)
+    codes = {text.partition("<response-")[2][:12] for text in texts}
+    assert not any(code in json.dumps(state(results)) for code in codes)
+
+
+def test_submitted_here_and_collected_on_another_machine(server, results, tmp_path, monkeypatch, capsys):
+    server.waits = True
+    assert rejudge(results, "--submit") == 0
+    assert "--collect" in capsys.readouterr().out
+    elsewhere = shutil.copytree(results, tmp_path / "another" / "machine")
+    shutil.rmtree(results)
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "another" / "verdicts.sqlite3"))
+    asked_live = server.asked_live
+    assert rejudge(elsewhere, "--collect") == 3
+    assert "1 batches are not done (in progress)" in capsys.readouterr().out
+    server.work()
+    assert rejudge(elsewhere, "--collect") == 0
+    assert row(elsewhere)["care_rating,none"] == 7.0
+    assert server.asked_live == asked_live
+    assert is_done(elsewhere)
+
+
+def test_nothing_is_sent_twice_while_a_batch_runs(server, results, capsys):
+    server.waits = True
+    for _ in range(3):
+        assert rejudge(results, "--submit") == 0
+    assert len(server.batches) == 1
+    server.waits = False
+    server.work()
+    assert rejudge(results, "--batch") == 0
+    assert len(server.batches) == 1
+    assert len(server.worked_on) == 10
+
+
+def test_an_unreadable_reply_is_asked_again_in_a_second_batch(server, results):
+    seen = []
+
+    def answer(line):
+        seen.append(line)
+        reminded = len(line["body"]["messages"]) > 2
+        return answered(line, SEVEN if reminded or len(seen) > 4 else "I can't say.")
+
+    server.answer = answer
+    assert rejudge(results, "--batch") == 0
+    assert [len(server.lines(batch)) for batch in server.batches] == [10, 4]
+    assert all(line["body"]["messages"][-2]["content"] == "I can't say." for line in server.lines("batch_1"))
+    found = outcomes(results)
+    assert [run["outcome"] for run in found] == ["scored"] * 10
+    assert sum(run.get("asked_again", False) for run in found) == 4
+    assert {tuple(run["tokens"]) for run in found if run.get("asked_again")} == {(20, 10)}
+    assert server.asked_live == 1
+
+
+def test_a_reply_that_stays_unreadable_is_unparsable(server, results, capsys):
+    server.answer = lambda line: answered(line, "I can't say.")
+    assert rejudge(results, "--batch") == 0
+    assert {run["outcome"] for run in outcomes(results)} == {"unparsable"}
+    assert [len(server.lines(batch)) for batch in server.batches] == [10, 10]
+
+
+def test_collecting_says_what_is_left_and_submit_goes_on(server, results, capsys):
+    server.answer = lambda line: answered(line, SEVEN if len(line["body"]["messages"]) > 2 else "no")
+    assert rejudge(results, "--submit") == 0
+    assert rejudge(results, "--collect") == 3
+    assert "10 requests are still open" in capsys.readouterr().out
+    assert len(list(results.rglob("results_*.json"))) == 1
+    assert rejudge(results, "--submit") == 0
+    assert rejudge(results, "--collect") == 0
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+    assert newest(results)["judge_costs"]["tasks"]["care_zh"]["asked"]["prompt_tokens"] == 200  # both rounds
+    assert server.asked_live == 2
+
+
+def test_what_is_left_can_be_asked_at_once(server, results):
+    server.ending = "expired"
+    server.answer = lambda line: answered(line, SEVEN) if line["custom_id"][0] < "8" else expired(line)
+    assert rejudge(results, "--submit") == 0
+    assert rejudge(results, "--collect") == 3
+    before = server.asked_live
+    assert rejudge(results) == 0
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+    assert server.asked_live - before == 10 - len(server.worked_on) + 1
+
+
+@pytest.mark.parametrize("rest", [expired, lambda line: None, lambda line: refused(line, 500)])
+def test_what_an_expired_batch_has_is_kept_and_the_rest_sent_again(server, results, rest):
+    calls = []
+
+    def answer(line):
+        calls.append(line["custom_id"])
+        return rest(line) if len(calls) <= 6 else answered(line, SEVEN)
+
+    server.ending = "expired"
+    server.answer = answer
+    assert rejudge(results, "--batch") == 0
+    assert [len(server.lines(batch)) for batch in server.batches] == [10, 6]
+    assert len(server.worked_on) == len(set(server.worked_on)) == 10
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+
+
+def test_a_line_that_always_fails_is_given_up_after_three_batches(server, results):
+    server.answer = lambda line: expired(line) if line["custom_id"][0] in "0123456789" else answered(line, SEVEN)
+    assert rejudge(results, "--batch") == 0
+    sizes = [len(server.lines(batch)) for batch in server.batches]
+    assert sizes[0] == 10
+    assert len(sizes) == 3
+    failed = [run for run in outcomes(results) if run["outcome"] == "failed"]
+    assert len(failed) == sizes[1] == sizes[2]
+    assert "This request could not be executed" in failed[0]["error"]
+
+
+def test_refused_lines_say_why_and_hold_no_key(server, results):
+    def answer(line):
+        if line["custom_id"][0] < "8":
+            return refused(line, 400, message=f"bad words by {KEY}", code="content_filter")
+        return refused(line, 401, message=f"key {KEY} is wrong")
+
+    server.answer = answer
+    assert rejudge(results, "--batch") == 0
+    assert len(server.batches) == 1  # nothing of it would be better in another batch
+    found = outcomes(results)
+    assert {run["outcome"] for run in found} <= {"refused", "failed"}
+    assert all("***" in run["error"] for run in found)
+    assert KEY not in "".join(path.read_text("utf-8") for path in results.rglob("*") if path.is_file())
+
+
+def test_damaged_lines_are_counted_and_their_requests_sent_again(server, results, capsys):
+    original = server.put
+    first = []
+
+    def put(lines):
+        name = original(lines)
+        if not first:
+            first.append(name)
+            content = server.files[name].split(b"\n")
+            content[0], content[1], content[2] = content[0][:40], b"[1]", b'{"custom_id": 3}'
+            server.files[name] = b"\n".join([*content, b'{"custom_id": "unknown", "response": null}'])
+        return name
+
+    server.put = put
+    assert rejudge(results, "--batch") == 0
+    assert "3 lines of its results can't be read" in capsys.readouterr().err
+    assert [len(server.lines(batch)) for batch in server.batches] == [10, 3]
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+
+
+def test_line_separators_inside_of_a_reply_end_no_line(server, results):
+    server.answer = lambda line: answered(line, "Fine.\u2028Really.\x85So.\nRating: [[7]]")
+    assert rejudge(results, "--batch") == 0
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+
+
+def test_files_are_split_by_the_endpoint_s_limits(server, results, monkeypatch):
+    monkeypatch.setattr(batch_rounds.BatchRounds.__init__, "__kwdefaults__", {"most_lines": 4, "most_bytes": 10**9})
+    assert rejudge(results, "--batch") == 0
+    assert [len(server.lines(batch)) for batch in server.batches] == [4, 4, 2]
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+
+
+def test_files_are_split_by_size(server, results, monkeypatch):
+    monkeypatch.setattr(batch_rounds.BatchRounds.__init__, "__kwdefaults__", {"most_lines": 100, "most_bytes": 12_000})
+    assert rejudge(results, "--batch") == 0
+    inputs = [server.files[batch["input_file_id"]] for batch in server.batches.values()]
+    assert len(inputs) > 2
+    assert all(len(content) <= 12_000 for content in inputs)
+    assert len(server.worked_on) == len(set(server.worked_on)) == 10
+
+
+class Killed(BaseException):
+    """A kill that no handler sees."""
+
+
+def test_a_client_that_is_killed_pays_for_nothing_twice(server, results, monkeypatch):
+    """Killed before and after each of its steps in turn, until the command gets through."""
+    monkeypatch.setattr(batch_rounds.BatchRounds.__init__, "__kwdefaults__", {"most_lines": 4, "most_bytes": 10**9})
+    steps = ("upload", "begin", "status", "download", "find")
+    done, alive = set(), {"left": 1}
+    for step in steps:
+        original = getattr(batch_endpoint.BatchEndpoint, step)
+
+        def dies(self, *arguments, step=step, original=original):
+            for when in ("before", "after"):
+                result = original(self, *arguments) if when == "after" else None
+                if (step, when) not in done and alive["left"]:
+                    done.add((step, when))
+                    alive["left"] -= 1
+                    raise Killed
+            return result
+
+        monkeypatch.setattr(batch_endpoint.BatchEndpoint, step, dies)
+    for _ in range(100):
+        alive["left"] = 1
+        try:
+            assert rejudge(results, "--batch") == 0
+            break
+        except Killed:
+            continue
+    assert {("upload", "after"), ("begin", "before"), ("begin", "after")} <= done
+    assert len(server.worked_on) == len(set(server.worked_on)) == 10
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+    assert newest(results)["judge_costs"]["tasks"]["care_zh"]["asked"]["prompt_tokens"] == 100
+
+
+def test_a_lost_reply_to_the_beginning_of_a_batch_begins_no_second_one(server, results):
+    lost = []
+
+    def fault(seen):
+        if seen.method == "POST" and seen.path == "/v1/batches" and not lost:
+            lost.append(server._begin(seen))  # the endpoint has begun it, and the connection breaks
+            return resets
+        return None
+
+    server.fault = fault
+    assert rejudge(results, "--batch") == 0
+    assert len(server.batches) == 1
+    assert len(server.worked_on) == 10
+
+
+@pytest.mark.parametrize("behaviour", [fails(500), fails(429), resets])
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/batches", "/v1/batches/batch_0", "/content"])
+def test_passing_faults_of_every_call_are_survived(server, results, behaviour, path):
+    failed = []
+
+    def fault(seen):
+        if seen.path.endswith(path) and len(failed) < 2:
+            failed.append(seen)
+            return behaviour
+        return None
+
+    server.fault = fault
+    assert rejudge(results, "--batch") == 0
+    assert len(failed) == 2
+    assert len(server.batches) == 1
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+
+
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/batches"])
+def test_an_endpoint_without_batches_is_named_without_its_key(server, results, path, capsys):
+    server.fault = lambda seen: fails(404, message=f"no such thing, {KEY}") if seen.path == path else None
+    assert rejudge(results, "--batch") == 1
+    error = capsys.readouterr().err
+    assert f"judge at {server.url}: can't " in error
+    assert "HTTP 404: no such thing, ***" in error
+    assert KEY not in error
+    server.fault = lambda seen: None
+    assert rejudge(results, "--batch") == 0
+    assert len(server.worked_on) == len(set(server.worked_on)) == 10
+
+
+def test_a_batch_that_is_refused_as_a_whole_is_an_error_and_can_be_sent_again(server, results, capsys):
+    server.waits = True
+    assert rejudge(results, "--submit") == 0
+    server.batches["batch_0"] |= {
+        "status": "failed",
+        "errors": {"object": "list", "data": [{"message": f"Enqueued token limit reached for {KEY}"}]},
+    }
+    assert rejudge(results, "--collect") == 1
+    assert "the endpoint refused batch batch_0: Enqueued token limit reached for ***" in capsys.readouterr().err
+    server.waits = False
+    assert rejudge(results, "--batch") == 0
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+
+
+def test_redirects_are_not_followed(server, results, capsys):
+    elsewhere = BatchServer()
+    headers = {"Location": f"{elsewhere.url}/files"}
+    server.fault = lambda seen: raw("{}", 307, headers) if seen.path == "/v1/files" else None
+    assert rejudge(results, "--batch") == 1
+    assert elsewhere.requests == []
+    elsewhere.close()
+
+
+def test_parameters_that_the_endpoint_takes_are_those_of_the_batch(server, results, tmp_path, monkeypatch):
+    def live(seen):
+        if "max_tokens" in seen.body:
+            return fails(400, message="Unsupported parameter: 'max_tokens'", param="max_tokens")
+        return raw(json.dumps(completion(SEVEN)))
+
+    server.live, server.waits = live, True
+    assert rejudge(results, "--submit") == 0
+    assert all("max_completion_tokens" in line["body"] for line in server.lines("batch_0"))
+    server.work()
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "elsewhere.sqlite3"))
+    assert rejudge(results, "--collect") == 0
+    file = max(results.rglob("samples_*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+    record = json.loads(file.read_text(encoding="utf-8").splitlines()[0])["care_rating"]
+    assert set(record["judge"]["sampling"]) == {"max_completion_tokens", "temperature"}
+
+
+def test_a_reply_that_thinking_cut_off_is_sent_again_with_a_larger_limit(server, results):
+    limits = []
+
+    def answer(line):
+        limits.append(line["body"]["max_tokens"])
+        return answered(line, "", finish_reason="length") if limits[-1] == 1024 else answered(line, SEVEN)
+
+    server.answer = answer
+    assert rejudge(results, "--batch") == 0
+    assert sorted(limits) == [1024] * 10 + [4096] * 10
+    found = {(run["outcome"], run["max_tokens"], *run["tokens"]) for run in outcomes(results)}
+    assert found == {("scored", 4096, 20, 10)}
+
+
+def test_a_budget_bounds_a_batch_and_the_rest_is_counted(server, results, monkeypatch, capsys):
+    monkeypatch.setenv("CULTURE_JUDGE_BUDGET", "20000 tokens")
+
+    def answer(line):
+        result = answered(line, SEVEN)
+        most = len(json.dumps(line["body"], ensure_ascii=False, separators=(",", ":")).encode()) + 1024
+        result["response"]["body"]["usage"] = {"prompt_tokens": most - 1024, "completion_tokens": 1024}
+        return result
+
+    server.answer = answer
+    assert rejudge(results, "--batch") == 0
+    found = [run["outcome"] for run in outcomes(results)]
+    assert 0 < found.count("scored") < 10
+    assert found.count("scored") == len(server.worked_on)
+    assert sum(sum(run["tokens"]) for run in outcomes(results)) <= 20_000
+    assert "requests to the judge were not sent: the budget of 20,000 tokens" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "said"),
+    [
+        ({}, ["--judge", "lexical", "--batch"], "lexical has no batches"),
+        ({}, ["--judge", "openai:a", "--judge", "openai:b", "--batch"], "batches ask one judge"),
+        ({"CULTURE_JUDGE_CACHE": "off"}, ["--judge", "openai:a", "--batch"], "batches need the verdict cache"),
+        ({}, ["--judge", "openai:a", "--collect"], "no batches of these results were sent"),
+        (
+            {"OPENAI_BASE_URL": "", "AZURE_OPENAI_ENDPOINT": "https://x.azure.com", "OPENAI_API_VERSION": "1"},
+            ["--judge", "openai:a", "--batch"],
+            "Azure offers batches at its OpenAI-compatible address",
+        ),
+    ],
+)
+def test_what_has_no_batches_is_said_at_once(server, results, monkeypatch, capsys, environment, options, said):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert main(["rejudge", str(results), *options]) == 1
+    assert said in capsys.readouterr().err
+    assert server.requests == []
+
+
+def test_another_endpoint_judge_or_damaged_state_is_an_error(server, results, monkeypatch, capsys):
+    server.waits = True
+    rejudge(results, "--submit")
+    server.work()
+    assert main(["rejudge", str(results), "--judge", "openai:other", "--collect"]) == 1
+    assert "was sent to the judge 'judge', and the judge now is other" in capsys.readouterr().err
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("/v1", "/v2"))
+    assert rejudge(results, "--collect") == 1
+    assert "and the endpoint now is" in capsys.readouterr().err
+    [file] = results.rglob("judge_batches.json")
+    file.write_text("{", encoding="utf-8")
+    assert rejudge(results, "--collect") == 1
+    assert "which batches were sent: restore it" in capsys.readouterr().err
+
+
+def test_other_settings_are_noticed(server, results, monkeypatch, capsys):
+    assert rejudge(results, "--submit") == 0
+    monkeypatch.setenv("CULTURE_JUDGE_MAX_TOKENS", "77")
+    assert rejudge(results, "--collect") == 3
+    assert "10 results belong to other samples or settings" in capsys.readouterr().out

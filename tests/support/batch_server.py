@@ -1,0 +1,136 @@
+"""A server on loopback with the files and batches of an OpenAI-compatible endpoint, and their faults."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from support.fault_server import GOOD, Behaviour, FaultServer, Seen, completion, fails, raw
+
+Line = dict[str, Any]
+
+
+def answered(line: Line, text: str = GOOD, **message: Any) -> Line:
+    """The line of an output file for a request that was answered."""
+    body = completion(text, **message)
+    return {"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}, "error": None}
+
+
+def refused(line: Line, status: int, **error: Any) -> Line:
+    """The line of an error file for a request that the endpoint refused."""
+    body = {"error": {"message": "something is wrong", **error}}
+    return {"custom_id": line["custom_id"], "response": {"status_code": status, "body": body}, "error": None}
+
+
+def expired(line: Line) -> Line:
+    """The line of an error file for a request that the endpoint didn't get to."""
+    error = {"code": "batch_expired", "message": "This request could not be executed before the completion window."}
+    return {"custom_id": line["custom_id"], "response": None, "error": error}
+
+
+class BatchServer(FaultServer):
+    """Works on batches by a rule, at once or when the test says so.
+
+    Attributes:
+        answer: Makes the line of a result; None for a request without one.
+        live: Replies to a request that isn't in a batch.
+        fault: A behaviour in place of the server's own, or None.
+        waits: Whether batches stay in progress until :meth:`work`.
+        ending: The state that they end in.
+        files: Contents of files by name.
+        batches: Batches by name, in order.
+        worked_on: Names of the requests that were worked on and are charged, in order.
+    """
+
+    def __init__(self) -> None:
+        self.answer: Callable[[Line], Line | None] = answered
+        self.live: Callable[[Seen], Behaviour] = lambda seen: raw(json.dumps(completion(GOOD)))
+        self.fault: Callable[[Seen], Behaviour | None] = lambda seen: None
+        self.waits = False
+        self.ending = "completed"
+        self.files: dict[str, bytes] = {}
+        self.batches: dict[str, dict[str, Any]] = {}
+        self.worked_on: list[str] = []
+        super().__init__()
+        self.decide = lambda seen: self.fault(seen) or self._route(seen)
+
+    @property
+    def asked_live(self) -> int:
+        """How many requests came outside of batches."""
+        return sum(seen.path.endswith("/chat/completions") for seen in self.requests)
+
+    def lines(self, batch: str) -> list[Line]:
+        """The requests of a batch."""
+        content = self.files[self.batches[batch]["input_file_id"]].decode()
+        return [json.loads(line) for line in content.split("\n") if line]
+
+    def work(self) -> None:
+        """Works on all batches that are in progress."""
+        for name, batch in self.batches.items():
+            if batch["status"] != "in_progress":
+                continue
+            lines = self.lines(name)
+            results = [result for line in lines if (result := self.answer(line)) is not None]
+            good = [each for each in results if each["response"] and each["response"]["status_code"] == 200]
+            bad = [each for each in results if each not in good]
+            self.worked_on += [each["custom_id"] for each in good]
+            batch["status"] = self.ending
+            batch["request_counts"] = {"total": len(lines), "completed": len(good), "failed": len(bad)}
+            batch["output_file_id"] = self.put(good) if good else None
+            batch["error_file_id"] = self.put(bad) if bad else None
+
+    def put(self, lines: list[Line]) -> str:
+        """Stores a file of lines and returns its name."""
+        name = f"file-{len(self.files)}"
+        self.files[name] = b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
+        return name
+
+    def _route(self, seen: Seen) -> Behaviour:
+        parts = urlsplit(seen.path)
+        path = parts.path.removeprefix("/v1/")
+        if path == "chat/completions":
+            return self.live(seen)
+        if path == "files":
+            return self._upload(seen)
+        if path == "batches" and seen.method == "POST":
+            return self._begin(seen)
+        if path == "batches":
+            after = parse_qs(parts.query).get("after")
+            newest = list(reversed(self.batches.values()))
+            page = [] if after else newest
+            return raw(json.dumps({"object": "list", "data": page, "has_more": False}))
+        if found := re.fullmatch(r"batches/([^/]+)", path):
+            batch = self.batches.get(found[1])
+            return raw(json.dumps(batch)) if batch else fails(404)
+        if found := re.fullmatch(r"files/([^/]+)/content", path):
+            return raw(self.files[found[1]]) if found[1] in self.files else fails(404)
+        return fails(404)
+
+    def _upload(self, seen: Seen) -> Behaviour:
+        boundary = seen.headers["content-type"].partition("boundary=")[2].encode()
+        for part in seen.content.split(b"--" + boundary):
+            if b'name="file"' in part:
+                name = f"file-{len(self.files)}"
+                self.files[name] = part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
+        described = {"id": name, "object": "file", "bytes": 1, "created_at": 1, "filename": "x", "purpose": "batch"}
+        return raw(json.dumps({**described, "status": "processed"}))
+
+    def _begin(self, seen: Seen) -> Behaviour:
+        name = f"batch_{len(self.batches)}"
+        self.batches[name] = {
+            "id": name,
+            "object": "batch",
+            "endpoint": seen.body["endpoint"],
+            "completion_window": "24h",
+            "created_at": 1,
+            "input_file_id": seen.body["input_file_id"],
+            "status": "in_progress",
+            "request_counts": {"total": 0, "completed": 0, "failed": 0},
+        }
+        begun = json.dumps(self.batches[name])
+        if not self.waits:
+            self.work()
+        return raw(begun)
