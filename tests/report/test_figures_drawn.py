@@ -358,6 +358,13 @@ def test_many_models_are_drawn_in_rows_of_six():
     assert _texts(svg).count("CulturalVQA") == 3
 
 
+def test_rows_of_bars_are_about_equally_full():
+    report = example_report([f"model {number}" for number in range(7)], published=False)
+    [svg] = svg_images([_figure(report, "culturalvqa_facet")])
+    legends = [text for text in _texts(svg) if text.startswith("model")]
+    assert "".join("|" if text == "model" else "x" for text in legends) == "|xxxx|xxx"
+
+
 def test_a_model_looks_the_same_in_every_figure():
     report = example_report(("a", "b", "c"), published=False)
     without_a = tuple(value for value in report.groups if (value.entrant, value.dimension) != ("m0", "facet"))

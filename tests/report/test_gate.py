@@ -4,6 +4,7 @@ import json
 import math
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from support.sample_files import COUNTRIES, care_sample, vqa_record, vqa_samples, write_run, write_vqa
 
@@ -316,3 +317,33 @@ def test_without_the_option_the_outcome_is_written_and_the_status_is_0(runs):
     arguments = ["compare", str(runs / "a"), str(runs / "b"), "--json", str(runs / "gate.json")]
     assert main(arguments) == 0
     assert json.loads((runs / "gate.json").read_text(encoding="utf-8"))["verdict"] == "regression"
+
+
+# ---- how often it fails for nothing
+
+
+def write_equal_models(folder, rng, items=240):
+    """Two models that are equally good: each item is as hard for one as for the other, and answered by chance."""
+    ease, liking = rng.random(items), rng.normal(6.0, 1.5, items // 2)
+    for name in "ab":
+        write_vqa(folder / name, name, (rng.random(items) < ease).astype(float).tolist())
+        ratings = np.clip(np.rint(liking + rng.normal(size=items // 2)), 1, 10).tolist()
+        for at, language in enumerate(("ar", "ja", "zh")):
+            samples = [care_sample(number, rating, language) for number, rating in enumerate(ratings[at::3])]
+            write_run(folder / name / language, name, {f"care_{language}": samples})
+
+
+@pytest.mark.slow
+def test_an_equally_good_candidate_seldom_fails(tmp_path, capsys):
+    """Two families of tests, benchmarks and cultures, each with 2.5 % for a drop: at most 5 % in all.
+
+    With 150 candidates, 14 failures or more would come by chance 2 times of 100 if the share were 5 %.
+    """
+    rng = np.random.default_rng(3)
+    statuses = []
+    for number in range(150):
+        write_equal_models(tmp_path / str(number), rng)
+        statuses.append(gate(tmp_path / str(number)))
+    capsys.readouterr()
+    assert set(statuses) == {0, 1}
+    assert statuses.count(1) <= 13

@@ -1,5 +1,7 @@
 """The papers' numbers beside the user's by group: where they stand, and what they take no part in."""
 
+from dataclasses import replace
+
 import pytest
 from support.sample_files import care_sample, cedar_sample, write_run, write_vqa
 
@@ -62,7 +64,11 @@ def test_the_papers_numbers_stand_where_the_users_do(reports):
         assert (cell.low, cell.high, cell.rank, cell.runs, cell.flags) == (None, None, None, (), ("published",))
 
 
-def test_a_table_of_culturalvqa_that_is_published_later_stands_below_the_users_rows(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("unit", "high", "printed"), [("fraction", 1, "0.615"), ("percent", 100, "61.5")])
+def test_a_table_of_culturalvqa_that_is_published_later_stands_below_the_users_rows(
+    tmp_path, monkeypatch, unit, high, printed
+):
+    """A percent is shown as the share that the user's column has."""
     later = PublishedTable.model_validate(
         {
             "name": "culturalvqa_table_2",
@@ -72,9 +78,9 @@ def test_a_table_of_culturalvqa_that_is_published_later_stands_below_the_users_r
             "judge": "GPT-4",
             "missing": None,
             "notes": [],
-            "measures": {"lave": {"name": "LAVE", "unit": "fraction", "low": 0, "high": 1, "higher_is_better": True}},
+            "measures": {"lave": {"name": "LAVE", "unit": unit, "low": 0, "high": high, "higher_is_better": True}},
             "columns": [{"label": "Brazil", "measure": "lave", "keys": {"country": "brazil"}}],
-            "rows": [{"keys": {"model": "made up"}, "cells": ["0.615"]}],
+            "rows": [{"keys": {"model": "made up"}, "cells": [printed]}],
         }
     )
     known = published_tables.load
@@ -84,7 +90,9 @@ def test_a_table_of_culturalvqa_that_is_published_later_stands_below_the_users_r
     report = build([str(tmp_path)], Options(published=True))
     [table] = [table for table in report.tables if table.key == "culturalvqa_by_country"]
     assert [row.labels for row in table.rows] == [("m", "judge-1"), ("made up", "published (GPT-4)")]
-    assert [cell.value for cell in table.rows[1].cells if cell is not None] == [0.615]
+    [cell] = [cell for cell in table.rows[1].cells if cell is not None]
+    assert number(cell.value, cell.scale) == "0.615"
+    assert cell.scale == replace(table.columns[0].scale, digits=3)
 
 
 def test_the_papers_rows_take_no_part_in_anything_worked_out(reports):

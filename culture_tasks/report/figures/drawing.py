@@ -138,9 +138,12 @@ def _published_by_label(chart: Chart) -> dict[str, bool]:
 
 
 def _rows_of_series(panel: Panel) -> Iterator[tuple[Series, ...]]:
+    """Yields the series of each row, about as many in every one."""
     own = tuple(series for series in panel.series if not series.published)
-    for start in range(0, max(1, len(own)), _BARS_IN_ONE_ROW):
-        yield own[start : start + _BARS_IN_ONE_ROW]
+    rows = max(1, -(-len(own) // _BARS_IN_ONE_ROW))
+    in_one = max(1, -(-len(own) // rows))
+    for start in range(0, max(1, len(own)), in_one):
+        yield own[start : start + in_one]
 
 
 def _room_for_papers(panel: Panel, papers: Sequence[str]) -> float:

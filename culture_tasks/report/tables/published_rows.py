@@ -59,10 +59,19 @@ def _cell_in_row(table: published.PublishedTable, row: published.Row, column: in
     if printed is None:
         return None
     number = published.number(printed)
+    times, digits = _in_unit_of(scale, table, column=column, digits=number.digits)
     measure = None if row.measure is None else table.measures[row.measure]
-    own = scale if measure is None else Scale(_said_unit(measure, scale.unit))
-    note = "" if measure is None else measure.name
-    return Cell(number.value, replace(own, digits=number.digits), flags=("published",), note=note)
+    if measure is None:
+        return Cell(number.value * times, replace(scale, digits=digits), flags=("published",))
+    own = Scale(_said_unit(measure, scale.unit), digits=number.digits)
+    return Cell(number.value, own, flags=("published",), note=measure.name)
+
+
+def _in_unit_of(scale: Scale, table: published.PublishedTable, column: int, digits: int = 0) -> tuple[float, int]:
+    """Returns what a printed number is multiplied by to be on a scale, and its digits there: percent may be shares."""
+    if table.measures[table.columns[column].measure].unit == "percent" and scale.unit == "share":
+        return 0.01, digits + 2
+    return 1.0, digits
 
 
 def _said_unit(measure: published.Measure, of_column: str) -> str:
@@ -128,7 +137,7 @@ def _printed_values(
             at = columns.get(_keys_of_place(place, scores.units[place.unit]))
             printed = None if at is None else row.cells[at]
             if printed is not None and row.measure is None:
-                number = published.number(printed).value
+                number = published.number(printed).value * _in_unit_of(place.cell.scale, table, column=at)[0]
                 cell = Cell(number, place.cell.scale, flags=("published",), where=place.cell.where)
                 yield replace(place, entrant=_entered(entrants, table, row), cell=cell)
 
