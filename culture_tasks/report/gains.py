@@ -30,7 +30,7 @@ from culture_tasks.report.observations import (
     repeat_means,
 )
 from culture_tasks.report.runs import Run
-from culture_tasks.report.scores import Measured, Scores
+from culture_tasks.report.scores import OF_JUDGES, Measured, Scores
 from culture_tasks.report.text.wording import SAYS_PERCENT
 
 OVER_ALL = "before_after"
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
     measured: Measured
 
 
-class _Before(NamedTuple):
+class _Untested(NamedTuple):
     """A gain before its test: both sides with their samples, and why they can't be compared."""
 
     place: _Place
@@ -107,7 +107,7 @@ class Training:
         whole = address.statistic == SCORE and not address.where
         return _Place(address, measured.unit.cells if whole else self.scores.at(address), measured)
 
-    def _side_by_side(self, place: _Place, lineage: Lineage) -> Iterator[_Before]:
+    def _side_by_side(self, place: _Place, lineage: Lineage) -> Iterator[_Untested]:
         """Yields the two sides, once for each way in which the trained model was run."""
         base = [key for key in lineage.base.entrants if key in place.cells]
         for trained in self._alike(place, [key for key in lineage.trained.entrants if key in place.cells]):
@@ -116,7 +116,7 @@ class Training:
             nearest = min(base, key=lambda key: self._apart(place, key, trained[0]))
             flags = self._why_not(place, nearest, trained[0])
             same = next(each for each in self._alike(place, base) if nearest in each)
-            yield self._before(place, lineage, base=same, trained=trained, flags=flags)
+            yield self._untested(place, lineage, base=same, trained=trained, flags=flags)
 
     def _alike(self, place: _Place, keys: Sequence[str]) -> list[list[str]]:
         """Returns the entrants that may stand for runs of one model: those with the same settings and arguments."""
@@ -142,8 +142,10 @@ class Training:
         )
 
     def _why_not(self, place: _Place, one: str, two: str) -> set[Flag]:
+        """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
         own = {flag for key in (one, two) for flag in place.cells[key].flags} & OF_ITS_OWN
-        return self._between(place, one, two) | own
+        needs_none = any(each.name == place.address.statistic for each in place.measured.reported.further)
+        return (self._between(place, one, two) | own) - (OF_JUDGES if needs_none else set())
 
     def _between(self, place: _Place, one: str, two: str) -> set[Flag]:
         settings = [{run.task: run.settings for run in self._runs(place, key)} for key in (one, two)]
@@ -157,9 +159,9 @@ class Training:
         parts = (part for run in self._runs(place, entrant) for part in run.model_args.split(", "))
         return frozenset(part for part in parts if not part.startswith(_ADAPTER))
 
-    def _before(
+    def _untested(
         self, place: _Place, lineage: Lineage, *, base: Sequence[str], trained: Sequence[str], flags: set[Flag]
-    ) -> _Before:
+    ) -> _Untested:
         one, two = self._observed(place, base), self._observed(place, trained)
         pair = None
         if one is not None and two is not None and (self.anyway or not flags):
@@ -173,7 +175,7 @@ class Training:
                 scale=scale,
                 flags=ordered(flags),
             )
-        return _Before(
+        return _Untested(
             place,
             self._trial(place, base, one, lineage.base),
             self._trial(place, trained, two, lineage.trained),
@@ -230,7 +232,7 @@ class Training:
         value = float(np.mean(values)) if len(values) == len(cells) else None
         return replace(cells[0], value=value, low=None, high=None, flags=flags, rank=None, best=False)
 
-    def _gain(self, table: str, each: _Before, test: Comparison | None) -> Gain:
+    def _gain(self, table: str, each: _Untested, test: Comparison | None) -> Gain:
         compared = self.anyway or not each.flags
         said = {flag for trial in (each.base, each.trained) for flag in trial.cell.flags} - NOT_COMPARABLE
         flags = ordered(said.union(each.flags))
@@ -262,7 +264,7 @@ def _percent(base: Cell, trained: Cell, *, compared: bool) -> Cell:
     return Cell((-100.0 if better == "lower" else 100.0) * (after - before) / before, PERCENT)
 
 
-def _difference(each: _Before, test: Comparison | None, *, compared: bool) -> Cell:
+def _difference(each: _Untested, test: Comparison | None, *, compared: bool) -> Cell:
     base, trained = each.base.cell, each.trained.cell
     own = trained.scale
     nothing = Cell(

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import html as parsed
-from support.sample_files import JUDGE, care_sample, cedar_sample, vqa_samples, write_run
+from support.sample_files import JUDGE, care_sample, cedar_sample, crosscult_sample, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
@@ -308,6 +308,36 @@ def test_another_judge_gives_no_difference_unless_it_is_insisted_on(tmp_path):
         assert gain.difference.flags == ("other_judge",)
         assert (gain.difference.value is None, gain.percent.value is None, gain.test is None) == (not anyway,) * 3
         assert gain.base.cell.value == 4.5
+
+
+def test_a_score_that_needs_no_judge_is_compared_whoever_judged(tmp_path):
+    roles = ("reliability", "generality", "cross_language_locality", "cross_scenario_locality")
+    for model, arguments, score, judge in (("org/base", "", 2.0, "one"), ("/m/dpo", ",peft=/m/dpo", 5.0, "two")):
+        tasks = {
+            f"crosscult_single_{role}": [
+                crosscult_sample(at, score, 10 * score + at, role=role, judge=JUDGE | {"model": judge})
+                for at in range(4)
+            ]
+            for role in roles
+        }
+        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
+        write_run(tmp_path / model.replace("/", "_"), model, tasks, config=config)
+    found = {
+        gain.statistic: gain.difference
+        for gain in build([str(tmp_path)], Options()).gains
+        if gain.where == (("role", "reliability"),)
+    }
+    assert (found["score"].value, found["score"].flags) == (None, ("other_judge",))
+    assert (found["rouge_l"].value, found["rouge_l"].flags, found["rouge_l"].n) == (30.0, (), 4)
+
+
+def test_nothing_in_common_is_said(tmp_path):
+    run(tmp_path, "org/base", BASE)
+    adapter(tmp_path, "/models/dpo", TRAINED)
+    [path] = (tmp_path / "_models_dpo care_zh 20260101_000000").glob("*_samples_*")
+    path.write_text(path.read_text(encoding="utf-8").replace('"zh-', '"other-'), encoding="utf-8")
+    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "care_zh", ""]
+    assert (gain.difference.value, gain.difference.note) == (None, "no items in common")
 
 
 def test_each_way_of_running_stands_beside_its_like(two):
