@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.prediction_powered import Corrected, corrected_mean
@@ -186,15 +187,34 @@ def _estimates(world: World, drawn: Draw, given: Floats) -> dict[str, tuple[Ends
     alone = corrected_mean(nothing, given, cultures, clusters=clusters, ends=world.ends)
     own = mean_interval(drawn.judge, clusters)
     parts = [mean_interval(drawn.judge[drawn.cultures == culture]) for culture in labels]
+    each = _weight_for_each(drawn, given)
     return {
         "judge alone": ((own.low, own.high), [(one.low, one.high) for one in parts]),
         "people alone": (_ends(alone.overall), [_ends(alone.strata[one]) for one in labels]),
+        "a weight for each culture": (each, [each for _ in labels]),
         "corrected": (_ends(corrected.overall), [_ends(corrected.strata[one]) for one in labels]),
         "corrected, these questions": (
             (corrected.overall.set_low, corrected.overall.set_high),
             [(corrected.strata[one].set_low, corrected.strata[one].set_high) for one in labels],
         ),
     }
+
+
+def _weight_for_each(drawn: Draw, given: Floats) -> Ends:
+    """Returns the overall interval as the papers have it: a weight and a variance for each culture, and no clusters."""
+    value, variance, size, used = 0.0, 0.0, drawn.people.size, 0
+    for culture in np.unique(drawn.cultures):
+        judge, people = drawn.judge[drawn.cultures == culture], given[drawn.cultures == culture]
+        f, y = judge[~np.isnan(people)], people[~np.isnan(people)]
+        spread = float(np.var(f, ddof=1))
+        weight = min(max(float(np.cov(y, f)[0, 1]) / spread, 0.0), 1.5) if spread else 0.0
+        share, residuals = judge.size / size, y - weight * f
+        off = float(((residuals - residuals.mean()) ** 2).sum()) / (f.size - 2)
+        value += share * (weight * judge.mean() + residuals.mean())
+        variance += share**2 * (np.var(y, ddof=1) / judge.size + (1 / f.size - 1 / judge.size) * off)
+        used += f.size - 2
+    reach = float(stats.t.ppf(0.975, used)) * variance**0.5
+    return value - reach, value + reach
 
 
 def _ends(one: Corrected) -> Ends:
@@ -226,7 +246,14 @@ def main() -> None:
             digits = 2 if world.ends[1] > 1 else 3
             shown = [f"{one.holds:.1%}, {one.width:.{digits}f}" for one in found.values()]
             rows.append([world.about, str(rated), *shown, f"{found['corrected'].least:.1%}"])
-    ways = ("judge alone", "people alone", "corrected", "corrected, these questions", "corrected, worst culture")
+    ways = (
+        "judge alone",
+        "people alone",
+        "a weight for each culture",
+        "corrected",
+        "corrected, these questions",
+        "corrected, worst culture",
+    )
     print(as_markdown(("world", "rated", *ways), rows))
 
 

@@ -23,6 +23,7 @@ _COMMANDS = (
     "report",
     "compare",
     "agreement",
+    "spotcheck",
     "cache",
     "insertion",
     "preferences",

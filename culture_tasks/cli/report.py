@@ -110,6 +110,15 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         '10}, "Qwen/*": {"hour": 2}}}, per million tokens or per hour; names may be patterns (default: '
         "CULTURE_JUDGE_PRICES, or the list prices that are part of this package)",
     )
+    parser.add_argument(
+        "--spotcheck",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="show the judge's scores corrected by people: the rated.json of `culture-tasks spotcheck score`, or its "
+        "folder; may be repeated",
+    )
     add_choices(parser)
     parser.set_defaults(handler=run)
 
@@ -172,6 +181,7 @@ def choices(options: argparse.Namespace) -> Options:
     from culture_tasks.prices import read_prices
     from culture_tasks.report.building import Options
     from culture_tasks.settings import Settings
+    from culture_tasks.spotcheck.design import read_rated
 
     coverage, settings = options.min_coverage, Settings.from_environment()
     return Options(
@@ -185,6 +195,7 @@ def choices(options: argparse.Namespace) -> Options:
         columns=getattr(options, "columns", ()),
         trained=tuple(getattr(options, "trained", ())),
         trained_on=tuple(options.trained_on),
+        rated=tuple(read_rated(path) for path in getattr(options, "spotcheck", ())),
         prices=read_prices(getattr(options, "prices", None) or settings.prices_file),
         min_coverage=settings.judge_min_coverage if coverage is None else coverage,
     )

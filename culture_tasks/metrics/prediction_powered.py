@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -70,7 +70,7 @@ class CorrectedMean:
     strata: Mapping[Hashable, Corrected]
     _fit: _Fit | None = None
 
-    def over(self, shares: Mapping[Hashable, float]) -> Corrected:
+    def over(self, shares: Mapping[Any, float]) -> Corrected:
         """The corrected mean over some strata, such as those of one culture.
 
         Args:
@@ -123,7 +123,7 @@ class CorrectedMean:
         """
         if not width > 0.0:
             raise ValueError(f"more_ratings: width={width}; needed is a positive number.")
-        if self._fit is None or self._fit.width(self.overall.size) > width:
+        if self._fit is None or self.overall.reason or self._fit.width(self.overall.size) > width:
             return None
         few, enough = self.overall.rated, self.overall.size
         if self._fit.width(few) <= width:
@@ -139,7 +139,7 @@ def corrected_mean(
     people: ArrayLike,
     strata: Sequence[Hashable] | None = None,
     *,
-    shares: Mapping[Hashable, float] | None = None,
+    shares: Mapping[Any, float] | None = None,
     clusters: Clusters | None = None,
     ends: tuple[float, float] | None = None,
     confidence: float = 0.95,
@@ -222,7 +222,7 @@ def corrected_mean(
     )
     overall, alone = fit.at(fit.shares), np.eye(len(labels))
     own = {label: fit.at(alone[h]) for h, label in enumerate(labels)}
-    return CorrectedMean(overall, own, fit if overall.reason is None else None)
+    return CorrectedMean(overall, own, fit)
 
 
 def _coded(strata: Sequence[Hashable] | None, size: int) -> tuple[list[Hashable], Numbers]:
@@ -235,7 +235,7 @@ def _coded(strata: Sequence[Hashable] | None, size: int) -> tuple[list[Hashable]
     return list(numbers), codes
 
 
-def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Hashable, float] | None) -> Floats:
+def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Any, float] | None) -> Floats:
     if shares is None:
         sizes: Floats = np.bincount(codes, minlength=len(labels)) / codes.size
         return sizes
@@ -340,7 +340,7 @@ class _Fit:
         )
         rated, size = int(self._counts[inside].sum()), int(self._sizes[inside].sum())
         if not reach > 0.0:
-            reason = "people never differ from the judge, and all responses have the same score"
+            reason = "the ratings show no spread"
             return Corrected(value, rated=rated, size=size, weight=self._weight, reason=reason)
         return Corrected(
             value,

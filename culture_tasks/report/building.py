@@ -29,9 +29,11 @@ from culture_tasks.report.tables.choice import chosen
 from culture_tasks.report.tables.costs import costs_table
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.report.tables.judge_panels import judge_panels, origins_of
+from culture_tasks.report.tables.people import people_tables
 from culture_tasks.report.tables.published_rows import PublishedScores, other_tables, published_scores
 from culture_tasks.report.trained_on import TrainedOn
 from culture_tasks.results.finding import Problem
+from culture_tasks.spotcheck.design import Rated
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Options:
         columns: Keys, labels or patterns of the columns to show; none means all.
         trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
+        rated: Responses that people rated.
+        width: Width that the intervals of scores corrected by people are wanted to have; None leaves it out.
     """
 
     names: tuple[str, ...] = ()
@@ -65,6 +69,8 @@ class Options:
     columns: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
+    rated: tuple[Rated, ...] = ()
+    width: float | None = None
 
 
 def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
@@ -123,6 +129,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         *own.tables,
         *changed.tables,
         *contrast_tables(context, scores, sides),
+        *people_tables(options.rated, list(scores.units.values()), entrants, width=options.width),
         judge_panels(scores, entrants, origins_of(loading.runs)),
         *(other_tables(scores, own.laid_out) if options.published else ()),
         costs_table(entered, options.prices),
@@ -190,6 +197,7 @@ def _said(options: Options) -> dict[str, str]:
         "other_tasks_in_mean": str(options.other_tasks_in_mean).lower(),
         "tables": ", ".join(options.tables),
         "columns": ", ".join(options.columns),
+        "rated": ", ".join(source.task for each in options.rated for source in each.design.populations),
         "trained": ", ".join(options.trained),
         "trained_on": ", ".join(options.trained_on),
     }

@@ -25,7 +25,7 @@ class Stratum(BaseModel):
     """The responses of one culture in one task of one model.
 
     Attributes:
-        culture: The culture; ``all`` where the benchmark has none.
+        culture: The culture; ``(none)`` where the benchmark has none.
         size: Number of responses.
         drawn: Number of those that were drawn.
     """
@@ -134,11 +134,6 @@ class Rated(BaseModel):
                 if not rows[name].lowest <= rating <= rows[name].highest:
                     raise ValueError(f"{rater} gave {name} {rating:g}, which is off its scale")
         return self
-
-    def mean_rating(self, row: str) -> float | None:
-        """Returns the mean of the raters' ratings of a row; None where there is none."""
-        given = [ratings[row] for ratings in self.ratings.values() if row in ratings]
-        return sum(given) / len(given) if given else None
 
 
 def read_design(path: Path) -> Design:

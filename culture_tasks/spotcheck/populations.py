@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.benchmarks.reporting import NO_GROUP
 from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import item_of
 from culture_tasks.judges.rubrics import shortened
@@ -19,9 +20,6 @@ from culture_tasks.results.run_files import read_samples
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.judges.rubrics import Rubric
-
-NO_CULTURE = "all"
-"""Stands for the culture where a benchmark has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ def _responses(sample: JudgedSample) -> Iterator[Response]:
         yield Response(
             item=str(record.get("item")),
             run=number,
-            culture=str(culture) if culture else NO_CULTURE,
+            culture=NO_GROUP if culture is None else str(culture),
             cluster=str(record.get("cluster", record.get("item"))),
             question=shortened(item.question),
             references=tuple(map(shortened, item.references)),

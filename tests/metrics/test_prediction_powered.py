@@ -129,7 +129,7 @@ def test_responses_that_share_a_cluster_widen_the_interval_for_questions_alone()
             [2, 2, 2, 2],
             [2, 2, 2, NAN],
             None,
-            "people never differ from the judge, and all responses have the same score",
+            "the ratings show no spread",
         ),
     ],
 )

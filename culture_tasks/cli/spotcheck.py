@@ -1,0 +1,192 @@
+"""``culture-tasks spotcheck``: people rate a random part of the responses, and correct the judge's score."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from culture_tasks.errors import SettingsError
+from culture_tasks.text_tables import printable
+
+if TYPE_CHECKING:
+    from culture_tasks.report.model import Table
+    from culture_tasks.spotcheck.drawing import Drawn
+
+_DESCRIPTION = """\
+Has people rate a random part of a model's responses, and corrects the judge's score by their ratings: with an interval
+that holds whatever the judge's bias. First draw, then give the sheet to raters, then score.
+"""
+
+_DRAW = """\
+Draws responses at random, from each culture of each task of each model, and writes a sheet for people: a page that
+needs no network and a CSV file, without a word on judge and model. A larger -n with the same seed and results keeps all
+earlier responses, so that earlier ratings still count. Keep spotcheck.json, which says what was drawn, to yourself.
+"""
+
+_SCORE = """\
+Reads the ratings that people returned, and shows the score corrected by them and how well judge and people agree, by
+culture. Refused are ratings of responses that weren't drawn, ratings off the scale, and results whose responses have
+changed since. Writes rated.json beside the draw: `culture-tasks report RESULTS --spotcheck` takes it into all formats.
+"""
+
+_EPILOG = """\
+examples:
+  culture-tasks spotcheck draw results/ -n 100 --tasks 'care_*' -o sheet
+  culture-tasks spotcheck score sheet ratings_amina.csv ratings_li.csv --results results/ --width 0.5
+  culture-tasks report results/ -o report --spotcheck sheet
+"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command ``spotcheck`` with its two steps."""
+    parser = subparsers.add_parser(
+        "spotcheck",
+        help="have people check the judge, and correct its score",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
+    draw = steps.add_parser("draw", help="draw responses and write the sheet", description=_DRAW)
+    draw.add_argument("results", nargs="+", help="result or sample files, folders or patterns")
+    draw.add_argument(
+        "-n", "--number", type=_at_least_one, required=True, metavar="N", help="how many responses to draw"
+    )
+    draw.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write to")
+    draw.add_argument(
+        "--tasks", type=_list, default=(), metavar="LIST", help="only these tasks, by names or patterns (default: all)"
+    )
+    draw.add_argument("--seed", type=int, default=0, help="seed of the draw (default: %(default)s)")
+    draw.add_argument(
+        "--raters", type=_at_least_one, default=1, metavar="N", help="write sheets for so many raters (default: 1)"
+    )
+    draw.add_argument(
+        "--shared",
+        type=_number,
+        metavar="N",
+        help="responses that every rater gets; the others go to one rater each (default: all responses)",
+    )
+    draw.add_argument("--images", type=Path, metavar="DIR", help="folder of the samples' images, to show them")
+    draw.set_defaults(handler=_draw)
+    score = steps.add_parser("score", help="correct the judge's score by the ratings", description=_SCORE)
+    score.add_argument("sheet", type=Path, help="the folder that the sheet was drawn to, or its spotcheck.json")
+    score.add_argument("ratings", nargs="+", type=Path, help="CSV files that the raters returned")
+    score.add_argument(
+        "--results", nargs="+", required=True, metavar="RESULTS", help="the results that the sheet was drawn from"
+    )
+    score.add_argument(
+        "--width",
+        type=_positive,
+        metavar="W",
+        help="also say how many more ratings make the interval of a score so wide, from end to end",
+    )
+    score.set_defaults(handler=_score)
+
+
+def _draw(options: argparse.Namespace) -> int:
+    from culture_tasks.spotcheck.design import DESIGN_FILE, write
+    from culture_tasks.spotcheck.drawing import draw, sources_in
+    from culture_tasks.spotcheck.sheets import Dealing, write_sheets
+
+    if options.images is not None and not options.images.is_dir():
+        raise SettingsError(f"spotcheck: --images {options.images}: no such folder. Name the folder of the images.")
+    if (options.output / DESIGN_FILE).exists():
+        raise SettingsError(
+            f"spotcheck: {options.output} has the sheet of another draw. Choose another folder with -o, so that no "
+            "ratings are lost."
+        )
+    drawn = draw(sources_in(options.results, options.tasks), options.number, seed=options.seed, now=datetime.now(UTC))
+    try:
+        options.output.mkdir(parents=True, exist_ok=True)
+        paths = write_sheets(drawn, options.output, Dealing(options.raters, options.shared), options.images)
+        write(drawn.design, options.output / DESIGN_FILE)
+    except OSError as error:
+        raise SettingsError(
+            f"spotcheck: can't write to {options.output} ({error.strerror}). Choose another folder with -o."
+        ) from None
+    _say_drawn(drawn, [*paths, options.output / DESIGN_FILE])
+    if options.images is None and any(response.image for response in drawn.responses):
+        print("The questions are about images, which the sheet lacks: to show them, draw with --images DIR.")
+    return 0
+
+
+def _say_drawn(drawn: Drawn, paths: list[Path]) -> None:
+    from culture_tasks.text_tables import as_text
+
+    rows = [
+        [source.model, source.task, stratum.culture, str(stratum.size), str(stratum.drawn)]
+        for source in drawn.design.populations
+        for stratum in source.strata
+    ]
+    print(as_text(("model", "task", "culture", "responses", "drawn"), rows))
+    for path in paths:
+        print(printable(str(path)))
+
+
+def _score(options: argparse.Namespace) -> int:
+    from culture_tasks.report.building import Options, build
+    from culture_tasks.spotcheck.design import RATED_FILE, read_design, write
+    from culture_tasks.spotcheck.ratings import read_ratings
+
+    rated = read_ratings(read_design(options.sheet), options.ratings)
+    found = build(options.results, Options(rated=(rated,), width=options.width, tables=("spotcheck*",)))
+    folder = options.sheet if options.sheet.is_dir() else options.sheet.parent
+    try:
+        write(rated, folder / RATED_FILE)
+    except OSError as error:
+        raise SettingsError(f"spotcheck: can't write {folder / RATED_FILE} ({error.strerror}).") from None
+    print("\n\n".join(_as_text(table) for table in found.tables))
+    print(f"\n{printable(str(folder / RATED_FILE))}")
+    return 0
+
+
+def _as_text(table: Table) -> str:
+    """Returns a table for the terminal, with its notes and the reasons for missing numbers."""
+    from culture_tasks.report.text.wording import NOTHING, headers, interval, number
+    from culture_tasks.text_tables import as_text, plain
+
+    rows = [
+        [
+            *row.labels,
+            *(
+                ""
+                if cell is None
+                else f"{number(cell.value, cell.scale)}{f' ({interval(cell)})' if interval(cell) else ''}"
+                for cell in row.cells
+            ),
+        ]
+        for row in table.rows
+    ]
+    missing = dict.fromkeys(
+        f"{NOTHING} {' '.join(row.labels)}: {cell.note}"
+        for row in table.rows
+        for cell in row.cells
+        if cell and cell.note
+    )
+    return "\n".join([table.title, as_text(headers(table), rows), *map(plain, missing), *map(plain, table.notes)])
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 0")
+    return number
+
+
+def _at_least_one(text: str) -> int:
+    if _number(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 1")
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0.0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text}: needed is a positive number")
+    return number

@@ -1,0 +1,331 @@
+"""Scores corrected by people who rated a random part of the responses, and how well judge and people agree."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import Floats, Where
+from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.metrics.intervals import Interval
+from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
+from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha
+from culture_tasks.report.loaded_runs import LoadedRun
+from culture_tasks.report.model import Cell, Column, Entrant, Flag, Row, Table
+from culture_tasks.report.observations import cell_of, from_interval, known, observe
+from culture_tasks.report.scores import OF_JUDGES, Measured
+from culture_tasks.report.tables.judge_panels import ALL, ALPHA, COUNT, OWN_SCALE
+from culture_tasks.spotcheck.design import DrawnFrom, DrawnRow, Rated
+from culture_tasks.spotcheck.populations import Population, read_population
+from culture_tasks.spotcheck.ratings import doubts
+
+_WEIGHT = Scale("weight", 0.0, None, better=None)
+
+_NOTES = (
+    "Judge: the judge's own score. Corrected: the score that people would give to all responses, by their ratings of a "
+    "random part and the judge's scores of all (prediction-powered inference); its interval holds whatever the judge's "
+    "bias. These questions: the same with an interval for these very questions, and not for others like them. People "
+    "alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5.",
+)
+_ABOUT_AGREEMENT = (
+    "Between people: Krippendorff's alpha (ordinal) of the raters, on responses that several of them rated. The others "
+    "are of the judge's score and the mean of the people's: alpha, Spearman's rho, how much higher the judge's is, and "
+    "how far they are apart. Intervals are percentiles of 1,000 resamples of items."
+)
+_LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
+"""Flags of a judge's score that a score of people hasn't."""
+
+
+def people_tables(
+    rated: Sequence[Rated],
+    measured: Sequence[Measured],
+    entrants: Mapping[str, Entrant],
+    *,
+    width: float | None = None,
+) -> list[Table]:
+    """Returns the table of corrected scores and that of agreement; none without ratings.
+
+    Args:
+        rated: What people rated, of one or several draws.
+        measured: The units of our benchmarks.
+        entrants: The rows of the report.
+        width: Width that the overall intervals are wanted to have: the table says how many more ratings that takes.
+
+    Raises:
+        DataError: If the ratings are of other responses than those of the runs.
+        SettingsError: If two draws are of the same responses.
+    """
+    if not rated:
+        return []
+    runs = {each.run.key: each for unit in measured for own in unit.runs.values() for each in own}
+    checked = _checked_runs(rated, list(runs.values()))
+    units = [
+        _CheckedUnit(unit, key, entrants[key], own)
+        for unit in measured
+        for key in unit.runs
+        if (own := [checked[each.run.key] for each in unit.runs[key] if each.run.key in checked])
+    ]
+    notes = (*_NOTES, *(doubt for each in rated for doubt in doubts(each)))
+    return [_corrected_table(units, width, notes), _agreement_table(units)]
+
+
+# Which runs the ratings are of
+
+
+class _CheckedRun(NamedTuple):
+    """A run whose responses people rated a part of: what they rated, and the place of the responses in it."""
+
+    run: LoadedRun
+    population: Population
+    rated: Rated
+    place: int
+
+
+def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun]) -> dict[str, _CheckedRun]:
+    drawn: dict[str, tuple[Rated, int]] = {}
+    for each in rated:
+        for place, source in enumerate(each.design.populations):
+            if source.fingerprint in drawn:
+                raise SettingsError(
+                    f"spotcheck: two of the files with ratings are of the same responses ({source.task} of "
+                    f"{source.model}). Name one of them."
+                )
+            drawn[source.fingerprint] = (each, place)
+    tasks = {source.task for each in rated for source in each.design.populations}
+    judged = [each for each in runs if each.run.task in tasks and each.run.settings.judges]
+    populations = {each.run.key: read_population(each.result.samples_file) for each in judged}
+    found = {
+        each.run.key: _CheckedRun(each, populations[each.run.key], *drawn[populations[each.run.key].fingerprint])
+        for each in judged
+        if populations[each.run.key].fingerprint in drawn
+    }
+    present = {each.population.fingerprint for each in found.values()}
+    for fingerprint, (own, place) in drawn.items():
+        if fingerprint not in present:
+            source = own.design.populations[place]
+            candidates = [populations[each.run.key] for each in judged if each.run.task == source.task]
+            raise DataError(_why_absent(own, place, source, candidates))
+    return found
+
+
+def _why_absent(rated: Rated, place: int, source: DrawnFrom, candidates: Sequence[Population]) -> str:
+    """Says what is wrong where none of the runs has the responses that were drawn from."""
+    who = f"spotcheck: people rated responses of {source.model} to {source.task}, which these results don't have"
+    way_out = "Name the results that the sheet was drawn from, or draw anew."
+    if not candidates:
+        return f"{who}: no judged run of the task is there. {way_out}"
+    rows = [row for row in rated.design.rows if row.population == place]
+    changed = min((_changed(rows, candidate) for candidate in candidates), key=len)
+    if not changed:
+        return f"{who}: the drawn ones are the same, but others have changed, or there are more or fewer. {way_out}"
+    return (
+        f"{who}: {len(changed)} of {len(rows)} have changed since, such as that to item {changed[0]!r:.60}. {way_out}"
+    )
+
+
+def _changed(rows: Sequence[DrawnRow], population: Population) -> list[str]:
+    marks = {(one.item, one.run): one.mark for one in population.responses}
+    return [row.item for row in rows if marks.get((row.item, row.run)) != row.mark]
+
+
+# Numbers
+
+
+class _CheckedUnit:
+    """A unit of an entrant whose responses people rated a part of.
+
+    Attributes:
+        measured: The unit.
+        entrant: The entrant.
+        cultures: Cultures of its responses, in order; none where there is only one.
+        judged_by: Who graded.
+    """
+
+    def __init__(self, measured: Measured, key: str, entrant: Entrant, checked: Sequence[_CheckedRun]) -> None:
+        """Gathers the responses of all tasks, and corrects their mean."""
+        self.measured, self.entrant = measured, entrant
+        self.judged_by = " + ".join(dict.fromkeys(each.run.run.settings.judged_by for each in checked))
+        self._key, self._runs = key, [each.run for each in checked]
+        self._responses = [one for each in checked for one in each.population.responses]
+        self._strata = [(each.run.run.task, one.culture) for each in checked for one in each.population.responses]
+        self._judge = np.array([one.judged for one in self._responses])
+        self._raters = _ratings(checked)
+        self._people = _mean_rating(self._raters)
+        self._shares = _shares(self._strata, equal_tasks=measured.equal_parts)
+        self._corrected, self._alone = self._mean(self._judge), self._mean(np.full(self._judge.size, np.nan))
+        present = {culture for _, culture in self._strata}
+        order = measured.reported.field_named(measured.reported.culture).order
+        found = [*(one for one in order if one in present), *sorted(one for one in present if one not in order)]
+        self.cultures = found if len(found) > 1 else []
+
+    def _mean(self, judge: Floats) -> CorrectedMean:
+        scale, clusters = self.measured.unit.scale, [one.cluster for one in self._responses]
+        return corrected_mean(
+            judge,
+            self._people,
+            self._strata,
+            shares=self._shares,
+            clusters=clusters if len(set(clusters)) < len(clusters) else None,
+            ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
+        )
+
+    def scores(self, culture: str | None, width: float | None) -> tuple[Cell | None, ...]:
+        """Returns the cells of its row of scores, or of that of a culture."""
+        inside = {at: share for at, share in self._shares.items() if culture in (None, at[1])}
+        corrected, alone = (each.over(inside) for each in (self._corrected, self._alone))
+        whole = culture is None
+        found: list[Cell | None] = [
+            self._own(culture),
+            self._cell(corrected, culture),
+            self._cell(corrected._replace(low=corrected.set_low, high=corrected.set_high), culture),
+            self._cell(alone, culture),
+            Cell(float(corrected.rated), COUNT),
+            Cell(float(corrected.size), COUNT),
+            Cell(known(corrected.weight), _WEIGHT) if whole else None,
+        ]
+        if width is not None:
+            found.append(_more(self._corrected, width) if whole else None)
+        return tuple(found)
+
+    def _own(self, culture: str | None) -> Cell:
+        """Returns the judge's own score of the same responses."""
+        where = self._where(culture)
+        equal = self.measured.equal_parts and culture is None
+        observed = observe(self._runs, self.measured.tasks, where, equal_parts=equal)
+        flags, least = self.measured.flags[self._key] | self._incomplete, self.measured.min_coverage
+        return cell_of(observed, self.measured.unit.scale, tuple(flags), where, min_coverage=least)
+
+    def _cell(self, found: Corrected, culture: str | None) -> Cell:
+        scored = Interval(found.value, found.low, found.high, n=found.rated, clusters=found.rated, reason=found.reason)
+        flags = {flag for flag in self.measured.flags[self._key] | self._incomplete if flag not in _LOST_FLAGS}
+        keys = tuple(each.run.key for each in self._runs)
+        cell = from_interval(scored, self.measured.unit.scale, flags=flags, runs=keys, where=self._where(culture))
+        return cell if cell.value is not None else replace(cell, note=found.reason or "")
+
+    @property
+    def _incomplete(self) -> set[Flag]:
+        return {"incomplete"} if len(self._runs) < len(self.measured.tasks) else set()
+
+    def _where(self, culture: str | None) -> Where:
+        field = self.measured.reported.culture
+        return ((field, culture),) if field and culture is not None else ()
+
+    def agreement(self, culture: str | None) -> tuple[Cell | None, ...]:
+        """Returns the cells of its row of agreement, or of that of a culture."""
+        inside = np.array([culture in (None, at[1]) for at in self._strata])
+        between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
+        clusters = [one.cluster for one, is_in in zip(self._responses, inside, strict=True) if is_in]
+        found = agreement(self._people[inside], self._judge[inside], clusters=clusters)
+        scale = self.measured.unit.scale
+        points = Scale(scale.unit, None, None, better=None, neutral=0.0, digits=scale.digits)
+        return (
+            Cell(float(found.pairs), COUNT),
+            None if between is None else Cell(known(between.value), ALPHA, note=between.reason or ""),
+            *(
+                Cell(known(each.value), ALPHA, known(each.low), known(each.high), n=found.pairs, note=each.reason or "")
+                for each in (found.estimates["krippendorff_alpha"], found.estimates["spearman"])
+            ),
+            *(
+                Cell(
+                    known(each.value), points, known(each.low), known(each.high), n=found.pairs, note=each.reason or ""
+                )
+                for each in (found.estimates["mean_error"], found.estimates["mean_absolute_error"])
+            ),
+        )
+
+
+def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
+    """Returns the ratings on the scale of the scores, one row a rater and one column a response; NaN without one."""
+    raters = dict.fromkeys(rater for each in checked for rater in each.rated.ratings)
+    columns: list[Floats] = []
+    for each in checked:
+        rows = {(row.item, row.run): row.row for row in each.rated.design.rows if row.population == each.place}
+        for one in each.population.responses:
+            name = rows.get((one.item, one.run), "")
+            given = [each.rated.ratings.get(rater, {}).get(name) for rater in raters]
+            columns.append(np.array([math.nan if rating is None else one.on_scale(rating) for rating in given]))
+    return np.stack(columns, axis=1)
+
+
+def _mean_rating(raters: Floats) -> Floats:
+    given = np.count_nonzero(~np.isnan(raters), axis=0)
+    means: Floats = np.where(given > 0, np.nansum(raters, axis=0) / np.maximum(given, 1), np.nan)
+    return means
+
+
+def _shares(strata: Sequence[tuple[str, str]], *, equal_tasks: bool) -> dict[tuple[str, str], float]:
+    """Returns what each culture of each task counts in the mean: its size, or its part of a task that counts as one."""
+    of_tasks = Counter(task for task, _ in strata)
+    return {at: size / of_tasks[at[0]] if equal_tasks else float(size) for at, size in Counter(strata).items()}
+
+
+def _more(found: CorrectedMean, width: float) -> Cell:
+    more = found.more_ratings(width)
+    if more is None:
+        return Cell(None, COUNT, note=found.overall.reason or "ratings of all responses wouldn't do")
+    return Cell(float(more), COUNT)
+
+
+# Tables
+
+
+def _corrected_table(units: Sequence[_CheckedUnit], width: float | None, notes: tuple[str, ...]) -> Table:
+    columns = [
+        Column("judge", "Judge", OWN_SCALE),
+        Column("corrected", "Corrected", OWN_SCALE),
+        Column("corrected_here", "These questions", OWN_SCALE),
+        Column("people", "People alone", OWN_SCALE),
+        Column("rated", "Rated", COUNT),
+        Column("responses", "Responses", COUNT),
+        Column("weight", "Weight", _WEIGHT),
+    ]
+    if width is not None:
+        columns.append(Column("more", f"More ratings for {width:g}", COUNT))
+        notes = (*notes, f"More ratings: so many more make the corrected interval {width:g} wide, from end to end.")
+    return Table(
+        "spotcheck",
+        "Scores corrected by people",
+        row_headers=("Model", "Benchmark", "Culture"),
+        columns=tuple(columns),
+        rows=tuple(
+            Row((unit.entrant.label, unit.measured.unit.title, culture or ALL), unit.scores(culture, width))
+            for unit, culture in _lines(units)
+        ),
+        notes=notes,
+        question="judges",
+    )
+
+
+def _agreement_table(units: Sequence[_CheckedUnit]) -> Table:
+    columns = (
+        Column("rated", "Rated by both", COUNT),
+        Column("between", "Between people", ALPHA),
+        Column("alpha", "Alpha", ALPHA),
+        Column("spearman", "Spearman rho", ALPHA),
+        Column("higher", "Judge is higher by", OWN_SCALE),
+        Column("apart", "Apart", OWN_SCALE),
+    )
+    return Table(
+        "spotcheck_agreement",
+        "Agreement of judge and people",
+        row_headers=("Model", "Judge", "Benchmark", "Culture"),
+        columns=columns,
+        rows=tuple(
+            Row((unit.entrant.label, unit.judged_by, unit.measured.unit.title, culture or ALL), unit.agreement(culture))
+            for unit, culture in _lines(units)
+        ),
+        notes=(_ABOUT_AGREEMENT,),
+        question="judges",
+    )
+
+
+def _lines(units: Sequence[_CheckedUnit]) -> Iterator[tuple[_CheckedUnit, str | None]]:
+    for unit in units:
+        for culture in (None, *unit.cultures):
+            yield unit, culture

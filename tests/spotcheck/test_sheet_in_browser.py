@@ -1,0 +1,160 @@
+"""The sheet in a browser: rated by keyboard, saved as a file that `score` reads, and deaf to what responses say."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+
+import pytest
+from support.browser import find_chromium, open_tab
+from support.checked_runs import write_care
+
+from culture_tasks.cli.main import main
+
+CHROMIUM = find_chromium()
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+
+HOSTILE = "=1+1</p><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
+
+
+def on_page(tmp_path, page, steps):
+    """Opens a page, runs the steps on it, and makes sure that it asked for nothing and complained of nothing."""
+
+    async def scenario():
+        async with open_tab(CHROMIUM, tmp_path / "profile") as tab:
+            await tab.open(page)
+            await tab.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path / "saved"))
+            await steps(tab)
+            assert tab.of("Runtime.exceptionThrown") == []
+            assert tab.of("Log.entryAdded") == []
+            asked = [each["request"]["url"] for each in tab.of("Network.requestWillBeSent")]
+            assert all(url.startswith(("file:", "data:", "blob:")) for url in asked), asked
+
+    asyncio.run(scenario())
+
+
+@pytest.fixture
+def sheet(tmp_path):
+    write_care(tmp_path / "runs", {"zh": 12, "ar": 12, "ja": 12})
+    assert main(["spotcheck", "draw", str(tmp_path / "runs"), "-n", "18", "-o", str(tmp_path / "sheet")]) == 0
+    return tmp_path / "sheet"
+
+
+def rows_of(sheet):
+    return json.loads((sheet / "spotcheck.json").read_text())["rows"]
+
+
+async def saved(tab, folder, name):
+    """Waits for a saved file and reads it."""
+    await tab.until("document.querySelector('#said').textContent.endsWith('rated')")
+    async with asyncio.timeout(20):
+        while not (folder / name).is_file():  # noqa: ASYNC110 - another process writes it
+            await asyncio.sleep(0.05)
+    with (folder / name).open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+SHOWN = "document.querySelector('article.response:not([hidden])')"
+
+
+@pytest.mark.slow
+def test_rated_by_keyboard_saved_and_scored(tmp_path, sheet, capsys):
+    rows = rows_of(sheet)
+
+    async def steps(tab):
+        assert await tab.run("document.querySelectorAll('article.response:not([hidden])').length") == 1
+        for key, code in (("8", 56), ("0", 48), ("1", 49)):
+            assert await tab.run(f"{SHOWN}.dataset.row") in [row["row"] for row in rows[:3]]
+            await tab.press(key, code, key)
+            await tab.press("ArrowRight", 39)
+        await tab.press("ArrowUp", 38)  # the lowest, and one more
+        await tab.press("ArrowUp", 38)
+        await tab.press("c", 67, "c")
+        await tab.call("Input.insertText", text='=cmd,"quoted" 好')
+        await tab.press("Escape", 27)
+        await tab.press("ArrowLeft", 37)
+        assert await tab.run(f"{SHOWN}.dataset.row") == rows[2]["row"]
+        await tab.press("u", 85, "u")
+        assert await tab.run(f"{SHOWN}.dataset.row") == rows[4]["row"]
+        await tab.press("s", 83, "", modifiers=2)
+        assert await tab.run("document.querySelector('#said').textContent") == "Enter your name first."
+        assert await tab.run("document.activeElement.id") == "rater"
+        await tab.call("Input.insertText", text="Amína ../x")
+        await tab.press("s", 83, "", modifiers=2)
+        lines = await saved(tab, tmp_path / "saved", "ratings_Amína_x.csv")
+        assert [(line["row"], line["rating"]) for line in lines] == [
+            (row["row"], rating) for row, rating in zip(rows, ("8", "10", "1", "2"), strict=False)
+        ]
+        assert (lines[3]["comment"], lines[3]["rater"]) == ('\'=cmd,"quoted" 好', "Amína ../x")
+
+    on_page(tmp_path, sheet / "sheet.html", steps)
+    files = [str(tmp_path / "saved" / "ratings_Amína_x.csv")]
+    assert main(["spotcheck", "score", str(sheet), *files, "--results", str(tmp_path / "runs")]) == 0
+    assert "14 of 18 drawn responses have no rating." in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_ratings_are_kept_and_a_saved_file_goes_on(tmp_path, sheet):
+    rows = rows_of(sheet)
+
+    async def steps(tab):
+        await tab.press("7", 55, "7")
+        await tab.call("Page.reload")
+        async with asyncio.timeout(20):
+            while not tab.of("Page.javascriptDialogOpening"):  # the page warns: nothing is saved yet
+                await tab.call("Browser.getVersion")
+        await tab.call("Page.handleJavaScriptDialog", accept=True)
+        await tab.until(
+            "document.readyState === 'complete' && document.querySelector('#said')?.textContent.startsWith('1 of')"
+        )
+        text = f'row,rating,comment,rater\r\n{rows[5]["row"]},3,"a ""b"",\r\nc",Li\r\n'
+        await tab.run(
+            f"""(() => {{ const files = new DataTransfer();
+            files.items.add(new File([{json.dumps(text)}], "saved.csv"));
+            const input = document.querySelector("#load"); input.files = files.files;
+            input.dispatchEvent(new Event("change")); }})()"""
+        )
+        await tab.until("document.querySelector('#said').textContent.startsWith('2 of')")
+        article = f"document.querySelector('[data-row=\"{rows[5]['row']}\"]')"
+        assert await tab.run(f"{article}.querySelector('input:checked').value") == "3"
+        assert await tab.run(f"{article}.querySelector('textarea').value") == 'a "b",\nc'
+        assert await tab.run("document.querySelector('#rater').value") == "Li"
+        await tab.run(
+            "(() => { const pick = document.querySelector('#culture'); pick.value = 'ja'; "
+            "pick.dispatchEvent(new Event('change')); })()"
+        )
+        assert await tab.run(f"{SHOWN}.querySelector('h2').textContent") == "Response 1 of 6"
+        assert await tab.run(f"{SHOWN}.lang") == "ja"
+
+    on_page(tmp_path, sheet / "sheet.html", steps)
+
+
+@pytest.mark.slow
+def test_every_script_is_written_its_own_way(tmp_path, sheet):
+    async def steps(tab):
+        for language, direction in (("ar", "rtl"), ("zh", "ltr"), ("ja", "ltr")):
+            answer = f"document.querySelector('article[lang={language}] .answer')"
+            assert await tab.run(f"getComputedStyle({answer}).direction") == direction
+            assert await tab.run(f"getComputedStyle({answer}).unicodeBidi") == "plaintext"
+        fonts = [
+            await tab.run(f"getComputedStyle(document.querySelector('article[lang={language}] .answer')).fontFamily")
+            for language in ("zh", "ja")
+        ]
+        assert "SC" in fonts[0]
+        assert "JP" in fonts[1]
+
+    on_page(tmp_path, sheet / "sheet.html", steps)
+
+
+@pytest.mark.slow
+def test_a_hostile_response_does_nothing(tmp_path):
+    write_care(tmp_path / "runs", {"zh": 6}, response=HOSTILE)
+    assert main(["spotcheck", "draw", str(tmp_path / "runs"), "-n", "6", "-o", str(tmp_path / "sheet")]) == 0
+
+    async def steps(tab):
+        assert await tab.run(f"{SHOWN}.querySelector('.answer').textContent") == HOSTILE
+        assert await tab.run("document.title") == "Rating sheet"
+        assert await tab.run("document.images.length") == 0
+
+    on_page(tmp_path, tmp_path / "sheet" / "sheet.html", steps)
