@@ -29,7 +29,7 @@ from culture_tasks.report.tables.choice import chosen
 from culture_tasks.report.tables.costs import costs_table
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.report.tables.judge_panels import judge_panels, origins_of
-from culture_tasks.report.tables.people import people_tables
+from culture_tasks.report.tables.people import checked_by_people
 from culture_tasks.report.tables.published_rows import PublishedScores, other_tables, published_scores
 from culture_tasks.report.trained_on import TrainedOn
 from culture_tasks.results.finding import Problem
@@ -121,6 +121,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     changed = before_after(context, scores, training)
     sides = contrasts(scores, anyway=options.compare_anyway)
     own = benchmark_tables(context, scores)
+    checked = checked_by_people(options.rated, list(scores.units.values()), entrants, width=options.width)
     tables = [
         overview.summary(context, list(units.values()), over_all),
         overview.cultures(context, scores, over_all),
@@ -129,7 +130,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         *own.tables,
         *changed.tables,
         *contrast_tables(context, scores, sides),
-        *people_tables(options.rated, list(scores.units.values()), entrants, width=options.width),
+        *checked.tables,
         judge_panels(scores, entrants, origins_of(loading.runs)),
         *(other_tables(scores, own.laid_out) if options.published else ()),
         costs_table(entered, options.prices),
@@ -150,7 +151,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         contrasts=tuple(sides),
         gains=changed.gains,
         means=over_all,
-        findings=findings(units, over_all, scores, sides, changed.gains, entrants),
+        findings=findings(units, over_all, scores, sides, changed.gains, entrants, checked.scores),
         problems=tuple(loading.problems),
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}

@@ -18,7 +18,19 @@ from culture_tasks.benchmarks.reporting import Floats, Question
 from culture_tasks.metrics.significance import holm
 from culture_tasks.report.comparisons import ALPHA
 from culture_tasks.report.gains import OVER_ALL
-from culture_tasks.report.model import Cell, Contrast, Entrant, Finding, Gain, GroupValue, Mean, Part, Standing, Unit
+from culture_tasks.report.model import (
+    Cell,
+    CheckedScore,
+    Contrast,
+    Entrant,
+    Finding,
+    Gain,
+    GroupValue,
+    Mean,
+    Part,
+    Standing,
+    Unit,
+)
 from culture_tasks.report.observations import SCORE
 from culture_tasks.report.scores import Measured, Scores, report_of
 from culture_tasks.report.text.wording import NOTHING, interval, number
@@ -39,6 +51,7 @@ def findings(
     contrasts: Sequence[Contrast],
     gains: Sequence[Gain],
     entrants: Mapping[str, Entrant],
+    checked: Sequence[CheckedScore] = (),
 ) -> tuple[Finding, ...]:
     """Returns the findings, at most one of each kind, in the order of the questions.
 
@@ -49,6 +62,7 @@ def findings(
         contrasts: Numbers of one model that a paper sets side by side.
         gains: What training changed.
         entrants: The user's entrants, by key.
+        checked: Scores that people have checked.
     """
     writer = _Writer(entrants, units)
     headline = [unit for unit in units.values() if unit.headline and unit.cells]
@@ -60,6 +74,7 @@ def findings(
         _strongest_bias(writer, scores.groups),
         _greatest_change(writer, contrasts),
         _after_training(writer, gains),
+        _checked_by_people(writer, checked),
         _left_out(headline),
     )
     found = [each for each in made if each is not None]
@@ -400,6 +415,27 @@ def _greatest_change(writer: _Writer, contrasts: Sequence[Contrast]) -> Finding 
         " for ",
         Part(_group_name(unit, greatest.dimension, greatest.group), is_name=True),
         ".",
+    )
+
+
+def _checked_by_people(writer: _Writer, checked: Sequence[CheckedScore]) -> Finding | None:
+    """Says whether people's ratings contradict the judge's scores, on the very questions that were asked."""
+    known = [each for each in checked if each.judge.value is not None and each.people.low is not None]
+    if not known:
+        return None
+    # The intervals are made wider for the number of scores (Bonferroni).
+    wider = float(special.ndtri(1.0 - ALPHA / 2.0 / len(known))) / _Z
+    worst = max(known, key=lambda each: each.times_its_interval)
+    if worst.times_its_interval <= wider:
+        those = "the judge's score" if len(known) == 1 else f"any of the judge's {len(known)} scores"
+        return _finding("judges", f"People's ratings of a random part of the responses don't contradict {those}.")
+    return _finding(
+        "judges",
+        "People contradict the judge: by their ratings, ",
+        writer.model(worst.entrant),
+        f" is at {number(worst.people.value, worst.people.scale)} ({interval(worst.people, ' to ')}) on ",
+        writer.unit(worst.unit),
+        f", and not at {number(worst.judge.value, worst.judge.scale)}.",
     )
 
 

@@ -403,6 +403,31 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedScore:
+    """A judge's score, and what people's ratings of a random part of the same responses make of it.
+
+    Attributes:
+        unit: Key of the unit.
+        entrant: Key of the entrant.
+        judge: The judge's own score.
+        people: The score corrected by people, with its interval for these very questions.
+    """
+
+    unit: str
+    entrant: str
+    judge: Cell
+    people: Cell
+
+    @property
+    def times_its_interval(self) -> float:
+        """How far the judge's score is from the corrected one, in half widths of the interval: over 1 is outside."""
+        own, value, low = self.judge.value, self.people.value, self.people.low
+        if own is None or value is None or low is None or not value > low:
+            return 0.0
+        return abs(own - value) / (value - low)
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column of numbers.
 

@@ -159,6 +159,25 @@ def test_every_format_of_the_report_has_it(checked):
     assert "Can the judge be trusted?" in (out / "report.md").read_text(encoding="utf-8")
 
 
+def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
+    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+    rated = read_rated(checked / "sheet")
+    report = build([str(checked / "runs")], Options(rated=(rated,)))
+    [said] = [finding.text for finding in report.findings if finding.question == "judges"]
+    row = cells(tables(checked)["spotcheck"])
+    here, own = row["corrected_here"], row["judge"]
+    shown = f"{here.value:.2f} ({here.low:.2f} to {here.high:.2f})"
+    assert said == (
+        f"People contradict the judge: by their ratings, toy/model is at {shown} on care, and not at {own.value:.2f}."
+    )
+    as_the_judge = {row["row"]: judged(row["item"]) for row in rows_of(checked)}
+    assert score(checked, write_ratings(checked / "sheet", checked / "copy.csv", **as_the_judge)) == 0
+    report = build([str(checked / "runs")], Options(rated=(read_rated(checked / "sheet"),)))
+    [said] = [finding.text for finding in report.findings if finding.question == "judges"]
+    assert said == "People's ratings of a random part of the responses don't contradict the judge's score."
+    assert not [each for each in build([str(checked / "runs")], Options()).findings if each.question == "judges"]
+
+
 def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, capsys):
     assert score(checked, write_ratings(checked / "sheet", checked / "early.csv", most=30)) == 0
     said = capsys.readouterr().out

@@ -17,7 +17,7 @@ from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha
 from culture_tasks.report.loaded_runs import LoadedRun
-from culture_tasks.report.model import Cell, Column, Entrant, Flag, Row, Table
+from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, Row, Table
 from culture_tasks.report.observations import cell_of, from_interval, known, observe
 from culture_tasks.report.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.judge_panels import ALL, ALPHA, COUNT, OWN_SCALE
@@ -42,14 +42,26 @@ _LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
 """Flags of a judge's score that a score of people hasn't."""
 
 
-def people_tables(
+class CheckedByPeople(NamedTuple):
+    """What people's ratings of some responses say.
+
+    Attributes:
+        tables: The table of corrected scores and that of agreement; none without ratings.
+        scores: The overall scores.
+    """
+
+    tables: Sequence[Table] = ()
+    scores: Sequence[CheckedScore] = ()
+
+
+def checked_by_people(
     rated: Sequence[Rated],
     measured: Sequence[Measured],
     entrants: Mapping[str, Entrant],
     *,
     width: float | None = None,
-) -> list[Table]:
-    """Returns the table of corrected scores and that of agreement; none without ratings.
+) -> CheckedByPeople:
+    """Corrects judges' scores by people's ratings.
 
     Args:
         rated: What people rated, of one or several draws.
@@ -62,7 +74,7 @@ def people_tables(
         SettingsError: If two draws are of the same responses.
     """
     if not rated:
-        return []
+        return CheckedByPeople()
     runs = {each.run.key: each for unit in measured for own in unit.runs.values() for each in own}
     checked = _checked_runs(rated, list(runs.values()))
     units = [
@@ -72,7 +84,10 @@ def people_tables(
         if (own := [checked[each.run.key] for each in unit.runs[key] if each.run.key in checked])
     ]
     notes = (*_NOTES, *(doubt for each in rated for doubt in doubts(each)))
-    return [_corrected_table(units, width, notes), _agreement_table(units)]
+    return CheckedByPeople(
+        tables=[_corrected_table(units, width, notes), _agreement_table(units)],
+        scores=[unit.checked for unit in units],
+    )
 
 
 # Which runs the ratings are of
@@ -142,6 +157,7 @@ class _CheckedUnit:
 
     Attributes:
         measured: The unit.
+        key: Key of the entrant.
         entrant: The entrant.
         cultures: Cultures of its responses, in order; none where there is only one.
         judged_by: Who graded.
@@ -151,7 +167,7 @@ class _CheckedUnit:
         """Gathers the responses of all tasks, and corrects their mean."""
         self.measured, self.entrant = measured, entrant
         self.judged_by = " + ".join(dict.fromkeys(each.run.run.settings.judged_by for each in checked))
-        self._key, self._runs = key, [each.run for each in checked]
+        self.key, self._runs = key, [each.run for each in checked]
         self._responses = [one for each in checked for one in each.population.responses]
         self._strata = [(each.run.run.task, one.culture) for each in checked for one in each.population.responses]
         self._judge = np.array([one.judged for one in self._responses])
@@ -193,17 +209,24 @@ class _CheckedUnit:
             found.append(_more(self._corrected, width) if whole else None)
         return tuple(found)
 
+    @property
+    def checked(self) -> CheckedScore:
+        """Its overall score."""
+        here = self._corrected.overall
+        people = self._cell(here._replace(low=here.set_low, high=here.set_high), None)
+        return CheckedScore(self.measured.unit.key, self.key, self._own(None), people)
+
     def _own(self, culture: str | None) -> Cell:
         """Returns the judge's own score of the same responses."""
         where = self._where(culture)
         equal = self.measured.equal_parts and culture is None
         observed = observe(self._runs, self.measured.tasks, where, equal_parts=equal)
-        flags, least = self.measured.flags[self._key] | self._incomplete, self.measured.min_coverage
+        flags, least = self.measured.flags[self.key] | self._incomplete, self.measured.min_coverage
         return cell_of(observed, self.measured.unit.scale, tuple(flags), where, min_coverage=least)
 
     def _cell(self, found: Corrected, culture: str | None) -> Cell:
         scored = Interval(found.value, found.low, found.high, n=found.rated, clusters=found.rated, reason=found.reason)
-        flags = {flag for flag in self.measured.flags[self._key] | self._incomplete if flag not in _LOST_FLAGS}
+        flags = {flag for flag in self.measured.flags[self.key] | self._incomplete if flag not in _LOST_FLAGS}
         keys = tuple(each.run.key for each in self._runs)
         cell = from_interval(scored, self.measured.unit.scale, flags=flags, runs=keys, where=self._where(culture))
         return cell if cell.value is not None else replace(cell, note=found.reason or "")
@@ -294,7 +317,7 @@ def _corrected_table(units: Sequence[_CheckedUnit], width: float | None, notes: 
         row_headers=("Model", "Benchmark", "Culture"),
         columns=tuple(columns),
         rows=tuple(
-            Row((unit.entrant.label, unit.measured.unit.title, culture or ALL), unit.scores(culture, width))
+            Row((unit.entrant.label, unit.measured.unit.title, culture or ALL), unit.scores(culture, width), unit.key)
             for unit, culture in _lines(units)
         ),
         notes=notes,
@@ -317,7 +340,11 @@ def _agreement_table(units: Sequence[_CheckedUnit]) -> Table:
         row_headers=("Model", "Judge", "Benchmark", "Culture"),
         columns=columns,
         rows=tuple(
-            Row((unit.entrant.label, unit.judged_by, unit.measured.unit.title, culture or ALL), unit.agreement(culture))
+            Row(
+                (unit.entrant.label, unit.judged_by, unit.measured.unit.title, culture or ALL),
+                unit.agreement(culture),
+                unit.key,
+            )
             for unit, culture in _lines(units)
         ),
         notes=(_ABOUT_AGREEMENT,),
