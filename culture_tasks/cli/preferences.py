@@ -170,7 +170,7 @@ def _add_merge(actions: argparse._SubParsersAction[Any]) -> None:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from culture_tasks.data.tables import extra_columns
+    from culture_tasks.benchmarks.registry import reading_data
     from culture_tasks.preferences.build import build, choose, gather, tests_of
     from culture_tasks.preferences.dataset_folder import check_new
 
@@ -185,18 +185,18 @@ def _build(options: argparse.Namespace) -> int:
             "plain": options.plain,
         }
     )
-    with extra_columns(settings.extra_columns):
+    with reading_data(settings) as commits:
         rated = gather(options.sources, _taken(options, test_questions=options.train_on_test), options.rating, settings)
         held_out, tests = tests_of(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
-    manifest = build(chosen, rule, options.seed, options.output, model=options.model)
+    manifest = build(chosen, rule, options.seed, options.output, commits=commits, model=options.model)
     print(_summary(manifest, chosen, options.output))
     return 0
 
 
 def _stat(options: argparse.Namespace) -> int:
-    from culture_tasks.data.tables import extra_columns
+    from culture_tasks.benchmarks.registry import reading_data
     from culture_tasks.preferences.build import gather, selected, tests_of
     from culture_tasks.preferences.held_out import overlap
     from culture_tasks.preferences.preference_stat import preference_stat
@@ -204,7 +204,7 @@ def _stat(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     rule = _rule(options)
     shared, not_checked = None, ""
-    with extra_columns(settings.extra_columns):
+    with reading_data(settings):
         rated = gather(options.sources, _taken(options, test_questions=True), options.rating, settings)
         questions = selected(rated.questions, rule, Counter())
         try:

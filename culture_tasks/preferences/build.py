@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -185,7 +185,15 @@ def _why_no_pair(counts: Counter[str], rule: Rule) -> str:
     )
 
 
-def build(chosen: Chosen, rule: Rule, seed: int, folder: Path, *, model: str = PAPER_MODELS[0]) -> Manifest:
+def build(
+    chosen: Chosen,
+    rule: Rule,
+    seed: int,
+    folder: Path,
+    *,
+    commits: Mapping[str, str] | None = None,
+    model: str = PAPER_MODELS[0],
+) -> Manifest:
     """Writes a folder of training data, with recipes that train on them.
 
     Args:
@@ -193,6 +201,7 @@ def build(chosen: Chosen, rule: Rule, seed: int, folder: Path, *, model: str = P
         rule: How they were made.
         seed: Seed of every draw.
         folder: The folder; it must not exist, or be empty.
+        commits: The commits that were read from the Hub, by data set.
         model: The model that the recipes train.
 
     Raises:
@@ -211,6 +220,7 @@ def build(chosen: Chosen, rule: Rule, seed: int, folder: Path, *, model: str = P
         chosen.pairs,
         Manifest(
             sources=tuple(chosen.rated.sources),
+            commits=dict(sorted((commits or {}).items())),
             rated_by=chosen.rated.rated_by,
             rule=rule,
             seed=seed,

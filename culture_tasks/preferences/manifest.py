@@ -108,6 +108,7 @@ class Manifest(_Part):
     Attributes:
         format: Version of this layout.
         sources: Where responses came from.
+        commits: The commit of each data set that was read from the Hub, of tests too.
         rated_by: Who rated them.
         rule: How pairs were made.
         seed: Seed of every draw.
@@ -121,6 +122,7 @@ class Manifest(_Part):
 
     format: Literal[1] = FORMAT
     sources: tuple[TrainingSource, ...]
+    commits: Mapping[str, str] = Field(default_factory=dict)
     rated_by: RatedBy
     rule: Rule
     seed: int

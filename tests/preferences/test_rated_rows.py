@@ -175,3 +175,14 @@ def test_responses_that_are_all_blank_are_no_ratings(tmp_path):
 def test_a_source_that_isnt_there_is_named_with_what_is_needed():
     assert "geyang627/CAR: no such file or folder. Did you mean 'geyang627/CARE'?" in refused("geyang627/CAR")
     assert "rated.jsonl: no such file" in refused("rated.jsonl")
+
+
+def test_cares_rows_come_from_the_hub_where_there_are_none_of_the_users(monkeypatch):
+    import datasets
+
+    data = datasets.Dataset.from_list(rows_of(1200))
+    monkeypatch.setattr("culture_tasks.data.sources.load_split", lambda *_: data)
+    rated = read("geyang627/CARE")
+    assert len(rated.questions) == 1200
+    (source,) = rated.sources
+    assert (source.name, source.responses) == ("geyang627/CARE", 3600)
