@@ -6,6 +6,7 @@ import argparse
 import sys
 import textwrap
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,8 +120,10 @@ def run(args: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     _prepare(args.output)
     specs = _specs(args, settings)
-    with reading_data(settings):
+    with reading_data(settings) as commits:
         data = load(args.data, settings.data_folder, _selection(args, len(specs)))
+    for commit in commits.values():
+        data = replace(data, origin=f"{data.origin} at commit {commit}")
     report = _report(data, _raters(data, specs, settings), args, settings)
     print(report.as_text())
     if args.output is not None:

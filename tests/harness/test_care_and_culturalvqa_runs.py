@@ -432,28 +432,43 @@ def test_without_a_judge_responses_are_recorded(harness, monkeypatch):
     assert records(results, "care_zh", "care_rating")[0]["runs"][0]["response"] == "x"
 
 
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_results_name_the_commit_that_the_data_were_read_from(harness, monkeypatch, tmp_path, fixture_data):
-    monkeypatch.setenv("CULTURE_JUDGE", "none")
-    model = model_for(harness, lambda prompt: "x")
-    local = run(harness, model, ["care_zh"], limit=2)["configs"]["care_zh"]["metadata"]
-    assert "hub_commits" not in local
-    monkeypatch.delenv("CULTURE_TASKS_DATA")
+@pytest.fixture
+def downloads(monkeypatch, tmp_path, fixture_data):
+    """Two commits of CARE's Chinese questions as `datasets` leaves them, the latest last, and no folder of data."""
     commits = ["0" * 39 + "1", "0" * 39 + "2"]
-    for commit in commits:  # as `datasets` leaves them: the second is the latest
-        folder = tmp_path / "geyang627___care-eval" / "chinese" / "0.0.0" / commit
+    for age, commit in enumerate(commits):
+        folder = tmp_path / "downloads" / "geyang627___care-eval" / "chinese" / "0.0.0" / commit
         datasets.Dataset.from_list(rows(fixture_data, "Chinese-test.json")).save_to_disk(folder)
         (folder / "data-00000-of-00001.arrow").rename(folder / "care-eval-test.arrow")
         (folder / "dataset_info.json").write_text('{"config_name": "chinese", "splits": {"test": {}}}')
-    os.utime(folder.parent / commits[0] / "dataset_info.json", (0, 0))
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    for chosen, commit in (("", commits[1]), (f"geyang627/CARE-eval={commits[0]}", commits[0])):
+        os.utime(folder / "dataset_info.json", (age, age))
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "downloads")
+    monkeypatch.setenv("CULTURE_JUDGE", "none")
+    monkeypatch.delenv("CULTURE_TASKS_DATA")
+    return commits
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_results_name_the_commit_that_the_data_were_read_from(harness, monkeypatch, downloads, fixture_data):
+    model = model_for(harness, lambda prompt: "x")
+    for chosen, commit in (("", downloads[1]), (f"geyang627/CARE-eval={downloads[0]}", downloads[0])):
         monkeypatch.setenv("CULTURE_TASKS_REVISION", chosen)
-        found = run(harness, model, ["care_zh"], limit=2)["configs"]["care_zh"]["metadata"]
-        assert found == {**local, "hub_commits": {"geyang627/CARE-eval": commit}}
+        metadata = run(harness, model, ["care_zh"], limit=2)["configs"]["care_zh"]["metadata"]
+        assert metadata["version"] == 1.0
+        assert metadata["hub_commits"] == {"geyang627/CARE-eval": commit}
     monkeypatch.setenv("CULTURE_TASKS_REVISION", "geyang627/CARE_eval=v1")
     with pytest.raises(SettingsError, match=r"reads a data set 'geyang627/CARE_eval'\. Did you mean '.*/CARE-eval'"):
         run(harness, model, ["care_zh"], limit=2)
+    monkeypatch.delenv("CULTURE_TASKS_REVISION")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    assert "hub_commits" not in run(harness, model, ["care_zh"], limit=2)["configs"]["care_zh"]["metadata"]
+
+
+def test_a_variant_of_a_task_names_the_commit_of_the_task_that_it_includes(downloads, tmp_path):
+    task = f"include: {task_folder('lm_eval') / 'care' / 'care_zh.yaml'}\ntask: care_zh_again\n"
+    (tmp_path / "care_zh_again.yaml").write_text(task, encoding="utf-8")
+    results = run_lm_eval(ScriptedLM(lambda prompt, _: "x"), ["care_zh_again"], include=tmp_path, limit=1)
+    assert results["configs"]["care_zh_again"]["metadata"]["hub_commits"] == {"geyang627/CARE-eval": downloads[1]}
 
 
 @pytest.mark.parametrize("harness", HARNESSES)

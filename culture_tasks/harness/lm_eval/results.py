@@ -26,7 +26,10 @@ def _with_ours(original: Callable[..., Any]) -> Callable[..., Any]:
             if task:
                 result_rows.complete_row(results.metrics[name], task)
                 results.configs[name], results.higher_is_better[name] = result_rows.only_written(
-                    name, task, results.configs[name], results.higher_is_better[name]
+                    task,
+                    results.configs[name],
+                    results.higher_is_better[name],
+                    commits=result_rows.commits_of(evaluated[name]["task"]),
                 )
             result_rows.finish(name, task)
         for group in results.groups.values():

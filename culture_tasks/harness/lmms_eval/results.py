@@ -54,9 +54,12 @@ def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_results(outputs: Sequence[Any]) -> Any:
         rows, samples, configs, versions, shots, better = original(outputs)
         tasks = {one.task_name: result_rows.written(one.task.aggregation(), one.sample_metrics) for one in outputs}
+        commits = {one.task_name: result_rows.commits_of(one.task) for one in outputs}
         for name, task in tasks.items():
             if task:
-                configs[name], better[name] = result_rows.only_written(name, task, configs[name], better[name])
+                configs[name], better[name] = result_rows.only_written(
+                    task, configs[name], better[name], commits=commits[name]
+                )
             result_rows.finish(name, task)
         return Rows(rows, tasks), samples, configs, versions, shots, better
 
