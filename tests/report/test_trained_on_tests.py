@@ -280,6 +280,30 @@ def test_an_option_that_can_not_be_used_is_an_error(results, option, error, said
 # Commands and formats
 
 
+def test_every_table_with_its_scores_marks_them(tmp_path):
+    """Two cultures in one group, so that there is a spread over cultures, too."""
+    weights = write_manifest(tmp_path / "data", {"care_zh": ("zh-0",), "care_ja": ("ja-1",)}) / "models"
+    weights.mkdir()
+    for model in (weights, "org/base"):
+        samples = {
+            f"care_{language}": [care_sample(at, float(2 + at), language) for at in range(3)]
+            for language in ("ja", "zh")
+        }
+        samples["care_ar"] = [care_sample(at, 3.0, "ar") for at in range(3)]
+        write_run(tmp_path / "results" / Path(model).name, str(model), samples)
+    report = build([str(tmp_path / "results")], Options(trained=("models=org/base",)))
+    [key] = [key for key, each in report.entrants.items() if each.model == "models"]
+    shown = {
+        table.key: [cell for row in table.rows if row.entrant == key for cell in row.cells if cell and cell.value]
+        for table in report.tables
+        if table.key not in ("costs", "runs")
+    }
+    for table in ("summary", "fairness", "care_table_3", "before_after", "care_table_3_before_after"):
+        assert shown[table]
+    for cells in shown.values():
+        assert all("trained_on_test" in cell.flags for cell in cells if cell.scale.unit != "count")
+
+
 def test_every_format_marks_the_score(results, tmp_path):
     assert main(["report", str(results), "-o", str(tmp_path / "out"), "--formats", "markdown,latex,csv,html"]) == 0
     markdown = (tmp_path / "out/report.md").read_text(encoding="utf-8")

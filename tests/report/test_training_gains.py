@@ -5,7 +5,9 @@ import json
 import math
 import os
 import re
+import shutil
 import statistics
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -539,6 +541,16 @@ def test_csv_and_latex_do_not_act_on_names(written):
         assert not [cell for cell in cells if cell.startswith(("=", "+", "@"))]
     for path in written.glob("latex/*before_after.tex"):
         assert "\\input" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["pdflatex", "xelatex", "lualatex"])
+def test_latex_compiles_as_it_is(written, tmp_path, engine):
+    if shutil.which(engine) is None:
+        pytest.skip(f"needs {engine}")
+    command = [engine, "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={tmp_path}", "report.tex"]
+    done = subprocess.run(command, cwd=written, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
 
 
 def test_the_page_has_the_table_with_the_samples_of_both_sides(written):

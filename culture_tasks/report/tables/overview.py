@@ -153,11 +153,12 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
     for each in (each for each in spreads if units[each.unit].headline):
         unit, digits = f"squared {each.scale.unit}", each.scale.digits + 1
         squared = Scale(unit, 0.0, None, better="lower", neutral=0.0, digits=digits)
+        flags = units[each.unit].cells[each.entrant].flags
         cells = (
-            Cell(each.best_value, each.scale),
-            Cell(each.worst_value, each.scale),
-            Cell(each.gap, each.scale),
-            None if each.variance is None else Cell(each.variance, squared),
+            Cell(each.best_value, each.scale, flags=flags),
+            Cell(each.worst_value, each.scale, flags=flags),
+            Cell(each.gap, each.scale, flags=flags),
+            None if each.variance is None else Cell(each.variance, squared, flags=flags),
             Cell(float(each.groups), _COUNT),
         )
         groups = (each.best or "all equal", each.worst or "all equal")
