@@ -10,6 +10,7 @@ from PIL import Image
 from support.browser import Tab, find_chromium, open_tab
 from support.example_report import MemoryStore, example_report, with_hostile_texts
 
+from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.html.page import write_html
 from culture_tasks.report.model import Finding, Part
 
@@ -200,6 +201,25 @@ def test_findings_and_the_picture_are_on_the_first_screen(tmp_path, width, heigh
         if width > 600:
             assert await tab.run("document.querySelector('#table-summary').getBoundingClientRect().top < innerHeight")
 
+    _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
+
+
+def test_the_first_table_is_on_the_first_screen_with_eight_columns_in_the_picture(tmp_path):
+    finding = Finding("best", (Part("Qwen3-VL-8B", is_name=True), Part(" is best on CARE (7.10, 6.90 to 7.30). " * 4)))
+    report = replace(example_report([f"Organisation/model-{number}" for number in range(5)]), findings=(finding,) * 5)
+    [overview] = [chart for chart in charts(report, published=False) if chart.key == "overview"]
+    path = tmp_path / "report.html"
+    write_html(report, path)
+
+    async def steps(tab: Tab) -> None:
+        await tab.resize(1440, 900)
+        await tab.until("document.querySelector('#figure-overview img').complete")
+        first = "document.querySelector('#table-summary thead').getBoundingClientRect().bottom"
+        assert await tab.run(f"{first} < innerHeight")
+        shown = "document.querySelector('#figure-overview img').getBoundingClientRect().width"
+        assert await tab.run(f"{shown} > 1200")  # large enough to be read
+
+    assert len(overview.panels) == 8
     _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
 
 

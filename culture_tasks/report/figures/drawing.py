@@ -55,12 +55,14 @@ if TYPE_CHECKING:
 
 _OVERVIEW_PANEL = 1.55
 _OVERVIEW_ACROSS = 6
+_OVERVIEW_ACROSS_A_PAGE = 8
+"""A screen is wider than a sheet of paper, and what it shows at once is lower."""
 _OVERVIEW_ROW = 0.27
 
 
-def draw_overview(chart: Chart) -> Figure:
+def draw_overview(chart: Chart, most_across: int = _OVERVIEW_ACROSS) -> Figure:
     """Draws the panels side by side, with the models' names at the left."""
-    across = min(_OVERVIEW_ACROSS, len(chart.panels))
+    across = min(most_across, len(chart.panels))
     lines = -(-len(chart.panels) // across)
     across = -(-len(chart.panels) // lines)
     groups = chart.panels[0].groups
@@ -541,9 +543,13 @@ def write_figures(
 
 
 def svg_images(drawn: Sequence[Chart]) -> list[bytes]:
-    """Returns each figure as an SVG document in UTF-8."""
+    """Returns each figure as an SVG document in UTF-8, for a screen."""
     with styled(drawn):
-        return [_bytes(_DRAW[chart.kind](chart), "svg") for chart in drawn]
+        return [_bytes(_drawn_for_a_screen(chart), "svg") for chart in drawn]
+
+
+def _drawn_for_a_screen(chart: Chart) -> Figure:
+    return draw_overview(chart, _OVERVIEW_ACROSS_A_PAGE) if chart.kind == "overview" else _DRAW[chart.kind](chart)
 
 
 def _bytes(figure: Figure, suffix: Format) -> bytes:

@@ -135,8 +135,7 @@ def _printed_values(
     for row in table.rows:
         for place in places:
             at = columns.get(_keys_of_place(place, scores.units[place.unit]))
-            printed = None if at is None else row.cells[at]
-            if printed is not None and row.measure is None:
+            if at is not None and (printed := row.cells[at]) is not None and row.measure is None:
                 number = published.number(printed).value * _in_unit_of(place.cell.scale, table, column=at)[0]
                 cell = Cell(number, place.cell.scale, flags=("published",), where=place.cell.where)
                 yield replace(place, entrant=_entered(entrants, table, row), cell=cell)

@@ -56,8 +56,9 @@ def _lines(brackets: str, entries: Iterator[str]) -> Iterator[str]:
 
 def _plain(value: Any) -> Any:
     """Returns what JSON has in place of an object; numbers stand in dataclasses alone."""
-    if is_dataclass(value):
-        return {name: _known(getattr(value, name)) for name in _names(type(value))}
+    kind: type[Any] = type(value)
+    if is_dataclass(kind):
+        return {name: _known(getattr(value, name)) for name in _names(kind)}
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"report.json: no place for {type(value).__name__}")
@@ -68,5 +69,5 @@ def _known(value: Any) -> Any:
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:
+def _names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(each.name for each in fields(kind) if each.name not in _LEFT_OUT)
