@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _SOURCES = """\
 sources:
-  geyang627/CARE   CARE's rated responses, from the Hub or from care_ratings/ in the folder CULTURE_TASKS_DATA
+{offered}
   FILE             rated rows in their layout, as JSON, JSONL, CSV or Parquet: question, response, human_rating (or the
-                   column named by --rating), and optionally answer or reference, cul_type or category,
+                   column named by --rating), and optionally reference (also answer), category (also cul_type),
                    associated_culture, language, rubric, source, model
   FOLDER           results of several models on a task that a judge has graded, written with --log_samples
 """
@@ -53,7 +53,7 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
         "build",
         help="write a folder to train on: data, recipes and a manifest",
         description=_BUILD,
-        epilog=_SOURCES,
+        epilog=_sources(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_sources(made)
@@ -99,7 +99,7 @@ def _add_stat(actions: argparse._SubParsersAction[Any]) -> None:
         "stat",
         help="show what rated responses hold: pairs, ties, gaps, lengths, who wrote them, overlap with tests",
         description=_STAT,
-        epilog=_SOURCES,
+        epilog=_sources(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_sources(shown)
@@ -108,6 +108,21 @@ def _add_stat(actions: argparse._SubParsersAction[Any]) -> None:
     )
     _add_rule(shown)
     shown.set_defaults(handler=_stat)
+
+
+def _sources() -> str:
+    from culture_tasks.agreement.rated_responses import offered
+
+    known = [
+        textwrap.fill(
+            f"{each.about}, from the Hub, or from {each.source.folder}/ in the folder CULTURE_TASKS_DATA",
+            112,
+            initial_indent=f"  {each.source.hub or name:<15}  ",
+            subsequent_indent=" " * 19,
+        )
+        for name, each in offered().items()
+    ]
+    return _SOURCES.format(offered="\n".join(known))
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
@@ -234,13 +249,14 @@ def _written(stat: PreferenceStat, folder: Path) -> list[Path]:
 
 
 def _rule(options: argparse.Namespace) -> Rule:
+    from culture_tasks.agreement.rated_responses import named_category
     from culture_tasks.preferences.manifest import Rule
 
     return Rule(
         pairs=options.pairs,
         min_gap=options.min_gap,
         languages=tuple(options.language),
-        categories=tuple(options.category),
+        categories=tuple(named_category("--category", name) for name in options.category),
     )
 
 
@@ -257,7 +273,20 @@ def _taken(options: argparse.Namespace, *, test_questions: bool) -> Taken:
 
 _SAID = {
     "responses": "rated responses",
-    "ties": "questions with ties, left out",
+    "questions_of_unknown_language": "questions in a language that isn't known",
+    "blank_responses": "blank responses, left out",
+    "unrated_responses": "responses without a rating, left out",
+    "unscored_verdicts": "responses without a scored verdict, left out",
+    "repeated_texts": "responses with another one's text, counted once",
+    "graded_by_another_rubric": "responses graded by a rubric of fewer, left out",
+    "questions_of_another_language": "questions in other languages, left out",
+    "questions_of_another_category": "questions of other categories, left out",
+    "questions_held_out": "questions of tests, left out",
+    "questions_with_one_response": "questions with one response, left out",
+    "ties": "questions with a tie of all responses, left out",
+    "questions_below_min_gap": "questions without a gap that is large enough, left out",
+    "questions_not_drawn_for_culture": "questions not drawn for the culture, left out",
+    "questions_beyond_fraction": "questions beyond the fraction, left out",
 }
 """What a count is called, where it isn't its name."""
 

@@ -27,7 +27,8 @@ NOTHING = "none"
 
 LEAST_SIMILARITY = 0.7
 
-_AT_ONCE = 2_000
+_AT_ONCE = 500
+"""Questions that are compared with those of tests together: a product of matrices has a cell for each two."""
 
 
 class HeldOut(NamedTuple):

@@ -84,6 +84,12 @@ def test_verdicts_of_one_judge_with_another_prompt_or_settings_dont_go_together(
     assert f"was graded by openai:gpt-4o with another {field.replace('_', ' ')} than" in said
 
 
+def test_repeats_of_a_model_are_responses_of_their_own(tmp_path):
+    runs = [{"response": text, "outcome": "scored", "rating": rating} for text, rating in (("好", 9), ("坏", 2))]
+    write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "", 1.0, runs=runs)]})
+    assert [(answer.text, answer.rating) for answer in read(tmp_path).questions[0].answers] == [("好", 9), ("坏", 2)]
+
+
 def test_of_two_judges_one_is_chosen(tmp_path):
     write_model(tmp_path, "gemma", [9, 2])
     write_model(tmp_path, "qwen", [3, 8], judge=CARE_JUDGE | {"model": "gpt-4o-mini"})

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from support.rated_data import question
 
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
-from culture_tasks.errors import DataUnavailableError, SettingsError
+from culture_tasks.errors import DataError, DataUnavailableError, SettingsError
+from culture_tasks.preferences.build import choose
 from culture_tasks.preferences.build import tests_of as held_out_by
 from culture_tasks.preferences.held_out import HeldOut, items_by_task, overlap, read_tests
-from culture_tasks.preferences.manifest import Rule, question_fingerprint
+from culture_tasks.preferences.manifest import RatedBy, Rule, question_fingerprint
+from culture_tasks.preferences.rated_questions import Rated
 from culture_tasks.settings import Settings
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz 送礼茶酒كيف", min_size=3, max_size=30).filter(lambda text: text.strip())
@@ -31,6 +33,23 @@ def test_a_question_of_a_test_is_found_however_it_is_written(texts, other, data)
         assert ("some_test", str(number)) in found.same[question_fingerprint(text)]
     apart = overlap([question(other, [1, 2])], tests)
     assert bool(apart.same) is (question_fingerprint(other) in found.same)
+
+
+@given(st.lists(LETTERS, min_size=1, max_size=8), st.lists(LETTERS, max_size=8), st.integers(0, 9))
+def test_no_pair_is_of_a_question_that_is_held_out(of_test, others, seed):
+    asked = {each.fingerprint: each for each in (question(text.upper(), [1, 2]) for text in (*of_test, *others))}
+    tests = [HeldOut("some_test", str(number), text) for number, text in enumerate(of_test)]
+    rated = Rated(list(asked.values()), (), RatedBy(kind="people", name="people"), {}, {})
+    held_out = {question_fingerprint(text) for text in of_test}
+    rule = Rule(hold_out=("some_test",))
+    if asked.keys() <= held_out:
+        with pytest.raises(DataError, match="no pair is left"):
+            choose(rated, rule, seed, tests)
+        return
+    chosen = choose(rated, rule, seed, tests)
+    used = {pair.question.fingerprint for pairs in chosen.pairs.values() for pair in pairs}
+    assert used == asked.keys() - held_out
+    assert chosen.counts["questions_held_out"] == len(asked.keys() & held_out)
 
 
 def test_questions_that_are_much_alike_are_listed_with_how_much():

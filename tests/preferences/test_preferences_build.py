@@ -190,7 +190,7 @@ def test_questions_are_chosen_by_language_and_category(tmp_path):
         for text, rating in (("a", 3), ("b", 9))
     ]
     path = write_rows(tmp_path / "rated.jsonl", rows)
-    assert build(path, "-o", tmp_path / "ar", "--language", "ar", "--category", "opinion", "--dev", 0) == 0
+    assert build(path, "-o", tmp_path / "ar", "--language", "ar", "--category", "Opinions", "--dev", 0) == 0
     manifest = Manifest.load(tmp_path / "ar")
     assert len(manifest.items) == 4
     assert manifest.counts["questions_of_another_language"] == 4
@@ -213,7 +213,7 @@ ALIKE = rows_of(3, ratings=(5, 5.0))
         (rows_of(3), ("--min-gap", "7"), "3 without two ratings that are 7 apart (--min-gap)"),
         (rows_of(3), ("--culture", "native"), "3 that --culture leaves out"),
         (rows_of(3), ("--language", "zj"), "--language zj: no question has it. There are: zh (3)."),
-        (rows_of(3), ("--category", "norm"), "--category norm: no question has it. Did you mean 'norms'?"),
+        (rows_of(3), ("--category", "food"), "--category food: no question has it. There are: norms (3)."),
         (rows_of(3), ("--rating", "mapo"), "no column 'mapo' with ratings"),
         (rows_of(3), ("--hold-out", "blendd"), "--hold-out blendd: no such task or group"),
         ([{"question": "q", "response": "a"}], (), "no column 'human_rating' with ratings"),
