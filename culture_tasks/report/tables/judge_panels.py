@@ -35,11 +35,15 @@ _NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """The rows of one model on a unit whose responses are the same, and whose judges aren't."""
+    """The rows of one model on a unit whose responses are the same, and whose judges aren't.
+
+    Attributes:
+        model: The model.
+        entrants: Key of the entrant of each judge, by the judge's name.
+    """
 
     model: str
     entrants: Mapping[str, str]
-    """The entrant of each judge, by the judge's name."""
 
 
 def judge_panels(scores: Scores, entrants: Mapping[str, Entrant], origins: Mapping[Path, Path]) -> Table:
