@@ -104,10 +104,12 @@ def test_ratings_are_kept_and_a_saved_file_goes_on(tmp_path, sheet):
         async with asyncio.timeout(20):
             while not tab.of("Page.javascriptDialogOpening"):  # the page warns: nothing is saved yet
                 await tab.call("Browser.getVersion")
+        loaded = len(tab.of("Page.loadEventFired"))
         await tab.call("Page.handleJavaScriptDialog", accept=True)
-        await tab.until(
-            "document.readyState === 'complete' && document.querySelector('#said')?.textContent.startsWith('1 of')"
-        )
+        async with asyncio.timeout(20):
+            while len(tab.of("Page.loadEventFired")) == loaded:  # until then, there is no page to run a script on
+                await tab.call("Browser.getVersion")
+        await tab.until("document.querySelector('#said').textContent.startsWith('1 of')")
         text = f'row,rating,comment,rater\r\n{rows[5]["row"]},3,"a ""b"",\r\nc",Li\r\n'
         await tab.run(
             f"""(() => {{ const files = new DataTransfer();

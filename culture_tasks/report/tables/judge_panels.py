@@ -73,7 +73,7 @@ def judge_panels(scores: Scores, entrants: Mapping[str, Entrant], origins: Mappi
             (panel.model, measured.unit.title, where[-1][1] if where else ALL),
             (
                 *(scores.at(At(measured.unit.key, where=where)).get(panel.entrants.get(judge, "")) for judge in judges),
-                *_together(measured, list(panel.entrants.values()), where),
+                *_together(measured, panel, where),
             ),
         )
         for measured, panel, where in found
@@ -125,27 +125,36 @@ def _panels(measured: Measured, entrants: Mapping[str, Entrant], origins: Mappin
             yield _Panel(str(model), of_judges)
 
 
-def _together(measured: Measured, entrants: Sequence[str], where: Where) -> tuple[Cell | None, ...]:
+def _together(measured: Measured, panel: _Panel, where: Where) -> tuple[Cell | None, ...]:
     """Returns the judges' common score, their agreement, the mean distance of two, and the number of common items."""
-    each = [in_order(_observed(measured, key, where)) for key in entrants]
-    each = [
-        reduce(lambda one, other: aligned(one, other)[0], each[:at] + each[at + 1 :], own)
-        for at, own in enumerate(each)
-    ]
-    table = np.stack([observed.scores for observed in each])
+    judges = _common(measured, panel, where)
+    table = np.stack([each.scores for each in judges])
     if not table.shape[1]:
         return None, None, None, Cell(0.0, COUNT)
-    scale = measured.unit.scale
-    told = scale.low is not None and scale.high is not None and np.isin(table, (scale.low, scale.high)).all()
-    combined = replace(each[0], scores=np.median(table, axis=0) if told else table.mean(axis=0))
+    scale, vote = measured.unit.scale, _is_right_or_wrong(measured, panel)
+    together = replace(judges[0], scores=np.median(table, axis=0) if vote else table.mean(axis=0))
     alpha = krippendorff_alpha(table)
     distances = [np.abs(one - other) for at, one in enumerate(table) for other in table[at + 1 :]]
     return (
-        replace(cell_of(combined, scale, where=where), runs=()),
+        replace(cell_of(together, scale, where=where), runs=()),
         Cell(known(alpha.value), ALPHA, note=alpha.reason or ""),
         Cell(float(np.mean(distances)), Scale(scale.unit, 0.0, None, better=None, digits=scale.digits)),
         Cell(float(table.shape[1]), COUNT),
     )
+
+
+def _common(measured: Measured, panel: _Panel, where: Where) -> list[Observations]:
+    """Returns what each judge says of the items that all of them have scored, in one order."""
+    judges = [in_order(_observed(measured, key, where)) for key in panel.entrants.values()]
+    return [reduce(lambda one, other: aligned(one, other)[0], judges, own) for own in judges]
+
+
+def _is_right_or_wrong(measured: Measured, panel: _Panel) -> bool:
+    scale = measured.unit.scale
+    if scale.low is None or scale.high is None:
+        return False
+    scores = np.concatenate([measured.observe(key).scores for key in panel.entrants.values()])
+    return bool(np.isin(scores[~np.isnan(scores)], (scale.low, scale.high)).all())
 
 
 def _observed(measured: Measured, entrant: str, where: Where) -> Observations:
