@@ -210,20 +210,14 @@ def _emotions(modality: str) -> TableOf:
 
 
 def _emotions_by_language(modality: str) -> TableOf:
-    unit = f"cedar_{modality}"
-    return TableOf(
-        key=f"{unit}_lsepp",
-        title=f"{unit}: emotion prediction propensity by language (LSEPP)",
+    return _by_language(
+        modality,
+        statistic="lsepp",
+        about="emotion prediction propensity by language (LSEPP)",
         source="CEDAR, Figure 4",
-        columns=tuple(Shown(each, each) for each in EMOTIONS),
-        headers=("Model",),
-        line_header="Language",
-        lines=tuple(
-            Line(name, {each: At(unit, "lsepp", (("language", code), ("emotion", each))) for each in EMOTIONS})
-            for code, name in _NAMES.items()
-        ),
-        notes=(_NEUTRAL,),
-        question="biases",
+        field="emotion",
+        groups={each: each for each in EMOTIONS},
+        note=_NEUTRAL,
     )
 
 
@@ -243,19 +237,34 @@ def _quadrants(modality: str) -> TableOf:
 
 
 def _quadrants_by_language(modality: str) -> TableOf:
+    return _by_language(
+        modality,
+        statistic="lsrqb",
+        about="bias towards Russell's quadrants by language (LSRQB)",
+        source="CEDAR, Figure 6",
+        field="quadrant",
+        groups={each: f"Quadrant {each}" for each in QUADRANT_NAMES},
+        note=_NO_BIAS,
+    )
+
+
+def _by_language(
+    modality: str, *, statistic: str, about: str, source: str, field: str, groups: Mapping[str, str], note: str
+) -> TableOf:
+    """Returns a table with a line a language and a column a group of a field."""
     unit = f"cedar_{modality}"
     return TableOf(
-        key=f"{unit}_lsrqb",
-        title=f"{unit}: bias towards Russell's quadrants by language (LSRQB)",
-        source="CEDAR, Figure 6",
-        columns=tuple(Shown(each, f"Quadrant {each}") for each in QUADRANT_NAMES),
+        key=f"{unit}_{statistic}",
+        title=f"{unit}: {about}",
+        source=source,
+        columns=tuple(Shown(each, label) for each, label in groups.items()),
         headers=("Model",),
         line_header="Language",
         lines=tuple(
-            Line(name, {each: At(unit, "lsrqb", (("language", code), ("quadrant", each))) for each in QUADRANT_NAMES})
+            Line(name, {each: At(unit, statistic, (("language", code), (field, each))) for each in groups})
             for code, name in _NAMES.items()
         ),
-        notes=(_NO_BIAS,),
+        notes=(note,),
         question="biases",
     )
 
