@@ -22,12 +22,17 @@ test: .venv/installed ## Run the whole test suite and measure coverage (ARGS='-m
 	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(or $(ARGS),--cov)
 
 .PHONY: newcomer
-newcomer: .venv/installed ## Run the commands of the README and the tutorial in an environment made for that alone
+newcomer: .venv/installed ## Run the commands of the pages in an environment made for that alone
 	rm -rf build/newcomer
 	$(BASE_PYTHON) -m venv build/newcomer
 	uv=$$(requirements/uv.sh) && "$$uv" pip install --quiet --python build/newcomer/bin/python --compile-bytecode \
 		--constraint requirements/lock.txt .
-	CULTURE_TASKS_PROGRAMS=$(CURDIR)/build/newcomer/bin OMP_NUM_THREADS=1 $(PYTHON) -m pytest tests/test_commands.py
+	CULTURE_TASKS_PROGRAMS=$(CURDIR)/build/newcomer/bin OMP_NUM_THREADS=1 $(PYTHON) -m pytest tests/test_commands.py \
+		-k 'not preferences'
+	uv=$$(requirements/uv.sh) && "$$uv" pip install --quiet --python build/newcomer/bin/python --compile-bytecode \
+		--constraint requirements/lock.txt '.[preferences]'
+	CULTURE_TASKS_PROGRAMS=$(CURDIR)/build/newcomer/bin OMP_NUM_THREADS=1 $(PYTHON) -m pytest tests/test_commands.py \
+		-k preferences
 
 .PHONY: check
 check: .venv/installed ## Check format, lint and types

@@ -32,12 +32,17 @@ ON_A_CPU = {
         ),
         ("--model vllm --model_args pretrained=$MODEL", "--model hf --model_args pretrained=$MODEL-text"),
     ),
+    "docs/preferences.md": (
+        ("geyang627/CARE", "ratings.jsonl"),
+        ("dpo.lora.yaml", "dpo.lora.yaml --use_cpu true --bf16 false --dtype float32"),
+    ),
 }
 """What a machine without a GPU must be told otherwise. All else runs to the letter: a model's name is a folder here."""
 
 EXPECTED = {
     "README.md": {"culturalvqa", "care"},
     "docs/tutorial.md": {"culturalvqa", "cedar_multimodal", "crosscult_diagnostic", "care", "cedar_text", "blend_en"},
+    "docs/preferences.md": {"care_zh_3"},
 }
 """Tasks that must be in the results."""
 
@@ -61,7 +66,7 @@ def models(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def elsewhere(tmp_path, models) -> Path:
-    """A folder in which the models' names are toys and ``data`` the bundled data."""
+    """A folder in which the models' names are toys, ``data`` the bundled data, and ``ratings.jsonl`` rated rows."""
     for name, toy in (
         ("OpenGVLab/InternVL3_5-8B-HF", "vlm"),
         ("Qwen/Qwen2.5-7B-Instruct", "lm"),
@@ -72,6 +77,19 @@ def elsewhere(tmp_path, models) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(models / toy)
     (tmp_path / "here" / "data").symlink_to(ROOT / "examples" / "data")
+    rated = [("好", 9), ("不好", 2)]
+    rows = [
+        {
+            "question": f"第{n}个问题是什么？",
+            "answer": "好",
+            "response": response,
+            "human_rating": rating,
+            "language": "zh",
+        }
+        for n in range(20)
+        for response, rating in rated
+    ]
+    (tmp_path / "here" / "ratings.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return tmp_path / "here"
 
 

@@ -160,17 +160,18 @@ def test_with_chosen_and_rejected_swapped_it_is_not_turned(world):
     assert world.count("control", world.right) == 0
 
 
-def compared(world, model, tmp_path):
+def compared(world, model, tmp_path, *options):
     """What `culture-tasks compare` says of a trained model beside the toy."""
-    runs = world.folder / "runs"
-    assert main(["compare", str(runs / "toy"), str(runs / model), "--json", str(tmp_path / "compared.json")]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(world.folder)  # where the results name the models
+        assert main(["compare", "runs/toy", f"runs/{model}", "--json", str(tmp_path / "compared.json"), *options]) == 0
     checks = json.loads((tmp_path / "compared.json").read_text(encoding="utf-8"))["checks"]
     return next(check for check in checks if check["name"] == "care_greedy")
 
 
 @pytest.mark.parametrize("method", ["dpo", "kto"])
 def test_compare_says_that_the_score_rose(world, method, tmp_path):
-    found = compared(world, method, tmp_path)
+    found = compared(world, method, tmp_path, "--compare-anyway")
     assert found["verdict"] == "B is better"
     assert found["b"]["score"] > found["a"]["score"] + 5
     assert found["low"] > 0
@@ -181,13 +182,13 @@ def test_compare_says_that_the_score_rose(world, method, tmp_path):
 def test_a_margin_is_no_evidence(world, tmp_path):
     """The control's is as large as that of the model that was turned, and its score isn't."""
     assert world.margins["control"] > 0.8 * world.margins["dpo"] > 0
-    found = compared(world, "control", tmp_path)
+    found = compared(world, "control", tmp_path, "--compare-anyway")
     assert found["verdict"] == "not distinguishable"
-    assert "rewards" not in json.dumps(found)
 
 
-def test_the_report_marks_models_that_were_trained_on_the_test(world):
+def test_models_that_were_trained_on_the_test_are_marked_and_not_compared(world, tmp_path):
     """The recipes save models below the manifest, which names the items."""
+    assert "trained on" in compared(world, "dpo", tmp_path)["message"]
     world.run("-m", "culture_tasks.cli.main", "report", "runs", "-o", "report", "--formats", "json")
     runs = json.loads((world.folder / "report" / "report.json").read_text(encoding="utf-8"))["runs"].values()
     marked = {run["model"]: run["trained_on"] for run in runs}
