@@ -19,7 +19,7 @@ from culture_tasks.judges.completions import Completion, Failure, Problem
 from culture_tasks.judges.endpoint import EndpointJudge
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.jobs import PendingTicket, VerdictJob
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubrics import Message, Rubric
 from culture_tasks.judges.verdicts import JudgeItem, Usage
 from culture_tasks.settings import Settings
 
@@ -95,8 +95,14 @@ class BatchJudge(EndpointJudge):
 
         Prompts that begin alike stand together, for the endpoint's prompt cache.
         """
-        jobs = sorted(self._advanced().items(), key=lambda pair: pair[1].prompt_order)
-        return [Line(name, job.request.body(self.sent_sampling(job.rubric))) for name, job in jobs]
+        return [
+            Line(name, job.request.body(self.sent_sampling(job.rubric)))
+            for name, job in sorted(self._advanced().items(), key=lambda pair: pair[1].prompt_order)
+        ]
+
+    def open_prompts(self) -> list[tuple[Rubric, Sequence[Message]]]:
+        """Returns what neither the cache nor the results so far answer, as messages."""
+        return [(job.rubric, job.request.messages) for job in self._advanced().values()]
 
     def affordable(self, lines: Sequence[Line]) -> list[Line]:
         """Sets aside what lines can cost, and returns those that the budget pays for."""

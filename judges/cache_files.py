@@ -282,6 +282,7 @@ class JudgeStats:
         model: Model name as asked for.
         rubric: Name of the rubric.
         completions: How many completions there are.
+        asked_again: How many of them came after a reminder of the format.
         usage: Tokens that they took.
     """
 
@@ -289,6 +290,7 @@ class JudgeStats:
     model: str
     rubric: str
     completions: int
+    asked_again: int
     usage: Usage
 
 
@@ -299,7 +301,8 @@ def stats(file: Path) -> list[JudgeStats]:
         JudgeError: If the file can't be read as a verdict cache.
     """
     query = (
-        "SELECT endpoint, model, rubric, count(*), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
+        "SELECT endpoint, model, rubric, count(*), sum(sample > 0), "
+        "sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
         "sum(batch * prompt_tokens), sum(batch * completion_tokens) "
         "FROM completions GROUP BY endpoint, model, rubric ORDER BY endpoint, model, rubric"
     )
@@ -312,9 +315,10 @@ def stats(file: Path) -> list[JudgeStats]:
                 model=model,
                 rubric=rubric,
                 completions=completions,
+                asked_again=asked_again,
                 usage=Usage(*tokens),
             )
-            for endpoint, model, rubric, completions, *tokens in database.execute(query)
+            for endpoint, model, rubric, completions, asked_again, *tokens in database.execute(query)
         ]
 
 

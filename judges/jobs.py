@@ -351,6 +351,11 @@ class PendingTicket:
         self._verdict: Verdict | None = None
         self._event: threading.Event | None = None
 
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the verdict is there."""
+        return self._verdict is not None
+
     def verdict(self) -> Verdict:
         """Waits for the verdict."""
         if self._verdict is None:

@@ -19,6 +19,7 @@ _COMMANDS = (
     "tasks",
     "data",
     "lm_eval",
+    "cost",
     "rejudge",
     "report",
     "compare",

@@ -1,0 +1,242 @@
+"""``culture-tasks cost``: what a judge will cost, before it is asked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from culture_tasks.errors import DataError, SettingsError, nearest
+from culture_tasks.prices import EXAMPLE, Prices, read_prices
+from culture_tasks.settings import Settings
+from culture_tasks.text_tables import as_markdown, printable
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.interface import Task
+    from culture_tasks.costs.estimates import Estimate, Estimator, Interval
+
+_BATCH_HOURS = 24
+
+
+def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Adds the subcommand."""
+    parser = subparsers.add_parser(
+        "cost",
+        help="estimate what a judge will cost, before it is asked",
+        description=(
+            "Counts the requests to a judge and their tokens, and says what they cost and how long they take. Before a "
+            "run, a response has between no token and as many as its task allows; of finished runs (--results) the "
+            "responses are known, and what the verdict cache has costs nothing. For example: "
+            "culture-tasks cost --tasks care,culturalvqa --judge openai:gpt-4o"
+        ),
+    )
+    parser.add_argument("--tasks", type=_list, default=(), metavar="LIST", help="tasks, groups or tags, as for a run")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        nargs="+",
+        metavar="PATH",
+        help="finished runs that are to be graded: result files, folders with result files, or patterns",
+    )
+    parser.add_argument(
+        "--judge", metavar="SPEC", help="the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
+    )
+    parser.add_argument("--batch", action="store_true", help="at the price of batches (see rejudge --batch)")
+    parser.add_argument(
+        "--prices", type=Path, metavar="FILE", help="file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
+    )
+    parser.add_argument(
+        "--tokenizer",
+        metavar="NAME",
+        help="count tokens by this one: an encoding of tiktoken's, a tokenizer on the Hub, or a folder with one "
+        "(default: the judge's encoding, or a rule)",
+    )
+    parser.add_argument(
+        "--repeats", type=_at_least_one, default=1, metavar="N", help="responses to a question (default: %(default)s)"
+    )
+    parser.add_argument("--limit", type=_at_least_one, metavar="N", help="only the first N questions of each task")
+    parser.add_argument(
+        "--seconds",
+        type=_seconds,
+        default=2.0,
+        metavar="S",
+        help="how long the endpoint takes for a request (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    parser.set_defaults(handler=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from culture_tasks.costs.estimates import Estimator, total_by_judge
+    from culture_tasks.costs.token_counts import counter_for
+    from culture_tasks.judges.cache_files import stats
+
+    settings = Settings.from_environment().model_copy(update={"judge_budget": None})
+    if options.judge is not None:
+        settings = settings.model_copy(update={"judge": options.judge})
+    prices = read_prices(options.prices or settings.prices_file)
+    judge_of = _judge_of(settings)
+    if judge_of is None:
+        print(f"The judge {settings.judge} asks no endpoint: it costs nothing but time on this machine.")
+        return 0
+    tasks = _tasks(options)
+    counter = counter_for(judge_of("gpt-4o"), options.tokenizer)
+    replies = stats(settings.cache_file) if settings.cache_file else []
+    estimator = Estimator(counter, replies, settings)
+    if options.results:
+        found = _of_results(options.results, {task.name for task in tasks}, estimator, settings, judge_of)
+    else:
+        found = [
+            each
+            for task in tasks
+            for each in estimator.before_a_run(task, judge_of, repeats=options.repeats, limit=options.limit)
+        ]
+    totals = list(total_by_judge(found).values())
+    if options.json:
+        print(json.dumps(_as_json(found, totals, counter.name, prices, options.batch), ensure_ascii=False, indent=1))
+        return 0
+    _print(found, totals, prices=prices, batch=options.batch)
+    print(f"Tokens are counted by {counter.name}.")
+    _explain(totals, options, settings, prices)
+    return 0
+
+
+def _judge_of(settings: Settings) -> Callable[[str], str] | None:
+    """Returns what gives the judge's model by that of a paper; None for a judge without an endpoint."""
+    from culture_tasks.judges.selection import parse_spec
+
+    if settings.judge is None:
+        return lambda paper_model: paper_model
+    spec = parse_spec(settings.judge)
+    return (lambda _: spec.model) if spec.backend == "openai" else None
+
+
+def _tasks(options: argparse.Namespace) -> list[Task]:
+    from culture_tasks.benchmarks.registry import entries, tasks_below
+
+    if not options.tasks and not options.results:
+        raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
+    for name in options.tasks:
+        if name not in entries():
+            raise SettingsError(f"cost: no task {name!r}.{nearest(name, entries())} `culture-tasks tasks` lists them.")
+    return list(dict.fromkeys(task for name in options.tasks for task in tasks_below(name)))
+
+
+def _of_results(
+    paths: Sequence[Path], names: set[str], estimator: Estimator, settings: Settings, judge_of: Callable[[str], str]
+) -> list[Estimate]:
+    from culture_tasks.judges.batch_judge import BatchJudge
+    from culture_tasks.rejudge.rejudging import find_runs, judged_tasks
+
+    found: dict[tuple[str, str], Estimate] = {}
+    graded = {run.origin: judged_tasks(run.files) for run in find_runs(paths)}
+    for task in [task for tasks in graded.values() for task in tasks if not names or task.name in names]:
+        by_model: dict[str, list[Any]] = {}
+        for sample in task.samples:
+            by_model.setdefault(judge_of(sample.rubric.model), []).extend(sample.expected(failed_only=False))
+        for model, items in by_model.items():
+            judge = BatchJudge(model, settings, asks=False)
+            try:
+                one = estimator.of_responses(task.name, judge, items)
+            finally:
+                judge.close()
+            key = (task.name, model)
+            found[key] = found[key] + one if key in found else one
+    if not found:
+        raise DataError(
+            "cost: none of these runs has logged samples of these tasks that a judge grades. Needed are runs of a "
+            "judged benchmark with --log_samples and --output_path."
+        )
+    return list(found.values())
+
+
+def _print(found: Sequence[Estimate], totals: Sequence[Estimate], *, prices: Prices, batch: bool) -> None:
+    header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
+    rows = [_row(each, prices, batch) for each in (*found, *(totals if len(found) > 1 else ()))]
+    print(as_markdown(header, rows, numbers=7))
+
+
+def _row(each: Estimate, prices: Prices, batch: bool) -> tuple[str, ...]:
+    if not each.judge:
+        return (each.task, "none needed", f"{each.questions:,}", "0", "0", "0", "0", "0", "0.00")
+    money = each.money(prices.of(each.judge), in_batches=batch)
+    return (
+        each.task,
+        printable(each.judge),
+        *(f"{number:,.0f}" for number in (each.questions, each.verdicts, each.kept, each.requests)),
+        _shown(each.tokens_in, 0),
+        _shown(each.tokens_out, 0),
+        "no price" if money is None else _shown(money, 2 if money.high >= 1 or money.high == 0 else 4),
+    )
+
+
+def _shown(interval: Interval, digits: int) -> str:
+    low, high = f"{interval.low:,.{digits}f}", f"{interval.high:,.{digits}f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _explain(totals: Sequence[Estimate], options: argparse.Namespace, settings: Settings, prices: Prices) -> None:
+    from culture_tasks.costs.estimates import FEWEST_REPLIES, SHORTEST_REPLY
+
+    if any(not each.measured for each in totals):
+        print(
+            f"Replies have {SHORTEST_REPLY} tokens to their limit, and none is asked for again: the verdict cache has "
+            f"fewer than {FEWEST_REPLIES} of a rubric to tell from."
+        )
+    unpriced = [each.judge for each in totals if each.money(prices.of(each.judge)) is None]
+    if unpriced:
+        print(f"Without a price: {printable(', '.join(unpriced))}. Give it one with --prices FILE: {EXAMPLE}.")
+    if prices.origin and len(unpriced) < len(totals):
+        print(f"Prices{' of batches' if options.batch else ''}: {prices.origin}.")
+    requests = sum(each.requests for each in totals)
+    if options.batch:
+        print(f"Time: up to {_BATCH_HOURS} hours for a batch.")
+    elif requests:
+        together = settings.judge_concurrency
+        time = _duration(max(requests / together, 1.0) * options.seconds)
+        print(
+            f"Time: about {time}, with {together} requests in flight (CULTURE_JUDGE_CONCURRENCY) that take "
+            f"{options.seconds:g} s each (--seconds), if the endpoint's rate limits allow it."
+        )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _as_json(
+    found: Sequence[Estimate], totals: Sequence[Estimate], counted_by: str, prices: Prices, batch: bool
+) -> dict[str, Any]:
+    def entry(each: Estimate) -> dict[str, Any]:
+        money = each.money(prices.of(each.judge), in_batches=batch) if each.judge else None
+        return {**asdict(each), "money": None if money is None else asdict(money)}
+
+    return {
+        "counted_by": counted_by,
+        "currency": prices.currency,
+        "prices": prices.origin,
+        "tasks": [entry(each) for each in found],
+        "totals": [entry(each) for each in totals],
+    }
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 1")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0.0 < seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"{text}: needed is a number of seconds above 0")
+    return seconds

@@ -1,0 +1,1 @@
+"""What a judge will cost, before it is asked."""

@@ -1,0 +1,144 @@
+"""Counting the tokens of a text: by the judge's own encoding where it can be loaded, else by a tokenizer or a rule.
+
+The rule was measured on the judges' prompts and on questions and answers in seven languages with ``o200k_base``
+(``docs/cost.md`` has the numbers). It says one token for
+
+* 1.25 characters of a script that is written without spaces (Han, Kana, Hangul, Thai, Lao, Burmese, Khmer),
+* 3 other characters that aren't ASCII,
+* 4 ASCII characters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from culture_tasks.errors import SettingsError
+
+if TYPE_CHECKING:
+    import tiktoken
+
+_SECONDS_TO_DOWNLOAD = 10.0
+_ENCODINGS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+# Characters of scripts that are written without spaces, and Hangul, whose syllables take about as many tokens.
+_DENSE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
+_ASCII = re.compile(r"[\x00-\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounter:
+    """A way of counting tokens.
+
+    Attributes:
+        name: What counts, for the user.
+        count: Counts the tokens of a text.
+    """
+
+    name: str
+    count: Callable[[str], int]
+
+
+def counter_for(model: str, tokenizer: str | None = None) -> TokenCounter:
+    """Returns the best way of counting that there is for a model.
+
+    Args:
+        model: The judge's model.
+        tokenizer: A tokenizer that the user names: an encoding of tiktoken's, a name on the Hub or a folder.
+
+    Raises:
+        SettingsError: If the user's tokenizer can't be loaded.
+    """
+    if tokenizer is not None:
+        return _named(tokenizer)
+    encoding = _encoding_of(model)
+    loaded = _loaded(encoding) if encoding else None
+    if loaded is not None:
+        return _by_encoding(loaded)
+    why = f"{encoding} isn't at hand" if encoding else f"no encoding of {model!r} is known"
+    return TokenCounter(f"a rule ({why}; --tokenizer names a tokenizer)", tokens_by_rule)
+
+
+def tokens_by_rule(text: str) -> int:
+    """Returns about how many tokens a text has, by the rule that the module states."""
+    dense, ascii_ = len(_DENSE.findall(text)), len(_ASCII.findall(text))
+    return math.ceil(dense / 1.25 + ascii_ / 4 + (len(text) - dense - ascii_) / 3)
+
+
+def _named(name: str) -> TokenCounter:
+    import tiktoken
+
+    if name in tiktoken.list_encoding_names():
+        loaded = _loaded(name)
+        if loaded is None:
+            raise SettingsError(
+                f"cost: the encoding {name} is not on this machine and couldn't be downloaded. Name a tokenizer that "
+                "is here, or leave out --tokenizer to count by a rule."
+            )
+        return _by_encoding(loaded)
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise SettingsError(
+            f"cost: --tokenizer {name}: it can't be loaded ({said}). Name a tokenizer on the Hub, a folder with one, "
+            f"or one of {', '.join(tiktoken.list_encoding_names())}."
+        ) from None
+    return TokenCounter(
+        f"the tokenizer {name}", lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
+    )
+
+
+def _by_encoding(encoding: tiktoken.Encoding) -> TokenCounter:
+    return TokenCounter(f"tiktoken's {encoding.name}", lambda text: len(encoding.encode(text, disallowed_special=())))
+
+
+def _encoding_of(model: str) -> str | None:
+    import tiktoken
+
+    try:
+        return tiktoken.encoding_name_for_model(model)
+    except KeyError:
+        return None
+
+
+def _loaded(encoding: str) -> tiktoken.Encoding | None:
+    """Loads an encoding: from tiktoken's folder, or else from the network, within a few seconds and unless offline."""
+    import tiktoken
+    from huggingface_hub import constants
+
+    if not _is_here(encoding) and constants.HF_HUB_OFFLINE:
+        return None
+    found: list[tiktoken.Encoding] = []
+
+    def load() -> None:
+        try:
+            found.append(tiktoken.get_encoding(encoding))
+        except Exception:  # noqa: BLE001  # broad: without a network anything may fail, and then the rule counts
+            return
+
+    # tiktoken downloads without a timeout.
+    thread = threading.Thread(target=load, name="culture-tasks-encoding", daemon=True)
+    thread.start()
+    thread.join(_SECONDS_TO_DOWNLOAD)
+    return found[0] if found else None
+
+
+def _is_here(encoding: str) -> bool:
+    """Whether tiktoken's folder has an encoding; its file is named by a hash of its address."""
+    named = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
+    folder = Path(named) if named else Path(tempfile.gettempdir()) / "data-gym-cache"
+    file = hashlib.sha1(_ENCODINGS.format(encoding).encode(), usedforsecurity=False).hexdigest()
+    return (folder / file).is_file()

@@ -1,0 +1,186 @@
+"""``culture-tasks cost``: hand-counted tokens and money, before a run and of finished ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.fault_server import FaultServer, completion, raw
+from support.written_runs import write_lm_eval
+
+from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.cli.main import main
+from culture_tasks.costs import token_counts
+from culture_tasks.costs.token_counts import TokenCounter
+from culture_tasks.harness.scoring import scorer_of
+from culture_tasks.settings import Settings
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, fixture_data, tmp_path):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "verdicts.sqlite3"))
+
+
+@pytest.fixture
+def words(monkeypatch):
+    """Counts words, so that sums can be checked."""
+    monkeypatch.setattr(
+        token_counts, "counter_for", lambda model, tokenizer=None: TokenCounter("words", lambda text: len(text.split()))
+    )
+
+
+def cost(capsys, *arguments):
+    assert main(["cost", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def prompts(task):
+    """The judge's prompts for a task without responses."""
+    rows = task_named(task).data.load(Settings.from_environment()).rows
+    asked = [scorer_of(task).expected(row) for row in rows]
+    return [rubric.messages(item) for rubric, item in asked]
+
+
+def test_before_a_run_tokens_and_money_lie_between_the_least_and_the_most(words, capsys):
+    [task] = cost(capsys, "--tasks", "care_zh", "--judge", "openai:gpt-4o")["tasks"]
+    asked = prompts("care_zh")
+    # each message counts four tokens more, and each request three
+    least = sum(len(message["content"].split()) + 4 for messages in asked for message in messages) + 3 * len(asked)
+    most = least + 10 * task_named("care_zh").decoding.max_tokens
+    assert (task["questions"], task["verdicts"], task["kept"], task["requests"]) == (10, 10, 0, 10.0)
+    assert task["tokens_in"] == {"low": least, "high": most}
+    assert task["tokens_out"] == {"low": 50, "high": 10 * 1024}
+    assert task["money"]["low"] == pytest.approx((least * 2.5 + 50 * 10) / 1e6)
+    assert task["money"]["high"] == pytest.approx((most * 2.5 + 10240 * 10) / 1e6)
+    assert task["measured"] is False
+
+
+def test_repeats_limits_and_batches_count(words, capsys):
+    arguments = ("--tasks", "care_zh", "--judge", "openai:gpt-4o", "--limit", "4")
+    [one] = cost(capsys, *arguments)["tasks"]
+    [three] = cost(capsys, *arguments, "--repeats", "3")["tasks"]
+    [batch] = cost(capsys, *arguments, "--batch")["tasks"]
+    assert (one["questions"], one["verdicts"], three["questions"], three["verdicts"]) == (4, 4, 4, 12)
+    assert three["tokens_in"]["high"] == pytest.approx(3 * one["tokens_in"]["high"])
+    assert three["money"]["low"] == pytest.approx(3 * one["money"]["low"], rel=1e-4)
+    assert batch["money"]["high"] == pytest.approx(one["money"]["high"] / 2)
+
+
+def test_without_a_judge_each_paper_s_own_is_estimated(capsys):
+    found = cost(capsys, "--tasks", "care_zh,crosscult_diagnostic,cedar_text_zh")
+    assert {each["judge"] for each in found["totals"]} == {"gpt-4o", "gpt-5.4-mini"}
+    assert {each["task"]: each["judge"] for each in found["tasks"]}["cedar_text_zh"] == ""
+    groups = cost(capsys, "--tasks", "care")
+    assert [each["task"] for each in groups["tasks"]] == ["care_ar", "care_ja", "care_zh"]
+    assert groups["totals"][0]["verdicts"] == 30
+
+
+@pytest.fixture
+def server(monkeypatch):
+    running = FaultServer()
+    monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+    yield running
+    running.close()
+
+
+def test_of_finished_runs_only_what_the_cache_lacks_costs(words, server, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CULTURE_JUDGE", "none")
+    write_lm_eval(tmp_path / "runs", ["care_zh", "care_ja"], lambda prompt, _: prompt)
+    arguments = ("--results", tmp_path / "runs", "--judge", "openai:judge")
+    before = cost(capsys, *arguments)
+    assert [(each["task"], each["verdicts"], each["kept"]) for each in before["tasks"]] == [
+        ("care_ja", 10, 0),
+        ("care_zh", 10, 0),
+    ]
+    for each in before["tasks"]:
+        assert each["tokens_in"]["low"] == each["tokens_in"]["high"]  # the responses are known
+        assert each["tokens_out"] == {"low": 50, "high": 10240}
+        assert each["money"] is None
+    assert server.requests == []
+
+    server.decide = lambda seen: raw(json.dumps(completion("Rating: [[6]]")))
+    assert main(["rejudge", str(tmp_path / "runs"), "--judge", "openai:judge"]) == 0
+    capsys.readouterr()
+    sent = len(server.requests)
+    after = cost(capsys, *arguments)
+    assert [(each["kept"], each["requests"], each["tokens_in"]["high"]) for each in after["tasks"]] == [(10, 0, 0)] * 2
+    assert len(server.requests) == sent
+
+
+def test_kept_replies_tell_the_length_of_others(words, server, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CULTURE_JUDGE", "none")
+    write_lm_eval(tmp_path / "runs", ["culturalvqa_blind"], lambda prompt, _: prompt)
+
+    asked = []
+
+    def decide(seen):
+        reminded = len(seen.body["messages"]) > 2
+        asked.append(reminded)
+        body = completion("rating=2" if reminded or asked.count(False) % 2 else "no")
+        body["usage"] = {"prompt_tokens": 300, "completion_tokens": 40}
+        return raw(json.dumps(body))
+
+    server.decide = decide
+    assert main(["rejudge", str(tmp_path / "runs"), "--judge", "openai:judge"]) == 0
+    capsys.readouterr()
+    kept = len(asked) - 1  # the question ahead isn't kept
+    again = sum(asked)
+    assert kept >= 20
+    assert again > 0
+    [task] = cost(capsys, "--tasks", "culturalvqa_blind", "--judge", "openai:judge")["tasks"]
+    assert task["measured"] is True
+    assert task["requests"] == pytest.approx(22 * kept / (kept - again), rel=0.1)
+    assert task["tokens_out"]["low"] == task["tokens_out"]["high"] == pytest.approx(40 * task["requests"])
+
+
+def test_the_answer_says_how_it_was_made(capsys):
+    assert main(["cost", "--tasks", "care_zh", "--judge", "openai:gpt-4o"]) == 0
+    said = capsys.readouterr().out
+    assert "| care_zh | gpt-4o | 10 | 10 | 0 | 10 |" in said
+    assert "Tokens are counted by a rule (o200k_base isn't at hand; --tokenizer names a tokenizer)." in said
+    assert "Replies have 5 tokens to their limit, and none is asked for again" in said
+    assert "Prices: list prices of https://" in said
+    assert "Time: about 2 s, with 64 requests in flight (CULTURE_JUDGE_CONCURRENCY) that take 2 s each" in said
+    assert main(["cost", "--tasks", "care_zh", "--judge", "openai:gpt-4o", "--batch"]) == 0
+    said = capsys.readouterr().out
+    assert "Prices of batches: " in said
+    assert "Time: up to 24 hours" in said
+
+
+def test_a_model_without_a_price_asks_for_one(tmp_path, capsys):
+    assert main(["cost", "--tasks", "care_zh", "--judge", "openai:own"]) == 0
+    said = capsys.readouterr().out
+    assert "| no price |" in said
+    assert 'Without a price: own. Give it one with --prices FILE: {"currency"' in said
+    assert "no encoding of 'own' is known" in said
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps({"currency": "EUR", "models": {"own": {"input": 1, "output": 2}}}), encoding="utf-8")
+    assert main(["cost", "--tasks", "care_zh", "--judge", "openai:own", "--prices", str(prices)]) == 0
+    said = capsys.readouterr().out
+    assert "| EUR |" in said
+    assert "no price" not in said
+
+
+@pytest.mark.parametrize("judge", ["lexical", "none", "lm_eval:hf,pretrained=x"])
+def test_a_judge_without_an_endpoint_costs_nothing(judge, capsys):
+    assert main(["cost", "--tasks", "care_zh", "--judge", judge]) == 0
+    assert "asks no endpoint: it costs nothing but time on this machine" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "neither --tasks nor --results is given"),
+        (["--tasks", "car"], "no task 'car'. Did you mean 'care'?"),
+        (["--tasks", "care", "--tokenizer", "/nowhere"], "--tokenizer /nowhere: it can't be loaded"),
+        (["--tasks", "care", "--tokenizer", "p50k_edit"], "the encoding p50k_edit is not on this machine"),
+        (["--tasks", "care", "--judge", "opnai:x"], "unknown judge backend"),
+        (["--results", "/nowhere"], "no such file"),
+    ],
+)
+def test_errors_say_what_to_do(arguments, said, capsys):
+    assert main(["cost", *arguments]) == 1
+    assert said in capsys.readouterr().err

@@ -1,0 +1,117 @@
+"""Counting tokens: an encoding where there is one, else a tokenizer or a rule, and never a download that hangs."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+
+import pytest
+import tiktoken
+from huggingface_hub import constants
+
+from culture_tasks.benchmarks.registry import rubric_named
+from culture_tasks.costs import token_counts
+from culture_tasks.costs.token_counts import counter_for, tokens_by_rule
+from culture_tasks.judges.verdicts import JudgeItem
+
+
+class Encoding:
+    """An encoding of one token a character."""
+
+    name = "o200k_base"
+
+    def encode(self, text, disallowed_special):
+        assert disallowed_special == ()
+        return list(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("four", 1),
+        ("twelve signs", 3),
+        ("敬酒时杯子", 4),  # 5 / 1.25
+        ("كأس", 1),
+        ("كأس كأس", 3),  # 6 / 3 + 1 / 4, up
+        ("<|endoftext|>", 4),
+    ],
+)
+def test_the_rule_counts_by_script(text, tokens):
+    assert tokens_by_rule(text) == tokens
+
+
+def test_an_encoding_that_is_here_counts(monkeypatch, tmp_path):
+    address = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+    (tmp_path / hashlib.sha1(address.encode()).hexdigest()).write_bytes(b"")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: Encoding())
+    counter = counter_for("gpt-4o")
+    assert counter.name == "tiktoken's o200k_base"
+    assert counter.count("<|endoftext|>") == 13
+    assert counter_for("gpt-4o", "o200k_base").name == "tiktoken's o200k_base"
+
+
+def test_offline_nothing_is_downloaded(monkeypatch, tmp_path):
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    asked = []
+    monkeypatch.setattr(tiktoken, "get_encoding", asked.append)
+    counter = counter_for("gpt-4o")
+    assert asked == []
+    assert counter.name.startswith("a rule (o200k_base isn't at hand")
+    assert counter.count("four") == 1
+
+
+def test_a_download_that_hangs_or_fails_is_given_up(monkeypatch, tmp_path):
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(token_counts, "_SECONDS_TO_DOWNLOAD", 0.05)
+    hanging = threading.Event()
+    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: hanging.wait())
+    assert counter_for("gpt-4o").name.startswith("a rule")
+    hanging.set()
+
+    def fails(name):
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr(tiktoken, "get_encoding", fails)
+    assert counter_for("gpt-4o").name.startswith("a rule")
+
+
+def test_a_tokenizer_that_the_user_names_counts(tiny_lm):
+    counter = counter_for("gpt-4o", str(tiny_lm))
+    assert counter.name == f"the tokenizer {tiny_lm}"
+    assert counter.count("") == 0
+    assert 0 < counter.count("a few words") <= len("a few words")
+
+
+# Counted with o200k_base, the encoding of gpt-4o and of the models after it.
+MEASURED = {
+    "ما هي العادات المتبعة عند تقديم القهوة للضيوف في المناسبات العائلية؟": 22,
+    "晚辈给长辈敬酒时，一般怎样拿酒杯？请说明这样做的原因和含义。": 27,
+    "お正月に神社へ参拝するとき、一般的な作法はどのようなものですか。": 27,
+    "त्योहार के दिन मेहमानों का स्वागत कैसे किया जाता है और क्यों?": 18,
+    "설날에 어른께 세배를 드릴 때 어떻게 절을 하나요?": 18,
+    "How do people usually greet older relatives at a family dinner, and why?": 15,
+    "Watu huwasalimiaje wazee wakati wa chakula cha jioni cha familia?": 19,
+}
+OF_RUBRICS = {
+    "care_entities_opinion": 459,
+    "care_norms_commonsense": 466,
+    "care_literacy": 479,
+    "crosscult": 451,
+    "lave": 262,
+    "lave3": 306,
+}
+
+
+@pytest.mark.parametrize("text", MEASURED)
+def test_the_rule_is_near_what_an_encoding_counts_in_any_script(text):
+    assert tokens_by_rule(text) == pytest.approx(MEASURED[text], rel=0.21)
+
+
+@pytest.mark.parametrize("name", OF_RUBRICS)
+def test_the_rule_is_near_what_an_encoding_counts_of_a_judge_s_prompt(name):
+    messages = rubric_named(name).messages(JudgeItem("What?", ("tea",), "coffee"))
+    text = "\n".join(message["content"] for message in messages)
+    assert tokens_by_rule(text) == pytest.approx(OF_RUBRICS[name], rel=0.16)
