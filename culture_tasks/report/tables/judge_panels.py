@@ -133,10 +133,11 @@ def _together(measured: Measured, panel: _Panel, where: Where) -> tuple[Cell | N
         return None, None, None, Cell(0.0, COUNT)
     scale, vote = measured.unit.scale, _is_right_or_wrong(measured, panel)
     together = replace(judges[0], scores=np.median(table, axis=0) if vote else table.mean(axis=0))
+    shared = frozenset.intersection(*(measured.flags[key] for key in panel.entrants.values()))
     alpha = krippendorff_alpha(table)
     distances = [np.abs(one - other) for at, one in enumerate(table) for other in table[at + 1 :]]
     return (
-        replace(cell_of(together, scale, where=where), runs=()),
+        replace(cell_of(together, scale, tuple(shared), where), runs=()),
         Cell(known(alpha.value), ALPHA, note=alpha.reason or ""),
         Cell(float(np.mean(distances)), Scale(scale.unit, 0.0, None, better=None, digits=scale.digits)),
         Cell(float(table.shape[1]), COUNT),
