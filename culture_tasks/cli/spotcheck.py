@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -165,7 +166,8 @@ def _as_text(table: Table) -> str:
         for cell in row.cells
         if cell and cell.note
     )
-    return "\n".join([table.title, as_text(headers(table), rows), *map(plain, missing), *map(plain, table.notes)])
+    notes = (textwrap.fill(plain(note), 118) for note in (*missing, *table.notes))
+    return "\n".join([table.title, as_text(headers(table), rows), *notes])
 
 
 def _list(text: str) -> tuple[str, ...]:

@@ -161,7 +161,8 @@ def corrected_mean(
     s_h^2 is a weighted mean of the stratum's own variance and that over all strata, which counts as five ratings. For
     right/wrong scores each sum of squares is that of one more disagreement, shared out over the strata, since a judge
     that was right on all of ten responses may still be wrong on one in ten. Ends are Student's t, with as many degrees
-    of freedom as ratings less strata less one, or clusters less one if these are fewer.
+    of freedom as ratings less strata less one, or clusters less one if these are fewer; a stratum's own ends have those
+    of its ratings and five more, up to that number.
 
     The value is unbiased up to the estimation of lambda (of order 1 / n) whatever the judge's scores are, if the
     responses to rate were drawn at random within each stratum from the very responses that were judged. A judge without

@@ -327,6 +327,15 @@ def test_the_report_checks_ratings_again(checked, capsys, change, said):
     assert said in capsys.readouterr().err
 
 
+def test_another_model_with_a_damaged_file_is_no_obstacle(checked):
+    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+    other = write_care(checked / "runs" / "other", SIZES, "20260104_000000", response="of another model")
+    other.write_text(other.read_text().replace("toy/model", "toy/other"))
+    [file] = other.parent.glob("*samples_care_ar.jsonl")
+    file.write_text(file.read_text(encoding="utf-8")[:-40], encoding="utf-8")
+    assert {row.labels[0] for row in tables(checked)["spotcheck"].rows} == {"toy/model"}
+
+
 def test_the_same_draw_twice_is_refused(checked, capsys):
     assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
     twice = ["--spotcheck", str(checked / "sheet")] * 2

@@ -127,6 +127,10 @@ def test_ratings_are_kept_and_a_saved_file_goes_on(tmp_path, sheet):
             "pick.dispatchEvent(new Event('change')); })()"
         )
         assert await tab.run(f"{SHOWN}.querySelector('h2').textContent") == "Response 1 of 6"
+        await tab.run("window.confirm = () => true; document.querySelector('#anew').click()")  # for the next rater
+        assert await tab.run("document.querySelector('#said').textContent") == "0 of 18 rated"
+        assert await tab.run("document.querySelectorAll('input:checked').length") == 0
+        assert await tab.run("document.querySelector('#rater').value") == ""
         assert await tab.run(f"{SHOWN}.lang") == "ja"
 
     on_page(tmp_path, sheet / "sheet.html", steps)

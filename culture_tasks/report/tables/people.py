@@ -21,7 +21,7 @@ from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag
 from culture_tasks.report.observations import cell_of, from_interval, known, observe
 from culture_tasks.report.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.judge_panels import ALL, ALPHA, COUNT, OWN_SCALE
-from culture_tasks.spotcheck.design import DrawnFrom, DrawnRow, Rated
+from culture_tasks.spotcheck.design import DrawnRow, Rated
 from culture_tasks.spotcheck.populations import Population, read_population
 from culture_tasks.spotcheck.ratings import doubts
 
@@ -113,24 +113,32 @@ def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun]) -> dict[str
                 )
             drawn[source.fingerprint] = (each, place)
     tasks = {source.task for each in rated for source in each.design.populations}
-    judged = [each for each in runs if each.run.task in tasks and each.run.settings.judges]
-    populations = {each.run.key: read_population(each.result.samples_file) for each in judged}
-    found = {
-        each.run.key: _CheckedRun(each, populations[each.run.key], *drawn[populations[each.run.key].fingerprint])
-        for each in judged
-        if populations[each.run.key].fingerprint in drawn
-    }
-    present = {each.population.fingerprint for each in found.values()}
+    judged = [loaded for loaded in runs if loaded.run.task in tasks and loaded.run.settings.judges]
+    found: dict[str, _CheckedRun] = {}
+    for loaded in judged:
+        population = _readable(loaded)
+        if population is not None and population.fingerprint in drawn:
+            found[loaded.run.key] = _CheckedRun(loaded, population, *drawn[population.fingerprint])
+    present = {checked.population.fingerprint for checked in found.values()}
     for fingerprint, (own, place) in drawn.items():
         if fingerprint not in present:
-            source = own.design.populations[place]
-            candidates = [populations[each.run.key] for each in judged if each.run.task == source.task]
-            raise DataError(_why_absent(own, place, source, candidates))
+            task = own.design.populations[place].task
+            candidates = [read_population(loaded.result.samples_file) for loaded in judged if loaded.run.task == task]
+            raise DataError(_why_absent(own, place, candidates))
     return found
 
 
-def _why_absent(rated: Rated, place: int, source: DrawnFrom, candidates: Sequence[Population]) -> str:
+def _readable(loaded: LoadedRun) -> Population | None:
+    """Returns the responses of a run; None for a file with damage, which the report has counted already."""
+    try:
+        return read_population(loaded.result.samples_file)
+    except DataError:
+        return None
+
+
+def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> str:
     """Says what is wrong where none of the runs has the responses that were drawn from."""
+    source = rated.design.populations[place]
     who = f"spotcheck: people rated responses of {source.model} to {source.task}, which these results don't have"
     way_out = "Name the results that the sheet was drawn from, or draw anew."
     if not candidates:

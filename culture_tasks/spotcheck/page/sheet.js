@@ -99,6 +99,20 @@ function recall() {
   }
 }
 
+// For the next rater at the same machine, who must not see these ratings.
+function startAnew() {
+  if (!window.confirm(unsaved ? "Remove all ratings from this page? They aren't saved." : "Remove all ratings from this page?")) return;
+  for (const article of all) {
+    for (const input of article.querySelectorAll("input[type=radio]")) input.checked = false;
+    find("textarea", article).value = "";
+  }
+  rater.value = rater.defaultValue;
+  unsaved = false;
+  keep();
+  count();
+  show(0);
+}
+
 function fill(lines) {
   let filled = 0;
   for (const { row, rating, comment } of lines) {
@@ -209,6 +223,7 @@ find("#bar").addEventListener("submit", (event) => event.preventDefault());
 rater.addEventListener("input", keep);
 culture?.addEventListener("change", choose);
 find("#save").addEventListener("click", save);
+find("#anew").addEventListener("click", startAnew);
 find("#load").addEventListener("change", (event) => event.target.files[0] && load(event.target.files[0]));
 find("#previous").addEventListener("click", () => show(at - 1));
 find("#next").addEventListener("click", () => show(at + 1));
