@@ -186,7 +186,7 @@ def _add_merge(actions: argparse._SubParsersAction[Any]) -> None:
 
 def _build(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.registry import reading_data
-    from culture_tasks.preferences.build import build, choose, gather, tests_of
+    from culture_tasks.preferences.build import build, choose, gather, held_out_by
     from culture_tasks.preferences.dataset_folder import check_new
 
     settings = Settings.from_environment()
@@ -202,7 +202,7 @@ def _build(options: argparse.Namespace) -> int:
     )
     with reading_data(settings) as commits:
         rated = gather(options.sources, _taken(options, test_questions=options.train_on_test), options.rating, settings)
-        held_out, tests = tests_of(options.hold_out, rule, settings)
+        held_out, tests = held_out_by(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
     manifest = build(chosen, rule, options.seed, options.output, commits=commits, model=options.model)
@@ -212,7 +212,7 @@ def _build(options: argparse.Namespace) -> int:
 
 def _stat(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.registry import reading_data
-    from culture_tasks.preferences.build import gather, selected, tests_of
+    from culture_tasks.preferences.build import gather, held_out_by, selected
     from culture_tasks.preferences.held_out import overlap
     from culture_tasks.preferences.preference_stat import preference_stat
 
@@ -223,7 +223,7 @@ def _stat(options: argparse.Namespace) -> int:
         rated = gather(options.sources, _taken(options, test_questions=True), options.rating, settings)
         questions = selected(rated.questions, rule, Counter())
         try:
-            _, tests = tests_of(options.hold_out, rule, settings)
+            _, tests = held_out_by(options.hold_out, rule, settings)
             shared = overlap(questions, tests)
         except DataUnavailableError as error:
             not_checked = str(error)

@@ -84,7 +84,7 @@ def _holds_results(source: str) -> bool:
     )
 
 
-def tests_of(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[HeldOut]]:
+def held_out_by(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[HeldOut]]:
     """Returns the tasks whose questions are held out, and the questions of all tests that are looked for.
 
     Args:

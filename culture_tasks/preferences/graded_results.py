@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
-from culture_tasks.agreement.rated_responses import UNKNOWN, language_of
+from culture_tasks.agreement.rated_responses import language_of
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, rubric_named, tasks_below
 from culture_tasks.errors import DataError, JudgeError, nearest
@@ -213,19 +213,22 @@ class _Reader:
 
     def _scored(self, record: _Record, where: str) -> list[tuple[str, float]]:
         """Returns the responses with a scored verdict, without their reasoning, which no judge sees."""
+        unscored = [run.outcome for run in record.runs if run.outcome != "scored"]
+        self._unscored.update(unscored)
+        self._gathering.left_out["unscored_verdicts"] += len(unscored)
+        if len(unscored) == len(record.runs):
+            return []
         rubric = self._rubric(record.judge, where)
         scored: list[tuple[str, float]] = []
         for run in record.runs:
             if run.outcome != "scored":
-                self._unscored[run.outcome] += 1
-                self._gathering.left_out["unscored_verdicts"] += 1
-            elif run.rating is None or not rubric.lowest <= run.rating <= rubric.highest:
+                continue
+            if run.rating is None or not rubric.lowest <= run.rating <= rubric.highest:
                 raise DataError(
                     f"preferences: {where}: found the rating {run.rating}. Needed is one from {rubric.lowest} to "
                     f"{rubric.highest}. The record is damaged, or not ours."
                 )
-            else:
-                scored.append((answer_in(run.response), run.rating))
+            scored.append((answer_in(run.response), run.rating))
         return scored
 
     def _rubric(self, judge: _Judge, where: str) -> Rubric:
@@ -294,4 +297,4 @@ def _language(record: _Record, task: str) -> str:
     if isinstance(entry, Task) and len(entry.languages) == 1:
         return entry.languages[0]
     said = record.groups.get("prompt_language") or record.groups.get("language")
-    return language_of(record.question, language=said) if record.question else UNKNOWN
+    return language_of(record.question, language=said)

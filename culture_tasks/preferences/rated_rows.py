@@ -34,7 +34,7 @@ def _number(value: object) -> object:
 
 
 class _Row(BaseModel):
-    """One row; a ``rating`` is that of the column that was chosen."""
+    """One row; ``rating`` is the column that was chosen, and those of people's ratings are passed over otherwise."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +50,8 @@ class _Row(BaseModel):
     model: OptionalLabel = None
     translated_question: Any = None
     id: Any = None
-    unused_rating: Any = None
+    other_human_rating: Any = None
+    other_rating: Any = None
 
 
 def gather_rows(source: str, rating: str | None, data_folder: Path | None, gathering: Gathering) -> None:
@@ -119,7 +120,7 @@ class _Reader:
         self._aliases = {"references": "reference"}
         for each in offered().values():
             self._aliases |= each.aliases
-        self._aliases |= dict.fromkeys(RATING_COLUMNS, "unused_rating") | {self.column: "rating"}
+        self._aliases |= {name: f"other_{name}" for name in RATING_COLUMNS} | {self.column: "rating"}
         self._gathering = gathering
         self._graded: dict[tuple[str | None, str | None], tuple[str, Rubric | None]] = {}
 

@@ -120,6 +120,14 @@ def test_responses_that_no_judge_has_graded_yet_are_refused_with_the_way_out(tmp
     assert "no verdict is scored (2 unparsable). Grade the responses with `culture-tasks rejudge`" in refused(tmp_path)
 
 
+def test_a_run_that_waits_for_its_judge_stops_no_other(two_models):
+    waiting = {"backend": "none", "model": "none", "prompt": "", "prompt_sha256": ""}
+    write_model(two_models, "llama", [None, None], judge=CARE_JUDGE | waiting)
+    rated = read(two_models)
+    assert [source.model for source in rated.sources] == ["gemma", "qwen"]
+    assert rated.left_out["unscored_verdicts"] == 3
+
+
 def test_tasks_can_be_chosen_by_name_and_by_group(two_models):
     write_model(two_models, "llama", [1, 2], task="care_greedy_zh")
     assert len(read(two_models).sources) == 3

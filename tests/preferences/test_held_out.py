@@ -11,8 +11,7 @@ from support.rated_data import question
 
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError
-from culture_tasks.preferences.build import choose
-from culture_tasks.preferences.build import tests_of as held_out_by
+from culture_tasks.preferences.build import choose, held_out_by
 from culture_tasks.preferences.held_out import HeldOut, items_by_task, overlap, read_tests
 from culture_tasks.preferences.manifest import RatedBy, Rule, question_fingerprint
 from culture_tasks.preferences.rated_questions import Rated

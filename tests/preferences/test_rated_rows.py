@@ -91,7 +91,7 @@ def test_the_older_revision_calls_its_ratings_otherwise(tmp_path):
 
 
 def test_ratings_of_another_column_need_not_be_on_the_rubrics_scale(tmp_path):
-    rows = [row("q", "a", 3, mapo=-1.5), row("q", "b", 9, mapo=-0.25)]
+    rows = [row("q", "a", 3) | {"mapo": -1.5, "rating": 2}, row("q", "b", 9) | {"mapo": -0.25, "rating": 1}]
     rated = read(write_rows(tmp_path / "rated.jsonl", rows), rating="mapo")
     assert [answer.rating for answer in rated.questions[0].answers] == [-1.5, -0.25]
     assert (rated.rated_by.kind, rated.rated_by.name, rated.rated_by.scale) == ("column", "mapo", None)
