@@ -24,7 +24,7 @@ from culture_tasks.rejudge.logged_samples import LoggedRun, damage
 from culture_tasks.rejudge.rejudging import find_runs
 from culture_tasks.results.finding import Problem
 from culture_tasks.results.run_files import RunFiles, parse_json, sample_lines
-from culture_tasks.results.task_results import task_results
+from culture_tasks.results.task_results import TaskResult, task_results
 from culture_tasks.text import answer_in
 
 
@@ -62,12 +62,17 @@ def gather_results(paths: Sequence[Path], taken: Taken, gathering: Gathering) ->
         known = task_results(run.files)
         if isinstance(known, Problem):
             raise DataError(f"preferences: {known.path}: {known.detail}. Leave the file out.")
-        models = {result.task: result.model for result in known}
+        models = {result.task: _name(result) for result in known}
         for task in run.files.logged_tasks():
             if not wanted or task in wanted:
                 reader.read(run.files, task, models.get(task, ""))
     if not reader.taken:
         raise DataError(f"preferences: {', '.join(map(str, paths))}: {reader.why_nothing()}")
+
+
+def _name(result: TaskResult) -> str:
+    """Returns the model's name, with that of the adapter that was put on it."""
+    return f"{result.model} + {Path(result.adapter).name}" if result.adapter else result.model
 
 
 def _wanted(names: Sequence[str]) -> frozenset[str]:

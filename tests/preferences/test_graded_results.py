@@ -84,6 +84,12 @@ def test_verdicts_of_one_judge_with_another_prompt_or_settings_dont_go_together(
     assert f"was graded by openai:gpt-4o with another {field.replace('_', ' ')} than" in said
 
 
+def test_a_model_with_an_adapter_has_a_name_of_its_own(tmp_path):
+    config = {"model": "hf", "model_args": "pretrained=base,peft=/somewhere/dpo-zh"}
+    write_run(tmp_path, "base", {"care_zh": [care_sample("zh-1", "好", 9.0)]}, config=config)
+    assert read(tmp_path).questions[0].answers[0].by == "base + dpo-zh"
+
+
 def test_repeats_of_a_model_are_responses_of_their_own(tmp_path):
     runs = [{"response": text, "outcome": "scored", "rating": rating} for text, rating in (("好", 9), ("坏", 2))]
     write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "", 1.0, runs=runs)]})
