@@ -101,11 +101,9 @@ def _looked_at(subject: str, look: Callable[..., Iterable[Finding]], *arguments:
     except CultureTasksError as error:
         return [Finding(subject, "mend", "can't be used", str(error))]
     except Exception as error:  # noqa: BLE001 - whatever is broken here is what the user wants to know
-        return [Finding(subject, "mend", f"can't be looked at ({type(error).__name__}: {_line(error)})")]
-
-
-def _line(error: object) -> str:
-    return " ".join(str(error).split())[:300]
+        # What comes out of a judge's libraries may hold its address or key; errors of ours don't.
+        said = "" if subject == "judge" else f": {' '.join(str(error).split())[:300]}"
+        return [Finding(subject, "mend", f"can't be looked at ({type(error).__name__}{said})")]
 
 
 def _command(harness: Harness) -> str:

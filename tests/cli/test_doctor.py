@@ -124,6 +124,15 @@ def test_an_endpoint_that_limits_the_rate_is_noted(server):
     assert "limits the rate" in found("judge").found
 
 
+def test_an_error_of_a_judge_s_library_shows_no_secret(server, monkeypatch):
+    def broken(spec, settings):
+        raise RuntimeError(f"no route to {settings.openai_base_url}")
+
+    monkeypatch.setattr(installation, "make_judge", broken)
+    finding = found("judge")
+    assert (finding.found, finding.remedy) == ("can't be looked at (RuntimeError)", "")
+
+
 @pytest.mark.parametrize("judge", ["lexical", "none"])
 def test_a_judge_that_is_no_model_is_noted(judge, monkeypatch):
     monkeypatch.setenv("CULTURE_JUDGE", judge)
