@@ -146,14 +146,19 @@ class BatchEndpoint:
             error=one_line(self._address.secrets.hidden("; ".join(messages[:3]))),
         )
 
-    def download(self, file: str, to: Path) -> None:
-        """Writes the content of a file at the endpoint to a local one, whole."""
+    def download(self, file: str, to: Path) -> bool:
+        """Writes the content of a file at the endpoint to a local one, whole; False where it isn't there any more."""
+        import openai
 
-        def fetch() -> None:
-            with self._client.files.with_streaming_response.content(file) as response:
-                response.stream_to_file(to)
+        def fetch() -> bool:
+            try:
+                with self._client.files.with_streaming_response.content(file) as response:
+                    response.stream_to_file(to)
+            except openai.NotFoundError:
+                return False
+            return True
 
-        self._patiently("download a file of results", fetch)
+        return self._patiently("download a file of results", fetch)
 
     def close(self) -> None:
         """Closes all connections."""

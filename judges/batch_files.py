@@ -8,7 +8,7 @@ depends on, are forgotten once the line is sent.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -37,15 +37,15 @@ class Line:
 
     Attributes:
         name: What the output calls it.
-        body: The body, as it is sent without a batch.
+        make_body: Makes the body, as it is sent without a batch; prompts are long, and lines are many.
     """
 
     name: str
-    body: bytes
+    make_body: Callable[[], bytes]
 
     def as_json(self) -> dict[str, Any]:
         """Returns the line of the batch file."""
-        return {"custom_id": self.name, "method": "POST", "url": PATH, "body": json.loads(self.body)}
+        return {"custom_id": self.name, "method": "POST", "url": PATH, "body": json.loads(self.make_body())}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ batches don't have is open, and is asked for in the next batch.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from culture_tasks.judges.asker import Adaptations, limit_of
@@ -96,9 +98,12 @@ class BatchJudge(EndpointJudge):
         Prompts that begin alike stand together, for the endpoint's prompt cache.
         """
         return [
-            Line(name, job.request.body(self.sent_sampling(job.rubric)))
+            Line(name, partial(self._body, job))
             for name, job in sorted(self._advanced().items(), key=lambda pair: pair[1].prompt_order)
         ]
+
+    def _body(self, job: VerdictJob) -> bytes:
+        return job.request.body(self.sent_sampling(job.rubric))
 
     def open_prompts(self) -> list[tuple[Rubric, Sequence[Message]]]:
         """Returns what neither the cache nor the results so far answer, as messages."""
@@ -109,8 +114,8 @@ class BatchJudge(EndpointJudge):
         if self._budget is None:
             return list(lines)
         for line in lines:
-            sampling = {name: value for name, value in line.as_json()["body"].items() if isinstance(value, int)}
-            most = self._budget.most(self.model, line.body, limit_of(sampling), in_a_batch=True)
+            body = line.make_body()
+            most = self._budget.most(self.model, body, limit_of(json.loads(body)), in_a_batch=True)
             if not self._budget.reserve_now(most):
                 break
             self._held[line.name] = most

@@ -121,7 +121,10 @@ class BatchRounds:
                     name for batch in self._state.batches if batch.id not in self._given for name in batch.names
                 }
                 lines = [line for line in judge.open_lines() if line.name not in on_their_way]
-                sent += self._send(model, judge, lines=judge.affordable(lines), folder=Path(folder))
+                affordable = judge.affordable(lines)
+                sent += self._send(model, judge, lines=affordable, folder=Path(folder))
+                if len(affordable) < len(lines):
+                    self._say(f"{len(lines) - len(affordable):,} requests are not sent now, to keep to the budget")
         return sent
 
     def collect(self) -> list[Status]:
@@ -210,7 +213,9 @@ class BatchRounds:
         with tempfile.TemporaryDirectory() as folder:
             for number, file in enumerate(status.outputs):
                 output = Output(Path(folder) / f"{number}.jsonl", judge.address.secrets)
-                self._endpoint.download(file, output.path)
+                if not self._endpoint.download(file, output.path):
+                    self._say(f"batch {batch.id}: its results ({file}) aren't there any more")
+                    continue
                 for name, result in output.results():
                     if name in missing:
                         del missing[name]

@@ -265,6 +265,20 @@ def test_damaged_lines_are_counted_and_their_requests_sent_again(server, results
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
 
 
+def test_results_that_are_gone_are_asked_for_again(server, results, capsys):
+    server.waits = True
+    assert rejudge(results, "--submit") == 0
+    server.work()
+    del server.files[server.batches["batch_0"]["output_file_id"]]
+    assert rejudge(results, "--collect") == 3
+    captured = capsys.readouterr()
+    assert "aren't there any more" in captured.err
+    assert "10 requests are still open" in captured.out
+    server.waits = False
+    assert rejudge(results, "--batch") == 0
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+
+
 def test_line_separators_inside_of_a_reply_end_no_line(server, results):
     server.answer = lambda line: answered(line, "Fine.\u2028Really.\x85So.\nRating: [[7]]")
     assert rejudge(results, "--batch") == 0
