@@ -84,9 +84,10 @@ def test_simpo_is_without_the_term_of_cpo(parsed):
         assert "simpo_gamma: 0.5  # ours" in written("prefs")[f"simpo.{kind}.yaml"]
 
 
-def test_a_device_of_kto_holds_several_rows(parsed):
-    """KTO's reference point is estimated from the rows that are on a device at once."""
-    assert all(parsed[f"kto.{kind}"]["per_device_train_batch_size"] >= 4 for kind in ("paper", "lora"))
+@pytest.mark.parametrize("kind", ["paper", "lora"])
+def test_kto_estimates_its_reference_point_from_several_rows_in_our_order(parsed, kind):
+    assert parsed[f"kto.{kind}"]["per_device_train_batch_size"] >= 4
+    assert parsed[f"kto.{kind}"]["train_sampling_strategy"] == "sequential"
 
 
 @pytest.mark.parametrize("name", NAMES)
