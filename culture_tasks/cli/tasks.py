@@ -11,7 +11,15 @@ from itertools import groupby
 from typing import Any
 
 from culture_tasks.benchmarks.interface import HARNESSES, Entry, Task
-from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, in_harness, task_folder, tasks_below
+from culture_tasks.benchmarks.registry import (
+    benchmark_of,
+    benchmarks,
+    entries,
+    in_harness,
+    reading_data,
+    task_folder,
+    tasks_below,
+)
 from culture_tasks.data.sources import availability
 from culture_tasks.harness.index_probe import plug_in_problems
 from culture_tasks.settings import Settings
@@ -50,7 +58,8 @@ def _list(options: argparse.Namespace) -> int:
 
     def data_now(entry: Entry) -> str:
         sources = dict.fromkeys(source for task in tasks_below(entry.name) for source in task.data.sources)
-        return availability(tuple(sources), settings.data_folder)
+        with reading_data(settings):
+            return availability(tuple(sources), settings.data_folder)
 
     if options.json:
         print(

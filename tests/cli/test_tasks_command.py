@@ -207,6 +207,19 @@ def test_downloaded_data_are_found_where_the_library_puts_them(tmp_path, monkeyp
     assert availability((other,), None) == "not downloaded"
 
 
+def test_a_download_of_another_revision_than_the_chosen_one_does_not_count(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    folder = tmp_path / "geyang627___care-eval" / "arabic" / "0.0.0" / COMMIT
+    folder.mkdir(parents=True)
+    (folder / "dataset_info.json").write_text(json.dumps({"config_name": "arabic", "splits": {"test": {}}}))
+    (folder / "care-eval-test.arrow").touch()
+    for revision, said in ((COMMIT, "downloaded"), ("f" * 40, "not downloaded")):
+        monkeypatch.setenv("CULTURE_TASKS_REVISION", f"geyang627/CARE-eval={revision}")
+        assert main(["tasks", "--json"]) == 0
+        listed = {each["name"]: each["data_now"] for each in json.loads(capsys.readouterr().out)}
+        assert listed["care_ar"] == said
+
+
 def test_the_folder_of_downloads_is_the_library_s_own(tmp_path, monkeypatch):
     """The path that this package looks at is the one that a builder of the Hub's data would write to."""
     from datasets.packaged_modules.json.json import Json
