@@ -51,7 +51,7 @@ class Overlap:
 
     Attributes:
         same: Tasks and items that ask the same question, by its fingerprint.
-        near: Questions that are much like one of a test, the most alike first.
+        near: Questions that are much like one of a test, with the nearest of each test, the most alike first.
         tests: The tests' questions, by task and item.
     """
 
@@ -124,7 +124,10 @@ def overlap(questions: Sequence[Question], tests: Sequence[HeldOut]) -> Overlap:
 
 
 def _near(questions: Sequence[Question], tests: Sequence[HeldOut]) -> Iterator[NearDuplicate]:
-    """Yields near duplicates, by products of matrices with a row a question and a column a part of it."""
+    """Yields near duplicates, of each question the nearest in each test.
+
+    Parts are counted by products of matrices with a row a question and a column a part.
+    """
     if not questions or not tests:
         return
     import numpy as np
@@ -136,13 +139,17 @@ def _near(questions: Sequence[Question], tests: Sequence[HeldOut]) -> Iterator[N
             columns.setdefault(part, len(columns))
     test_rows = _matrix(test_parts, columns).T.tocsc()
     test_sizes = np.array([len(parts) for parts in test_parts])
+    _, tasks = np.unique([test.task for test in tests], return_inverse=True)
     for start in range(0, len(questions), _AT_ONCE):
         some = questions[start : start + _AT_ONCE]
         some_parts = [_parts(question.text) for question in some]
         shared = (_matrix(some_parts, columns) @ test_rows).tocoo()
         sizes = np.array([len(parts) for parts in some_parts])
         similarity = shared.data / (sizes[shared.row] + test_sizes[shared.col] - shared.data)
-        for place in np.flatnonzero(similarity >= LEAST_SIMILARITY):
+        near = np.flatnonzero(similarity >= LEAST_SIMILARITY)
+        near = near[np.lexsort((shared.col[near], -similarity[near]))]
+        pairs = shared.row[near].astype(np.int64) * len(tests) + tasks[shared.col[near]]
+        for place in near[np.unique(pairs, return_index=True)[1]]:
             test = tests[shared.col[place]]
             yield NearDuplicate(
                 question=some[shared.row[place]].fingerprint,

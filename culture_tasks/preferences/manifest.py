@@ -117,7 +117,8 @@ class Manifest(_Part):
         items: Fingerprints of the questions to train on (see :func:`question_fingerprint`).
         dev_items: Fingerprints of the questions for development.
         tested_items: Items of tests among both, by task; empty unless the user asked for test questions.
-        near_duplicates: Questions among both that are much like one of a test, which were kept.
+        near_duplicates: Questions among both that are much like one of a test and were kept, with the nearest of each
+            test.
     """
 
     format: Literal[1] = FORMAT

@@ -20,6 +20,7 @@ from culture_tasks.data.tables import (
     Text,
     extra_columns,
     from_dataset,
+    read_batches,
     read_file,
     unique,
     validated,
@@ -336,3 +337,38 @@ def test_an_id_that_comes_twice_is_refused_with_both_rows():
 def test_ids_in_some_rows_only_are_refused():
     with pytest.raises(DataError, match=r"x, row 2, field 'id': found nothing, while x, row 1 has 'a'"):
         list(unique(Table("x", [{}] * 2), ["a", None], "id"))
+
+
+@pytest.mark.parametrize("ending", [".json", ".jsonl", ".csv", ".parquet"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 8])
+def test_batches_are_the_same_rows_with_the_same_numbers(tmp_path, ending, size):
+    path = write(tmp_path / f"data{ending}", [{"a": f"row {number}"} for number in range(7)])
+    whole, batches = read_file(path), list(read_batches(path, size))
+    assert [row for batch in batches for row in batch.rows] == list(whole.rows)
+    assert {len(batch.rows) for batch in batches[:-1]} <= {size}
+    numbered = [batch.where(index) for batch in batches for index in range(len(batch.rows))]
+    assert numbered == [whole.where(index) for index in range(7)]
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+def test_a_batch_comes_before_what_stands_after_it_is_read(tmp_path, ending):
+    path = write(tmp_path / f"data{ending}", [{"a": "1", "b": "2"}] * 4)
+    path.write_text(path.read_text(encoding="utf-8").rstrip() + "\n{broken", encoding="utf-8")
+    batches = read_batches(path, 2)
+    assert [len(next(batches).rows), len(next(batches).rows)] == [2, 2]
+    with pytest.raises(DataError, match=r"data\.\w+, (line 5|row 6)"):
+        next(batches)
+
+
+def test_lines_after_the_first_may_be_no_utf8_at_a_byte_that_is_named(tmp_path):
+    path = tmp_path / "data.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"a": 1}\n{"a": "\xe9"}\n')
+    assert "not UTF-8 text at byte 19" in refused(path)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".json"])
+def test_batches_of_a_file_without_rows_are_refused(tmp_path, ending):
+    path = tmp_path / f"data{ending}"
+    path.write_text("[]" if ending == ".json" else "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="holds no rows"):
+        list(read_batches(path, 10))

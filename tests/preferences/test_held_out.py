@@ -79,6 +79,16 @@ def test_what_is_much_alike(one, other, alike):
     assert bool(overlap([question(one, [1, 2])], [HeldOut("t", "1", other)]).near) is alike
 
 
+def test_of_each_test_the_nearest_question_is_listed():
+    text = "how many of the old lamps are lit in house {} tonight"
+    tests = [HeldOut(task, str(number), text.format(number)) for task in ("one", "two") for number in (3, 7, 5)]
+    asked = [question(f"and {text.format(number)}", [1, 2]) for number in (5, 7)]
+    found = {(each.question, each.task): each.item for each in overlap(asked, tests).near}
+    assert found == {
+        (one.fingerprint, task): item for one, item in zip(asked, "57", strict=True) for task in ("one", "two")
+    }
+
+
 def test_many_questions_are_compared_in_parts(monkeypatch):
     monkeypatch.setattr("culture_tasks.preferences.held_out._AT_ONCE", 2)
     asked = [question(f"how many of the old lamps are lit in house {number} tonight", [1, 2]) for number in range(5)]
