@@ -129,7 +129,8 @@ class _Reader:
         try:
             rows = validated(table, _Row, self._aliases)
         except DataError as error:
-            raise DataError(f"preferences: {error}") from None
+            said = str(error).replace("field 'rating':", f"field {self.column!r}:", 1)  # as the user's file calls it
+            raise DataError(f"preferences: {said}") from None
         rated = [(index, row, row.rating) for index, row in enumerate(rows) if row.rating is not None]
         without_scale: list[tuple[float, int]] = []
         for index, row, rating in rated:

@@ -11,6 +11,7 @@ from support.rated_data import row, rows_of, write_rows
 from culture_tasks.errors import DataError
 from culture_tasks.preferences.build import gather
 from culture_tasks.preferences.graded_results import Taken
+from culture_tasks.preferences.rated_questions import kind_of_culture
 from culture_tasks.settings import Settings
 
 
@@ -120,15 +121,15 @@ def test_of_a_question_in_two_categories_the_one_with_more_responses_counts(tmp_
 def test_long_files_keep_their_row_numbers(tmp_path):
     rows = [*rows_of(700), row("q", "a", "many")]
     path = write_rows(tmp_path / "rated.jsonl", rows)
-    assert "rated.jsonl, row 2101, field 'rating': found 'many'" in refused(path)
+    assert "rated.jsonl, row 2101, field 'human_rating': found 'many'" in refused(path)
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"human_rating": 11}, "row 2, field 'human_rating': found 11. Needed is a number from 1 to 10"),
-        ({"human_rating": True}, "row 2, field 'rating': found True. Needed is a number"),
-        ({"human_rating": float("nan")}, "row 2, field 'rating': found nan"),
+        ({"human_rating": True}, "row 2, field 'human_rating': found True. Needed is a number"),
+        ({"human_rating": float("nan")}, "row 2, field 'human_rating': found nan"),
         ({"question": " "}, "row 2, field 'question'"),
         ({"cul_type": "Socal norms"}, "row 2, field 'category'"),
         ({"rubric": "no such"}, "row 2, field 'rubric': judges: no rubric 'no such'"),
@@ -186,3 +187,21 @@ def test_cares_rows_come_from_the_hub_where_there_are_none_of_the_users(monkeypa
     assert len(rated.questions) == 1200
     (source,) = rated.sources
     assert (source.name, source.responses) == ("geyang627/CARE", 3600)
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [
+        ("Native (Chinese)", "native"),
+        ("native", "native"),
+        ("Foreign (US)", "foreign"),
+        (" foreign: German", "foreign"),
+        ("General", "general"),
+        ("nativeish", None),
+        ("Chinese", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_whose_culture_a_question_is_about(label, kind):
+    assert kind_of_culture(label) == kind
