@@ -25,6 +25,7 @@ _ENDED = ("completed", "failed", "expired", "cancelled")
 _BATCHES_LOOKED_THROUGH = 1_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _NOT_OFFERED = (404, 405, 501)
+_NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 
 
 class Status(NamedTuple):
@@ -107,7 +108,7 @@ class BatchEndpoint:
                 )
                 return str(batch.id)
             except (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError) as error:
-                if time.monotonic() + wait > until:
+                if _is_hopeless(error) or time.monotonic() + wait > until:
                     raise self._unreachable("begin a batch", error) from None
             except openai.OpenAIError as error:
                 raise self._unreachable("begin a batch", error) from None
@@ -176,8 +177,7 @@ class BatchEndpoint:
             try:
                 return work()
             except passing as error:
-                hopeless = getattr(error, "status_code", None) in _NOT_OFFERED
-                if hopeless or time.monotonic() + wait > until:
+                if _is_hopeless(error) or time.monotonic() + wait > until:
                     raise self._unreachable(doing, error) from None
             except openai.OpenAIError as error:
                 raise self._unreachable(doing, error) from None
@@ -190,6 +190,11 @@ class BatchEndpoint:
             f"judge at {self._address.shown}: can't {doing}: {said}. Nothing is lost: the same command goes on where "
             "this one stopped."
         )
+
+
+def _is_hopeless(error: Exception) -> bool:
+    """Whether asking again won't help: the endpoint has no such thing, or its account has no money."""
+    return getattr(error, "status_code", None) in _NOT_OFFERED or getattr(error, "code", None) in _NO_MONEY
 
 
 def _said(error: Exception) -> str:

@@ -182,10 +182,19 @@ class BatchRounds:
             if batch.file is None:
                 self._state.batches.remove(batch)
             elif batch.id is None:
-                batch.id = self._endpoint.find(batch.file) or self._endpoint.begin(batch.file)
+                batch.id = self._found(batch.file) or self._endpoint.begin(batch.file)
             else:
                 continue
             self._save()
+
+    def _found(self, file: str) -> str | None:
+        try:
+            return self._endpoint.find(file)
+        except JudgeUnreachableError as error:
+            raise JudgeUnreachableError(
+                f"{error} If the endpoint never lists batches, see there whether one of this file runs; if none does, "
+                f"delete {self._file} to send all anew."
+            ) from None
 
     def _send(self, model: str, judge: BatchJudge, *, lines: Sequence[Line], folder: Path) -> int:
         sampling = {name: dict(judge.sent_sampling(rubric)) for name, rubric in self._rubrics.items()}

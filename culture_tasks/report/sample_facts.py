@@ -20,8 +20,8 @@ class SampleFacts:
         self._samples = self._responses = self._characters = 0
         self._asked: int | None = 0
         self._tokens: tuple[int | None, int | None] = (0, 0)
-        self._judge = Usage()
-        self._judge_kept = Usage()
+        self._judge = (0, 0)
+        self._judge_discounts = self._judge_kept = Usage()
 
     def add(self, item: str, sample: Mapping[str, Any], record: Mapping[str, Any]) -> None:
         """Takes a sample in.
@@ -30,7 +30,8 @@ class SampleFacts:
             TypeError, ValueError: If a response is no text, or a number of tokens is none.
         """
         responses = characters = 0
-        read = written = 0
+        cheaper: list[tuple[Usage, Usage]] = []
+        read, written = self._judge
         if type(record["runs"]) is not list:
             raise TypeError("responses that are no list")
         for run in record["runs"]:
@@ -47,7 +48,7 @@ class SampleFacts:
                 read += _count(tokens_in)
                 written += _count(tokens_out)
                 if "kept" in run or "discounts" in run:
-                    self._note_cheaper(run)
+                    cheaper.append(_cheaper(run))
         tokens = self._tokens
         if tokens != (None, None):
             counts = sample.get("token_counts")
@@ -57,9 +58,10 @@ class SampleFacts:
         self._samples += 1
         self._responses += responses
         self._characters += characters
-        self._tokens = tokens
-        if read or written:
-            self._judge += Usage(read, written)
+        self._judge, self._tokens = (read, written), tokens
+        for discounts, kept in cheaper:
+            self._judge_discounts += discounts
+            self._judge_kept += kept
         if self._asked is not None:
             # lm-eval logs the prompt's hash, lmms-eval the prompt. The sum is the same in any order of the samples.
             prompt = sample.get("prompt_hash") or sample.get("input")
@@ -75,25 +77,29 @@ class SampleFacts:
     @property
     def spent(self) -> Spent:
         """What the samples took."""
-        asked = self._judge != Usage()
+        judge = Usage(*self._judge) + self._judge_discounts
+        counted = judge != Usage()
         return Spent(
             responses=self._responses,
             characters=self._characters,
             tokens_in=self._tokens[0] if self._samples else None,
             tokens_out=self._tokens[1] if self._samples else None,
-            judge=self._judge if asked else None,
-            judge_kept=self._judge_kept if asked else None,
+            judge=judge if counted else None,
+            judge_kept=self._judge_kept if counted else None,
         )
 
-    def _note_cheaper(self, run: Mapping[str, Any]) -> None:
-        """Takes in what made a verdict cheaper: an endpoint's discounts, or that nothing was asked for it."""
-        found = run.get("discounts", {})
-        if type(found) is not dict or not found.keys() <= DISCOUNTS:
-            raise TypeError("discounts that are none")
-        discounts = Usage(**{name: _count(number) for name, number in found.items()})
-        self._judge += discounts
-        if run.get("kept"):
-            self._judge_kept += Usage(*map(_count, run["tokens"])) + discounts
+
+def _cheaper(run: Mapping[str, Any]) -> tuple[Usage, Usage]:
+    """Returns a verdict's tokens with a discount, and all of them if nothing was asked for it."""
+    found = run.get("discounts", {})
+    if type(found) is not dict or not found.keys() <= DISCOUNTS:
+        raise TypeError("discounts that are none")
+    discounts = Usage(**{name: _count(number) for name, number in found.items()})
+    usage = Usage(*run["tokens"]) + discounts
+    too_many = discounts.cached_tokens + discounts.batch_prompt_tokens > usage.prompt_tokens
+    if too_many or discounts.batch_completion_tokens > usage.completion_tokens:
+        raise TypeError("more tokens with a discount than tokens")
+    return discounts, usage if run.get("kept") else Usage()
 
 
 def _count(value: Any) -> int:

@@ -21,6 +21,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 SEVEN = "Fine.\nRating: [[7]]"
 
 
+class Killed(BaseException):
+    """A kill that no handler sees."""
+
+
 @pytest.fixture(scope="module")
 def responses(tmp_path_factory, fixture_data):
     """Responses that no judge has graded."""
@@ -301,10 +305,6 @@ def test_files_are_split_by_size(server, results, monkeypatch):
     assert len(server.worked_on) == len(set(server.worked_on)) == 10
 
 
-class Killed(BaseException):
-    """A kill that no handler sees."""
-
-
 def test_a_client_that_is_killed_pays_for_nothing_twice(server, results, monkeypatch):
     """Killed before and after each of its steps in turn, until the command gets through."""
     monkeypatch.setattr(batch_rounds.BatchRounds.__init__, "__kwdefaults__", {"most_lines": 4, "most_bytes": 10**9})
@@ -380,6 +380,44 @@ def test_an_endpoint_without_batches_is_named_without_its_key(server, results, p
     server.fault = lambda seen: None
     assert rejudge(results, "--batch") == 0
     assert len(server.worked_on) == len(set(server.worked_on)) == 10
+
+
+def test_an_account_without_money_is_said_at_once(server, results, capsys):
+    def fault(seen):
+        if seen.path == "/v1/batches" and seen.method == "POST":
+            return fails(429, message="You exceeded your current quota", code="insufficient_quota")
+        return None
+
+    server.fault = fault
+    assert rejudge(results, "--batch") == 1
+    assert "can't begin a batch: HTTP 429: You exceeded your current quota" in capsys.readouterr().err
+    assert sum(seen.path == "/v1/batches" and seen.method == "POST" for seen in server.requests) == 1
+
+
+def test_an_endpoint_that_lists_no_batches_leaves_it_to_the_user(server, results, monkeypatch, capsys):
+    """Only where a command was killed just when a batch began."""
+
+    def fault(seen):
+        if seen.path.startswith("/v1/batches?"):
+            return fails(405)
+        return None
+
+    server.fault = fault
+    original = batch_endpoint.BatchEndpoint.begin
+
+    def dies(self, file):
+        original(self, file)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batch_endpoint.BatchEndpoint, "begin", dies)
+        with pytest.raises(Killed):
+            rejudge(results, "--submit")
+    assert rejudge(results, "--collect") == 1
+    error = capsys.readouterr().err
+    assert "it is open whether file file-0 is being worked on" in error
+    assert "delete " in error
+    assert len(server.batches) == 1
 
 
 def test_a_batch_that_is_refused_as_a_whole_is_an_error_and_can_be_sent_again(server, results, capsys):
