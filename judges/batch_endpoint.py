@@ -25,6 +25,9 @@ _ENDED = ("completed", "failed", "expired", "cancelled")
 _BATCHES_LOOKED_THROUGH = 1_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _NOT_OFFERED = (404, 405, 501)
+_UNREADABLE = (AttributeError, TypeError, ValueError)
+"""What reading a reply raises that isn't laid out as OpenAI's are."""
+
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 
 
@@ -91,7 +94,7 @@ class BatchEndpoint:
 
         def send() -> str:
             with file.open("rb") as content:
-                return str(self._client.files.create(file=(file.name, content), purpose="batch").id)
+                return _name_of(self._client.files.create(file=(file.name, content), purpose="batch"))
 
         return self._patiently("upload a batch file", send)
 
@@ -99,6 +102,7 @@ class BatchEndpoint:
         """Begins the batch of an uploaded file and returns its name; one that was begun already is found."""
         import openai
 
+        passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
         until = time.monotonic() + self._patience
         wait = _FIRST_PAUSE
         while True:
@@ -106,8 +110,13 @@ class BatchEndpoint:
                 batch = self._client.batches.create(
                     input_file_id=file, endpoint=PATH, completion_window="24h", metadata={"by": "culture-tasks"}
                 )
-                return str(batch.id)
-            except (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError) as error:
+                return _name_of(batch)
+            except (
+                openai.APIConnectionError,
+                openai.InternalServerError,
+                openai.RateLimitError,
+                *_UNREADABLE,
+            ) as error:
                 if _is_hopeless(error) or time.monotonic() + wait > until:
                     raise self._unreachable("begin a batch", error) from None
             except openai.OpenAIError as error:
@@ -127,7 +136,7 @@ class BatchEndpoint:
         def look() -> str | None:
             for number, batch in enumerate(self._client.batches.list(limit=100)):
                 if batch.input_file_id == file:
-                    return str(batch.id)
+                    return _name_of(batch)
                 if number >= _BATCHES_LOOKED_THROUGH:
                     break
             return None
@@ -136,16 +145,20 @@ class BatchEndpoint:
 
     def status(self, batch: str) -> Status:
         """Returns how far a batch is."""
-        found: Any = self._patiently("look at a batch", lambda: self._client.batches.retrieve(batch))
-        counts, errors = found.request_counts, getattr(found.errors, "data", None) or []
-        messages = [str(each.message) for each in errors if each.message]
-        return Status(
-            name=str(found.status),
-            done=(counts.completed or 0) + (counts.failed or 0) if counts else 0,
-            asked=counts.total or 0 if counts else 0,
-            outputs=tuple(each for each in (found.output_file_id, found.error_file_id) if each),
-            error=one_line(self._address.secrets.hidden("; ".join(messages[:3]))),
-        )
+
+        def look() -> Status:
+            found: Any = self._client.batches.retrieve(batch)
+            counts, errors = found.request_counts, getattr(found.errors, "data", None) or []
+            messages = [str(each.message) for each in errors if each.message]
+            return Status(
+                name=str(found.status),
+                done=(counts.completed or 0) + (counts.failed or 0) if counts else 0,
+                asked=counts.total or 0 if counts else 0,
+                outputs=tuple(str(each) for each in (found.output_file_id, found.error_file_id) if each),
+                error=one_line(self._address.secrets.hidden("; ".join(messages[:3]))),
+            )
+
+        return self._patiently("look at a batch", look)
 
     def download(self, file: str, to: Path) -> bool:
         """Writes the content of a file at the endpoint to a local one, whole; False where it isn't there any more."""
@@ -179,7 +192,7 @@ class BatchEndpoint:
             except passing as error:
                 if _is_hopeless(error) or time.monotonic() + wait > until:
                     raise self._unreachable(doing, error) from None
-            except openai.OpenAIError as error:
+            except (openai.OpenAIError, *_UNREADABLE) as error:
                 raise self._unreachable(doing, error) from None
             self.pause(wait)
             wait = min(2 * wait, _LONGEST_PAUSE)
@@ -190,6 +203,13 @@ class BatchEndpoint:
             f"judge at {self._address.shown}: can't {doing}: {said}. Nothing is lost: the same command goes on where "
             "this one stopped."
         )
+
+
+def _name_of(made: Any) -> str:
+    """Returns the name that an endpoint gave to a file or batch."""
+    if not isinstance(made.id, str) or not made.id:
+        raise ValueError("the reply names nothing")
+    return made.id
 
 
 def _is_hopeless(error: Exception) -> bool:

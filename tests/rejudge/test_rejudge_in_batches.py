@@ -382,6 +382,20 @@ def test_an_endpoint_without_batches_is_named_without_its_key(server, results, p
     assert len(server.worked_on) == len(set(server.worked_on)) == 10
 
 
+@pytest.mark.parametrize("body", ["", "null", "[]", "<html>", "{}", '{"id": 3}', '{"status": []}'])
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/batches/batch_0"])
+def test_replies_of_another_layout_are_an_error_and_no_crash(server, results, body, path, capsys):
+    server.fault = lambda seen: raw(body) if seen.path == path else None
+    server.waits = True
+    status = rejudge(results, "--submit") or rejudge(results, "--collect")
+    assert status in (1, 3)
+    assert status == 3 or "can't " in capsys.readouterr().err
+    server.fault, server.waits = lambda seen: None, False
+    server.work()
+    assert rejudge(results, "--batch") == 0
+    assert len(server.worked_on) == len(set(server.worked_on)) == 10
+
+
 def test_an_account_without_money_is_said_at_once(server, results, capsys):
     def fault(seen):
         if seen.path == "/v1/batches" and seen.method == "POST":
