@@ -111,12 +111,7 @@ class BatchEndpoint:
                     input_file_id=file, endpoint=PATH, completion_window="24h", metadata={"by": "culture-tasks"}
                 )
                 return _name_of(batch)
-            except (
-                openai.APIConnectionError,
-                openai.InternalServerError,
-                openai.RateLimitError,
-                *_UNREADABLE,
-            ) as error:
+            except (*passing, *_UNREADABLE) as error:
                 if _is_hopeless(error) or time.monotonic() + wait > until:
                     raise self._unreachable("begin a batch", error) from None
             except openai.OpenAIError as error:

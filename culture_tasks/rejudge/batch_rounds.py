@@ -112,8 +112,14 @@ class BatchRounds:
                     judge.adopt_sampling(self._rubrics[name], sent)
 
     def submit(self) -> int:
-        """Sends what is open and not on its way, and returns how many requests that were."""
-        self._recover()
+        """Sends what is open and not on its way, and returns how many requests that were.
+
+        What batches that have ended left open is sent again.
+
+        Raises:
+            JudgeUnreachableError: As :meth:`collect`.
+        """
+        self.collect()
         sent = 0
         with tempfile.TemporaryDirectory() as folder:
             for model, judge in self._judges.items():

@@ -80,6 +80,11 @@ def outcomes(results):
     return [sample["care_rating"]["runs"][0] for sample in samples]
 
 
+def is_odd(line):
+    """Whether a request is one of those that a test treats in another way: some of them, the same in each run."""
+    return len(line["body"]["messages"][1]["content"]) % 2 == 1
+
+
 def is_done(results):
     return not list(results.rglob("judge_batches.json"))
 
@@ -196,9 +201,27 @@ def test_collecting_says_what_is_left_and_submit_goes_on(server, results, capsys
     assert server.asked_live == 2
 
 
+def test_submit_sends_again_what_expired(server, results, capsys):
+    server.ending = "expired"
+    server.answer = lambda line: answered(line, SEVEN) if is_odd(line) else expired(line)
+    assert rejudge(results, "--submit") == 0
+    assert rejudge(results, "--collect") == 3
+    left = 10 - len(server.worked_on)
+    assert 0 < left < 10
+    assert f"{left} requests are still open" in capsys.readouterr().out
+    server.answer, server.waits = lambda line: answered(line, SEVEN), True
+    assert rejudge(results, "--submit") == 0
+    assert rejudge(results, "--submit") == 0  # they are on their way
+    assert [len(server.lines(batch)) for batch in server.batches] == [10, left]
+    server.work()
+    assert rejudge(results, "--collect") == 0
+    assert len(server.worked_on) == len(set(server.worked_on)) == 10
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+
+
 def test_what_is_left_can_be_asked_at_once(server, results):
     server.ending = "expired"
-    server.answer = lambda line: answered(line, SEVEN) if line["custom_id"][0] < "8" else expired(line)
+    server.answer = lambda line: answered(line, SEVEN) if is_odd(line) else expired(line)
     assert rejudge(results, "--submit") == 0
     assert rejudge(results, "--collect") == 3
     before = server.asked_live
@@ -224,7 +247,7 @@ def test_what_an_expired_batch_has_is_kept_and_the_rest_sent_again(server, resul
 
 
 def test_a_line_that_always_fails_is_given_up_after_three_batches(server, results):
-    server.answer = lambda line: expired(line) if line["custom_id"][0] in "0123456789" else answered(line, SEVEN)
+    server.answer = lambda line: expired(line) if is_odd(line) else answered(line, SEVEN)
     assert rejudge(results, "--batch") == 0
     sizes = [len(server.lines(batch)) for batch in server.batches]
     assert sizes[0] == 10
@@ -236,7 +259,7 @@ def test_a_line_that_always_fails_is_given_up_after_three_batches(server, result
 
 def test_refused_lines_say_why_and_hold_no_key(server, results):
     def answer(line):
-        if line["custom_id"][0] < "8":
+        if is_odd(line):
             return refused(line, 400, message=f"bad words by {KEY}", code="content_filter")
         return refused(line, 401, message=f"key {KEY} is wrong")
 
