@@ -55,9 +55,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="markdown, latex, csv, json, html, png, svg, pdf, or all (default: %(default)s)",
     )
     parser.add_argument(
-        "--published", action="store_true", help="show the papers' own results beside yours, marked as such"
-    )
-    parser.add_argument(
         "--images", type=Path, metavar="DIR", help="folder of the samples' images, for thumbnails in the HTML"
     )
     parser.add_argument(
@@ -68,10 +65,31 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="maximum number of samples of each run behind a cell of the HTML, failures first and a fair draw beside "
         "them; 0 for none, all for all of them in files beside the page (default: %(default)s)",
     )
-    parser.add_argument(
-        "--other-tasks-in-mean", action="store_true", help="put the harnesses' own tasks into the mean, too"
+    _add_shown(parser.add_argument_group("what to show"))
+    _add_beside(parser.add_argument_group("what to set beside the scores"))
+    add_choices(parser)
+    parser.set_defaults(handler=run)
+
+
+def _add_shown(shown: argparse._ArgumentGroup) -> None:
+    shown.add_argument(
+        "--tables",
+        type=_list,
+        default=(),
+        metavar="LIST",
+        help="only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*",
     )
-    parser.add_argument(
+    shown.add_argument(
+        "--columns",
+        type=_list,
+        default=(),
+        metavar="LIST",
+        help="only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'",
+    )
+    shown.add_argument(
+        "--published", action="store_true", help="show the papers' own results beside yours, marked as such"
+    )
+    shown.add_argument(
         "--other-metrics",
         action="append",
         default=[],
@@ -79,21 +97,21 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="of the harnesses' own tasks, show these metrics too and not only the one that counts: acc_norm, "
         "'mmlu*:*', or '*' for all; may be repeated",
     )
-    parser.add_argument(
-        "--tables",
-        type=_list,
-        default=(),
-        metavar="LIST",
-        help="only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*",
+    shown.add_argument(
+        "--other-tasks-in-mean", action="store_true", help="put the harnesses' own tasks into the mean, too"
     )
-    parser.add_argument(
-        "--columns",
-        type=_list,
-        default=(),
-        metavar="LIST",
-        help="only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'",
+    shown.add_argument(
+        "--prices",
+        type=Path,
+        metavar="FILE",
+        help='what models and judges cost, as JSON: {"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": '
+        '10}, "Qwen/*": {"hour": 2}}}, per million tokens or per hour; names may be patterns (default: '
+        "CULTURE_JUDGE_PRICES, or the list prices that are part of this package)",
     )
-    parser.add_argument(
+
+
+def _add_beside(beside: argparse._ArgumentGroup) -> None:
+    beside.add_argument(
         "--trained",
         action="append",
         default=[],
@@ -102,15 +120,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "as runs of one model; may be repeated. A run with an adapter (peft=, lora_local_path=) stands beside the "
         "model below it without this",
     )
-    parser.add_argument(
-        "--prices",
-        type=Path,
-        metavar="FILE",
-        help='what models and judges cost, as JSON: {"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": '
-        '10}, "Qwen/*": {"hour": 2}}}, per million tokens or per hour; names may be patterns (default: '
-        "CULTURE_JUDGE_PRICES, or the list prices that are part of this package)",
-    )
-    parser.add_argument(
+    beside.add_argument(
         "--spotcheck",
         action="append",
         default=[],
@@ -119,8 +129,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="show the judge's scores corrected by people: the rated.json of `culture-tasks spotcheck score`, or its "
         "folder; may be repeated",
     )
-    add_choices(parser)
-    parser.set_defaults(handler=run)
 
 
 def add_choices(parser: argparse.ArgumentParser, *, all_runs: bool = True) -> None:

@@ -139,20 +139,10 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         )
         self._state = None if state is None else Path(str(state)).expanduser()
         model = MultimodalModel.load(str(pretrained), chosen)
-        self._method: InsertionMethod | None = method_class(method)(model, method_config(method, options))
-        self._method.batch_size = self._batch_size
-        if self._state is not None:
-            self._method.load(self._state)
+        self._method: InsertionMethod | None = self._loaded_method(model, method, options)
         self._backend = None
         if backend is not None:
-            shared = {
-                "revision": revision,
-                "device": str(self._device),
-                "device_map": device_map,
-                "batch_size": self._batch_size,
-                "trust_remote_code": chosen.trust_remote_code,
-                **images,
-            }
+            shared = _of_backend(chosen, self._batch_size)
             self._backend = _backend(str(backend), rest, pretrained=str(pretrained), shared=shared, model=model)
         self._kept = ValueStore(_answers_file(answers))
         self._runner: Runner | None = Runner(self._method, self._kept, self._backend, one_at_a_time=one_at_a_time)
@@ -245,6 +235,13 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
         alone = self._world_size == 1 and device is not None
         self._device = torch.device(device) if alone else self.accelerator.device
+
+    def _loaded_method(self, model: MultimodalModel, name: str, options: Mapping[str, Any]) -> InsertionMethod:
+        method = method_class(name)(model, method_config(name, options))
+        method.batch_size = self._batch_size
+        if self._state is not None:
+            method.load(self._state)
+        return method
 
     def _document(self, request: Instance) -> Mapping[str, Any]:
         """Returns a document without its image, which is loaded when the model is shown it, and not kept."""
@@ -425,6 +422,18 @@ def _backend(
     return Backend(
         name, arguments, pretrained=pretrained, shared=shared, model=model.identity.weights, make_room=make_room
     )
+
+
+def _of_backend(chosen: ModelOptions, batch_size: int) -> dict[str, Any]:
+    """Returns the arguments that a backend shares with this class."""
+    return {
+        "revision": chosen.revision,
+        "device": chosen.device,
+        "device_map": chosen.device_map,
+        "batch_size": batch_size,
+        "trust_remote_code": chosen.trust_remote_code,
+        **chosen.images,
+    }
 
 
 def _of_all_ranks(costs: ModelCosts) -> ModelCosts:
