@@ -49,11 +49,13 @@ def brought_by(package: str) -> set[str]:
 
 
 REQUIRED = declared(*PROJECT["project"]["dependencies"])
+OPTIONAL = declared(*(line for lines in PROJECT["project"]["optional-dependencies"].values() for line in lines))
 FOR_DEVELOPERS = declared(*PROJECT["dependency-groups"]["dev"])
 
 
 def test_what_the_package_imports_is_declared():
-    assert {name: path for name, path in imported("culture_tasks").items() if not brought_by(name) & REQUIRED} == {}
+    found = imported("culture_tasks")
+    assert {name: path for name, path in found.items() if not brought_by(name) & (REQUIRED | OPTIONAL)} == {}
 
 
 def test_what_is_declared_is_imported():
