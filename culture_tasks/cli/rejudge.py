@@ -76,6 +76,7 @@ def _run(options: argparse.Namespace) -> int:
     from culture_tasks.judges.budget import refused_requests
     from culture_tasks.judges.selection import close_judges
     from culture_tasks.rejudge import rejudging
+    from culture_tasks.rejudge.batch_rounds import state_file
 
     runs = rejudging.find_runs(options.results)
     found = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
@@ -87,6 +88,11 @@ def _run(options: argparse.Namespace) -> int:
     prices = read_prices(Settings.from_environment().prices_file)
     if options.batches is not None:
         return _in_batches(options, found)
+    sent = state_file(run.files.result_file for run, _ in found)
+    if sent.is_file():
+        _say(
+            f"{sent}: batches of these results were sent. What wasn't collected (--collect) is asked for and paid again."
+        )
     try:
         work = []
         for session in _sessions(options.judge):

@@ -219,13 +219,15 @@ def test_submit_sends_again_what_expired(server, results, capsys):
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
 
 
-def test_what_is_left_can_be_asked_at_once(server, results):
+def test_what_is_left_can_be_asked_at_once(server, results, capsys):
     server.ending = "expired"
     server.answer = lambda line: answered(line, SEVEN) if is_odd(line) else expired(line)
     assert rejudge(results, "--submit") == 0
     assert rejudge(results, "--collect") == 3
     before = server.asked_live
+    capsys.readouterr()
     assert rejudge(results) == 0
+    assert "What wasn't collected is asked for, and paid for, again" in capsys.readouterr().err
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
     assert server.asked_live - before == 10 - len(server.worked_on) + 1
 
