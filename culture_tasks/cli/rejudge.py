@@ -90,9 +90,7 @@ def _run(options: argparse.Namespace) -> int:
         return _in_batches(options, found)
     sent = state_file(run.files.result_file for run, _ in found)
     if sent.is_file():
-        _say(
-            f"{sent}: batches of these results were sent. What wasn't collected (--collect) is asked for and paid again."
-        )
+        _say(f"Batches of these results were sent ({sent}). What wasn't collected is asked for, and paid for, again.")
     try:
         work = []
         for session in _sessions(options.judge):
