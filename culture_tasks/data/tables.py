@@ -274,11 +274,22 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
 
 
+_OTHER_SEPARATORS = {";": "semicolon", "\t": "tab"}
+"""What spreadsheets of many countries write between columns instead of a comma."""
+
+
 def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
     rows = filter(None, reader)
     try:
         header = next(rows, [])
+        if len(header) == 1 and (
+            other := next((name for mark, name in _OTHER_SEPARATORS.items() if mark in header[0]), "")
+        ):
+            raise DataError(
+                f"{path}: columns are separated by {other}s, as in {header[0]!r:.60}. Needed are commas: in the "
+                "spreadsheet, save as CSV with commas, in UTF-8."
+            )
         if repeated := [name for name, times in Counter(header).items() if times > 1]:
             raise DataError(
                 f"{path}: {Counter(header)[repeated[0]]} columns are named {repeated[0]!r}. Rename or remove one."
@@ -449,6 +460,8 @@ _NEEDED = {
     "string_unicode": "Needed is Unicode text without lone surrogates",
     "too_short": "Needed is at least one entry",
     "list_type": "Needed is a list",
+    "float_parsing": "Needed is a number",
+    "finite_number": "Needed is a finite number",
 }
 """What is needed, by pydantic's type of error, in the words of this package."""
 

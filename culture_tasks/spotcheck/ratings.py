@@ -73,7 +73,7 @@ def read_ratings(design: Design, files: Sequence[Path]) -> Rated:
                     f"{table.where(index)}, field 'rating': found {line.rating:g}. Needed is a number from "
                     f"{row.lowest} to {row.highest}. Ask the rater, and correct it."
                 )
-            rater = line.rater or file.stem
+            rater = line.rater.strip() if line.rater else file.stem
             own = ratings.setdefault(rater, {})
             if own.setdefault(row.row, line.rating) != line.rating:
                 raise DataError(

@@ -225,7 +225,7 @@ def swap_ratings_text(lines):
         (set_in(0, row="0123456789ab", rating="5"), r"row 2, field 'row': '0123456789ab' wasn't drawn"),
         (set_in(1, rating="11"), r"row 3, field 'rating': found 11\. Needed is a number from 1 to 10"),
         (set_in(1, rating="0.5"), r"row 3, field 'rating': found 0\.5"),
-        (set_in(1, rating="good"), r"row 3, field 'rating': found 'good'"),
+        (set_in(1, rating="good"), r"row 3, field 'rating': found 'good'\. Needed is a number"),
         (set_in(1, rating="nan"), r"row 3, field 'rating': found 'nan'"),
         (set_in(0, response="another text"), r"row 2, field 'response': not the response that was drawn"),
         (swap_ratings_text, r"row 2, field 'response': not the response that was drawn .* sorted by itself"),
@@ -234,6 +234,10 @@ def swap_ratings_text(lines):
         (lambda lines: [line.update(rating="") for line in lines], r"no rating in"),
         (
             lambda lines: lines.append(lines[0] | {"rating": "9"}),
+            r"row 47, field 'rating': found 9, while sheet gave 5 elsewhere",
+        ),
+        (
+            lambda lines: lines.append(lines[0] | {"rating": "9", "rater": " sheet "}),
             r"row 47, field 'rating': found 9, while sheet gave 5 elsewhere",
         ),
     ],
