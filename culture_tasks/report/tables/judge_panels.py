@@ -26,8 +26,8 @@ OWN_SCALE = Scale("the score's own")
 
 _NOTES = (
     "Scores of the same responses, and the score that the judges give together to the responses that all of them have "
-    "scored: the majority's where scores are right or wrong (half a point of the scale's width where judges tie), the "
-    "mean of their scores elsewhere. Text overlap is no judge, and left out.",
+    "scored: the majority's where scores are right or wrong (halfway between the two where judges tie), the mean of "
+    "their scores elsewhere. Text overlap isn't a judge, and is left out.",
     "Alpha is Krippendorff's, ordinal: 1 is perfect agreement, 0 what chance gives. Apart: how far the scores of two "
     "judges of a response are from each other, on average, on the score's own scale.",
 )

@@ -36,7 +36,8 @@ _NOTES = (
 _ABOUT_AGREEMENT = (
     "Between people: Krippendorff's alpha (ordinal) of the raters, on responses that several of them rated. The others "
     "are of the judge's score and the mean of the people's: alpha, Spearman's rho, how much higher the judge's is, and "
-    "how far they are apart. Intervals are percentiles of 1,000 resamples of items."
+    "how far they are apart. Where one of these is missing, the reason calls the people the first rater and the judge "
+    "the second. Intervals are percentiles of 1,000 resamples of items."
 )
 _LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
 """Flags of a judge's score that a score of people hasn't."""
