@@ -66,7 +66,7 @@ def plug_in_problems() -> Iterator[str]:
             break
         before.append(point)
     else:
-        yield "lmms-eval doesn't see this package: reinstall it with `pip install culture-tasks`."
+        yield "lmms-eval doesn't see this package: reinstall it with `pip install .` in its checkout."
     for point in before:
         if problem := _failure(point):
             yield (
