@@ -319,24 +319,32 @@ def _much_alike(near: Sequence[NearDuplicate], rated: Rated, shared: Overlap) ->
 
 
 def _gap(text: str) -> float:
-    number = float(text)
+    number = _number(text)
     if not 0.0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a number of at least 0")
+        raise argparse.ArgumentTypeError(f"{text}: must be a number, 0 or larger")
     return number
 
 
 def _share(text: str) -> float:
-    number = float(text)
+    number = _number(text)
     if not 0.0 < number <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a number above 0 and of at most 1")
+        raise argparse.ArgumentTypeError(f"{text}: must be a number above 0, and at most 1")
     return number
 
 
 def _dev_share(text: str) -> float:
-    number = float(text)
+    number = _number(text)
     if not 0.0 <= number < 1.0:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a number of at least 0 and below 1")
+        raise argparse.ArgumentTypeError(f"{text}: must be a number below 1, and at least 0")
     return number
+
+
+def _number(text: str) -> float:
+    """Returns the number that an option holds, or NaN, which no option allows."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _merge(options: argparse.Namespace) -> int:

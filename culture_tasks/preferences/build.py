@@ -172,7 +172,7 @@ def selected(questions: Iterable[Question], rule: Rule, counts: Counter[str]) ->
 def _why_no_pair(counts: Counter[str], rule: Rule) -> str:
     reasons = {
         "questions_held_out": "of tests",
-        "questions_with_one_response": "with one response",
+        "questions_with_one_response": "with one response (equal texts count as one)",
         "ties": "with responses that are all rated alike",
         "questions_below_min_gap": f"without two ratings that are {rule.min_gap:g} apart (--min-gap)",
         "questions_not_drawn_for_culture": "that --culture leaves out, since no language has both native and foreign "

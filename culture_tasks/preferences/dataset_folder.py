@@ -180,11 +180,13 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 
 def check_new(folder: Path) -> None:
-    """Makes sure that a folder isn't there yet, or is empty.
+    """Makes sure that a folder isn't there yet, or is empty and not the one that the command runs in.
 
     Raises:
-        SettingsError: If it is.
+        SettingsError: If it is there.
     """
+    if folder.is_dir() and folder.samefile(Path()):  # it would be replaced from under the user's feet
+        raise SettingsError(f"preferences: -o {folder} is the working directory. Name a new folder in it with -o.")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise SettingsError(f"preferences: {folder} is there already. Remove it, or choose another folder with -o.")
 

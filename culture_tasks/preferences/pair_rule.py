@@ -84,7 +84,7 @@ def _best_and_worst(question: Question, seed: int) -> Iterator[Pair]:
     chosen, rejected = (
         min(
             (answer for answer in question.answers if answer.rating == rating),
-            key=lambda answer: drawn(seed, "response", question.fingerprint, answer.text),
+            key=lambda answer: drawn(seed, "response", question.fingerprint, answer.text.strip()),
         )
         for rating in (max(ratings), min(ratings))
     )
@@ -136,8 +136,8 @@ def split(questions: Sequence[Question], rule: Rule, seed: int) -> Split:
     """Sets questions apart for development, and keeps a fraction of the others in each language.
 
     Those for development are the same for every fraction, and a smaller fraction's questions are all in a larger one's.
-    At least one question of each language is kept, and of two questions or more, at least one is for development if
-    there is to be a share.
+    Of the others, at least one question of each language is kept. Where ``dev`` isn't 0, at least one of two or more
+    questions is for development.
     """
     order = _in_drawn_order(questions, "dev", seed)
     number = min(max(round(rule.dev * len(order)), 1), len(order) - 1) if rule.dev else 0

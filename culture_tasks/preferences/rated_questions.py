@@ -5,9 +5,11 @@ All ratings of a build are one rater's, on one scale. The responses of a questio
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -201,8 +203,8 @@ class Gathering:
     def finished(self) -> Rated:
         """Returns the questions, each with the responses that one rubric graded.
 
-        Of a question that several rubrics graded, those of the rubric with most responses count. Equal texts count
-        once, with the mean of their ratings.
+        Of a question that several rubrics graded, those of the rubric with most responses count, or of equal ones, the
+        first by name. Equal texts count once, with the mean of their ratings.
 
         Raises:
             DataError: If there is no rating, or ratings are on different scales.
@@ -230,14 +232,13 @@ class Gathering:
         )
 
     def _questions(self) -> Iterator[Question]:
-        largest: dict[str, Question] = {}
-        for (fingerprint, _), group in self._groups.items():
-            other = largest.get(fingerprint)
-            if other is None or len(group.answers) > len(other.answers):
-                largest[fingerprint] = group
-            if other is not None:
-                self.left_out["graded_by_another_rubric"] += min(len(group.answers), len(other.answers))
-        for question in largest.values():
+        groups: dict[str, list[tuple[str, Question]]] = {}
+        for (fingerprint, rubric), group in self._groups.items():
+            groups.setdefault(fingerprint, []).append((rubric, group))
+        for own in groups.values():
+            _, question = min(own, key=lambda each: (-len(each[1].answers), each[0]))
+            others = sum(len(group.answers) for _, group in own) - len(question.answers)
+            self.left_out["graded_by_another_rubric"] += others
             question.answers = self._without_repeats(question.answers)
             yield question
 
@@ -247,9 +248,14 @@ class Gathering:
             alike.setdefault(answer.text.strip(), []).append(answer)
         self.left_out["repeated_texts"] += len(answers) - len(alike)
         return [
-            same[0] if len(same) == 1 else replace(same[0], rating=sum(each.rating for each in same) / len(same))
+            same[0] if len(same) == 1 else replace(same[0], rating=_mean(each.rating for each in same))
             for same in alike.values()
         ]
+
+
+def _mean(ratings: Iterable[float]) -> float:
+    """Returns the exact mean, rounded once: a rounding error would make a pair of a tie, and depend on the order."""
+    return float(statistics.mean(map(Fraction, ratings)))
 
 
 def _range(scale: Scale) -> str:

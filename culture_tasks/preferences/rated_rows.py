@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +24,9 @@ from culture_tasks.preferences.rated_questions import PEOPLE, Gathering, Scale, 
 RATING_COLUMNS = ("human_rating", "rating")
 """Columns of people's ratings, as CARE's newer and older revisions call them; the first that is there counts."""
 
+_LARGEST = 1e100
+"""Largest rating, up or down: the difference of two is finite."""
+
 _AT_ONCE = 1_000
 """Rows that are checked together, so that a long file is never in memory as models of its rows."""
 
@@ -34,13 +38,15 @@ def _number(value: object) -> object:
 
 
 class _Row(BaseModel):
-    """One row; ``rating`` is the column that was chosen, and those of people's ratings are passed over otherwise."""
+    """One row; ``rating`` is the column that was chosen."""
 
     model_config = ConfigDict(extra="forbid")
 
     question: Text
     response: str
-    rating: Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(_number)]
+    rating: Annotated[
+        Annotated[float, Field(allow_inf_nan=False, ge=-_LARGEST, le=_LARGEST)] | None, BeforeValidator(_number)
+    ]
     reference: Text | Annotated[list[Text], Field(min_length=1)] | None = None
     rubric: OptionalLabel = None
     category: OptionalLabel = None
@@ -50,8 +56,6 @@ class _Row(BaseModel):
     model: OptionalLabel = None
     translated_question: Any = None
     id: Any = None
-    other_human_rating: Any = None
-    other_rating: Any = None
 
 
 def gather_rows(source: str, rating: str | None, data_folder: Path | None, gathering: Gathering) -> None:
@@ -120,12 +124,15 @@ class _Reader:
         self._aliases = {"references": "reference"}
         for each in offered().values():
             self._aliases |= each.aliases
-        self._aliases |= {name: f"other_{name}" for name in RATING_COLUMNS} | {self.column: "rating"}
+        self._aliases |= {self.column: "rating"}
+        self._passed_over = frozenset(RATING_COLUMNS) - {self.column}
         self._gathering = gathering
         self._graded: dict[tuple[str | None, str | None], tuple[str, Rubric | None]] = {}
 
     def take(self, table: Table, digest: Any) -> Counter[str]:
         """Takes the rows of a batch in, and returns how many have a rating and how many none."""
+        kept = [{name: row[name] for name in row if name not in self._passed_over} for row in table.rows]
+        table = replace(table, rows=kept)
         try:
             rows = validated(table, _Row, self._aliases)
         except DataError as error:

@@ -204,11 +204,11 @@ ALIKE = rows_of(3, ratings=(5, 5.0))
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        (ONE_EACH, (), "no pair is left of 3 questions: 3 with one response. Needed is"),
+        (ONE_EACH, (), "no pair is left of 3 questions: 3 with one response (equal texts count as one). Needed is"),
         (
             [row("q", "a", 5), row("q", "b", 5), row("p", "c", 7)],
             (),
-            "no pair is left of 2 questions: 1 with one response, 1 with responses that are all rated alike",
+            "no pair is left of 2 questions: 1 with one response (equal texts count as one), 1 with responses that are all rated alike",
         ),
         (rows_of(3), ("--min-gap", "7"), "3 without two ratings that are 7 apart (--min-gap)"),
         (rows_of(3), ("--culture", "native"), "3 that --culture leaves out"),
@@ -242,9 +242,11 @@ def test_bad_input_gets_one_message_and_no_folder(tmp_path, capsys, rows, option
         ("--dev", "x"),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_path, options):
+def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_path, options, capsys):
     with pytest.raises(SystemExit):
         build(rated, "-o", tmp_path / "out", *options)
+    name, value = options
+    assert f"argument {name}: {value}: must be a number" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_there_is_left_alone(rated, tmp_path, capsys):
@@ -255,6 +257,15 @@ def test_a_folder_that_is_there_is_left_alone(rated, tmp_path, capsys):
     assert list(contents(tmp_path / "out")) == ["mine.txt"]
     (tmp_path / "empty").mkdir()
     assert build(rated, "-o", tmp_path / "empty") == 0
+
+
+@pytest.mark.parametrize("named", [".", "{}"])
+def test_the_working_directory_is_not_replaced(rated, tmp_path, monkeypatch, capsys, named):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert build(rated, "-o", named.format(tmp_path / "here")) == 1
+    assert "is the working directory. Name a new folder in it with -o." in capsys.readouterr().err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["here", "rated.jsonl"]
 
 
 def test_a_disk_that_is_full_leaves_nothing_behind(rated, tmp_path, monkeypatch, capsys):

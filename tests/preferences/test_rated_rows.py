@@ -104,6 +104,20 @@ def test_equal_texts_count_once_with_the_mean_of_their_ratings(tmp_path):
     assert rated.left_out["repeated_texts"] == 1
 
 
+def test_the_mean_of_equal_ratings_is_their_rating(tmp_path):
+    """0.1 + 0.1 + 0.1 is more than 0.3, and would make a pair of a tie."""
+    rows = [row("q", text, None) | {"mapo": 0.1} for text in ("a", "a", "a", "b")]
+    rated = read(write_rows(tmp_path / "rated.jsonl", rows), rating="mapo")
+    assert [answer.rating for answer in rated.questions[0].answers] == [0.1, 0.1]
+
+
+def test_of_as_many_responses_by_two_rubrics_the_order_decides_nothing(tmp_path):
+    rows = [row("q", "a", 3, cul_type="Opinion"), row("q", "b", 3)]
+    found = [read(write_rows(tmp_path / "rated.jsonl", some)) for some in (rows, rows[::-1])]
+    assert len({rated.questions[0].answers[0].text for rated in found}) == 1
+    assert [rated.left_out["graded_by_another_rubric"] for rated in found] == [1, 1]
+
+
 def test_blank_responses_and_rows_without_a_rating_are_counted_and_left_out(tmp_path):
     rows = [row("q", "a", 3), row("q", " ", 1), row("q", "b", None), row("q", "c", " ")]
     rated = read(write_rows(tmp_path / "rated.jsonl", rows))
@@ -130,11 +144,13 @@ def test_long_files_keep_their_row_numbers(tmp_path):
         ({"human_rating": 11}, "row 2, field 'human_rating': found 11. Needed is a number from 1 to 10"),
         ({"human_rating": True}, "row 2, field 'human_rating': found True. Needed is a number"),
         ({"human_rating": float("nan")}, "row 2, field 'human_rating': found nan"),
+        ({"human_rating": 1e300}, "row 2, field 'human_rating': found 1e+300"),
         ({"question": " "}, "row 2, field 'question'"),
         ({"cul_type": "Socal norms"}, "row 2, field 'category'"),
         ({"rubric": "no such"}, "row 2, field 'rubric': judges: no rubric 'no such'"),
         ({"rubric": "lave3"}, "ratings on two scales: 1 to 10 ("),
         ({"colour": "red"}, "unknown column 'colour'"),
+        ({"colour": "red"}, "source, model, translated_question, id. Rename or remove the column"),
     ],
 )
 def test_a_row_that_cant_be_used_is_named(tmp_path, changes, said):
