@@ -49,6 +49,12 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Adds the subcommand."""
     parser = subparsers.add_parser("preferences", help="pairs of rated responses to train on with TRL")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _add_build(actions)
+    _add_stat(actions)
+    _add_merge(actions)
+
+
+def _add_build(actions: argparse._SubParsersAction[Any]) -> None:
     made = actions.add_parser(
         "build",
         help="write a folder to train on: data, recipes and a manifest",
@@ -69,29 +75,27 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
         type=_share,
         default=1.0,
         metavar="P",
-        help="train on this share of the questions; those of a smaller one are all in a larger one (Figure 3)",
+        help="train on this share of the questions; a larger share contains every smaller one (Figure 3)",
     )
     made.add_argument(
         "--dev",
         type=_dev_share,
         default=0.1,
         metavar="P",
-        help="share of the questions set apart for development, 0 for none (default: %(default)s)",
+        help="share of the questions set aside for development, 0 for none (default: %(default)s)",
     )
     made.add_argument(
         "--train-on-test",
         action="store_true",
-        help="use questions of tests all the same; the manifest names them, and the report marks the model",
+        help="keep questions of tests; the manifest lists them, and the report marks the model",
     )
-    made.add_argument("--plain", action="store_true", help="write texts rather than messages")
+    made.add_argument("--plain", action="store_true", help="write plain text rather than messages")
     made.add_argument(
         "--model",
         default=PAPER_MODELS[0],
         help="model that the recipes train, on the Hub or in a folder (default: %(default)s)",
     )
     made.set_defaults(handler=_build)
-    _add_stat(actions)
-    _add_merge(actions)
 
 
 def _add_stat(actions: argparse._SubParsersAction[Any]) -> None:
@@ -129,12 +133,16 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sources", nargs="+", metavar="SOURCE", help="rated rows or results (see below)")
     parser.add_argument("--rating", metavar="COLUMN", help="column of the ratings in rows (default: human_rating)")
     parser.add_argument(
-        "--task", action="append", default=[], metavar="NAME", help="task or group to take of results; may be repeated"
+        "--task",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="task or group to take from results; may be repeated",
     )
     parser.add_argument(
-        "--judge", metavar="SPEC", help="judge whose verdicts count, where several graded, such as openai:gpt-4o"
+        "--judge", metavar="SPEC", help="judge whose verdicts count, where there are several, such as openai:gpt-4o"
     )
-    parser.add_argument("--text-overlap", action="store_true", help="take text overlap for a rating: for trial runs")
+    parser.add_argument("--text-overlap", action="store_true", help="use text overlap as the rating: for trial runs")
     parser.add_argument(
         "--hold-out",
         action="append",
@@ -149,16 +157,24 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
         "--pairs",
         choices=("paper", "all"),
         default="paper",
-        help="one pair a question, or every two responses with different ratings (default: %(default)s)",
+        help="one pair a question, or every pair of responses with different ratings (default: %(default)s)",
     )
     parser.add_argument(
-        "--min-gap", type=_gap, default=0.0, metavar="N", help="smallest difference of the ratings of a pair"
+        "--min-gap", type=_gap, default=0.0, metavar="N", help="smallest difference between the ratings of a pair"
     )
     parser.add_argument(
-        "--language", action="append", default=[], metavar="CODE", help="keep questions in it; may be repeated"
+        "--language",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="keep questions in this language; may be repeated",
     )
     parser.add_argument(
-        "--category", action="append", default=[], metavar="NAME", help="keep questions of it; may be repeated"
+        "--category",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="keep questions of this category; may be repeated",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of every draw (default: %(default)s)")
 
@@ -173,7 +189,9 @@ def _add_merge(actions: argparse._SubParsersAction[Any]) -> None:
     )
     merged.add_argument("adapter", type=Path, metavar="ADAPTER", help="folder of the adapter")
     merged.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
-    merged.add_argument("--base", metavar="MODEL", help="the model below it (default: the one that it was trained on)")
+    merged.add_argument(
+        "--base", metavar="MODEL", help="the base model (default: the one that the adapter was trained on)"
+    )
     merged.add_argument(
         "--dtype",
         choices=("auto", "bfloat16", "float16", "float32"),
@@ -231,7 +249,7 @@ def _stat(options: argparse.Namespace) -> int:
     written = [] if options.output is None else _written(stat, options.output)
     print(stat.as_text())
     if shared is not None and shared.near:
-        print(_much_alike(shared.near, rated, shared))
+        print(_near_duplicates(shared.near, rated, shared))
     if written:
         print(textwrap.fill(f"written to {options.output}: {', '.join(path.name for path in written)}", 118))
     return 0
@@ -273,20 +291,15 @@ def _taken(options: argparse.Namespace, *, test_questions: bool) -> Taken:
 
 _SAID = {
     "responses": "rated responses",
-    "questions_of_unknown_language": "questions in a language that isn't known",
-    "blank_responses": "blank responses, left out",
-    "unrated_responses": "responses without a rating, left out",
-    "unscored_verdicts": "responses without a scored verdict, left out",
-    "repeated_texts": "responses with another one's text, counted once",
-    "graded_by_another_rubric": "responses graded by a rubric of fewer, left out",
+    "questions_of_unknown_language": "questions in an unknown language",
     "questions_of_another_language": "questions in other languages, left out",
     "questions_of_another_category": "questions of other categories, left out",
     "questions_held_out": "questions of tests, left out",
     "questions_with_one_response": "questions with one response, left out",
-    "ties": "questions with a tie of all responses, left out",
-    "questions_below_min_gap": "questions without a gap that is large enough, left out",
+    "ties": "questions whose responses are all rated alike, left out",
+    "questions_below_min_gap": "questions whose ratings are too close, left out",
     "questions_not_drawn_for_culture": "questions not drawn for the culture, left out",
-    "questions_beyond_fraction": "questions beyond the fraction, left out",
+    "questions_beyond_fraction": "questions outside the fraction, left out",
 }
 """What a count is called, where it isn't its name."""
 
@@ -295,17 +308,19 @@ _NEAREST = 10
 
 
 def _summary(manifest: Manifest, chosen: Chosen, folder: Path) -> str:
+    from culture_tasks.preferences.rated_questions import LEFT_OUT
     from culture_tasks.text_tables import as_text
 
-    rows = [(_SAID.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
+    said = _SAID | {name: f"{what}, left out" for name, what in LEFT_OUT.items()}
+    rows = [(said.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
     lines = [as_text(("", f"rated by {manifest.rated_by.name}"), rows)]
     if manifest.near_duplicates:
-        lines.append(_much_alike(manifest.near_duplicates, chosen.rated, chosen.overlap))
+        lines.append(_near_duplicates(manifest.near_duplicates, chosen.rated, chosen.overlap))
     lines.append(f"written to {folder}")
     return "\n".join(lines)
 
 
-def _much_alike(near: Sequence[NearDuplicate], rated: Rated, shared: Overlap) -> str:
+def _near_duplicates(near: Sequence[NearDuplicate], rated: Rated, shared: Overlap) -> str:
     from culture_tasks.text_tables import as_text
 
     questions = {question.fingerprint: question.text for question in rated.questions}
@@ -314,8 +329,9 @@ def _much_alike(near: Sequence[NearDuplicate], rated: Rated, shared: Overlap) ->
         for each in near[:_NEAREST]
     ]
     number = len({each.question for each in near})
-    head = f"\n{number} question{'s are' if number > 1 else ' is'} much like one of a test, and not left out:"
-    return f"{head}\n{as_text(('question', 'of the test', 'task', 'alike'), shown)}"
+    closely = "1 question closely resembles" if number == 1 else f"{number} questions closely resemble"
+    table = as_text(("question", "test question", "task", "similarity"), shown)
+    return f"\n{closely} a test question, and {'is' if number == 1 else 'are'} not left out:\n{table}"
 
 
 def _gap(text: str) -> float:

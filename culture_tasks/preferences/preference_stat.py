@@ -18,14 +18,14 @@ from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.preferences.held_out import Overlap
 from culture_tasks.preferences.manifest import Rule
 from culture_tasks.preferences.pair_rule import Pair, pairs_of
-from culture_tasks.preferences.rated_questions import Question, Rated
+from culture_tasks.preferences.rated_questions import LEFT_OUT, Question, Rated
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, write_csv
 
 Dimension = Literal["overall", "language", "category", "culture"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 
 NOT_SAID = "not said"
-"""What a group is called whose questions the data say nothing of."""
+"""The name of the group of questions whose category or culture the data don't say, and of unknown writers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class PreferenceStat:
         yield "Who wrote the responses", _WRITER_HEADER, [_writer_row(each) for each in self.writers]
         if self.tests:
             rows = [[each.task, f"{each.questions:,}", f"{each.same:,}", f"{each.near:,}"] for each in self.tests]
-            yield "Overlap with tests", ("test", "questions", "same", "much alike"), rows
+            yield "Overlap with tests", ("test", "questions", "same", "near duplicates"), rows
 
     def _notes(self) -> Iterator[str]:
         rated_by = self.rated.rated_by
@@ -173,7 +173,7 @@ class PreferenceStat:
             yield f"{source.name}: {source.responses:,} responses{of}, fingerprint {source.fingerprint}"
         for name, count in self.rated.left_out.items():
             if count:
-                yield f"left out: {count:,} {name.replace('_', ' ')}"
+                yield f"left out: {count:,} {LEFT_OUT[name]}"
         yield (
             "Lengths are medians, in characters. 'chosen longer': share of pairs whose chosen response is the longer "
             "one, with its 95 % interval; 50 % means no bias."

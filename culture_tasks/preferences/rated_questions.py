@@ -21,6 +21,15 @@ from culture_tasks.preferences.manifest import RatedBy, TrainingSource, question
 PEOPLE = "people"
 """Who wrote a response that is a reference, and who rates where no judge does."""
 
+LEFT_OUT: Mapping[str, str] = {
+    "blank_responses": "blank responses",
+    "unrated_responses": "responses without a rating",
+    "unscored_verdicts": "responses without a scored verdict",
+    "repeated_texts": "responses with the same text as another one",
+    "graded_by_another_rubric": "responses graded by another rubric",
+}
+"""What is left out before pairs are made, in words, by the name of its count."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -125,7 +125,7 @@ def test_the_command_prints_tables_and_writes_files(tmp_path, monkeypatch, fixtu
     assert run(path, "-o", tmp_path / "out") == 0
     printed = capsys.readouterr().out
     assert "care_zh" in printed
-    assert "1 question is much like one of a test, and not left out:" in printed
+    assert "1 question closely resembles a test question, and is not left out:" in printed
     assert "rated by people, 1 to 10" in printed
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"stat.json", "stat.md", "stat.csv", "gaps.png", "lengths.svg", "questions.png"} <= names
