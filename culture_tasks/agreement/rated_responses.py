@@ -214,7 +214,7 @@ def _model(selection: Selection) -> type[ResponseRow]:
 
 def _response(table: Table, index: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:
     where = table.where(index)
-    category = named_category(where, row.category)
+    category = named_category(f"{where}, field 'category'", row.category)
     graded_by = _rubric(where, row.rubric if rubric is None else rubric, category)
     if row.human_rating is not None and not graded_by.lowest <= row.human_rating <= graded_by.highest:
         raise DataError(
@@ -240,7 +240,7 @@ def named_category(where: str, text: str | None) -> str:
     try:
         return next(filter(None, (each.category_named(text) for each in offered().values())), text)
     except DataError as error:
-        raise DataError(f"{where}, field 'category': {error} Correct it, or choose a less similar name.") from None
+        raise DataError(f"{where}: {error} Correct it, or choose a less similar name.") from None
 
 
 def _rubric(where: str, name: str | None, category: str) -> Rubric:

@@ -274,7 +274,7 @@ def _rule(options: argparse.Namespace) -> Rule:
         pairs=options.pairs,
         min_gap=options.min_gap,
         languages=tuple(options.language),
-        categories=tuple(named_category("--category", name) for name in options.category),
+        categories=tuple(named_category("preferences: --category", name) for name in options.category),
     )
 
 

@@ -209,12 +209,8 @@ def build(
     """
     items = {name: tuple(sorted({pair.question.fingerprint for pair in pairs})) for name, pairs in chosen.pairs.items()}
     used = frozenset(items["train"] + items["dev"])
-    of_tests = [
-        item
-        for known in (chosen.overlap.same, chosen.rated.test_items)
-        for fingerprint in used
-        for item in known.get(fingerprint, ())
-    ]
+    from_tests = (chosen.overlap.same, chosen.rated.test_items)
+    of_tests = [item for known in from_tests for fingerprint in used for item in known.get(fingerprint, ())]
     return write_folder(
         folder,
         chosen.pairs,

@@ -181,7 +181,7 @@ class _Reader:
     @staticmethod
     def _category(where: str, name: str | None) -> str:
         try:
-            return named_category(where, name)
+            return named_category(f"{where}, field 'category'", name)
         except DataError as error:
             raise DataError(f"preferences: {error}") from None
 

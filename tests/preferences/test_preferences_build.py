@@ -215,6 +215,11 @@ ALIKE = rows_of(3, ratings=(5, 5.0))
         (rows_of(3), ("--culture", "native"), "3 that --culture leaves out"),
         (rows_of(3), ("--language", "zj"), "--language zj: no question has it. There are: zh (3)."),
         (rows_of(3), ("--category", "food"), "--category food: no question has it. There are: norms (3)."),
+        (
+            rows_of(3),
+            ("--category", "literarcy"),
+            "preferences: --category: care: unknown category 'literarcy'. Did you",
+        ),
         (rows_of(3), ("--rating", "mapo"), "no column 'mapo' with ratings"),
         (rows_of(3), ("--hold-out", "blendd"), "--hold-out blendd: no such task or group"),
         ([{"question": "q", "response": "a"}], (), "no column 'human_rating' with ratings"),

@@ -70,20 +70,19 @@ def recipe_files(
             evaluated = "epoch" if dev_rows.get(name) else _text("no")
             known |= {name: _text(_path(folder / name)), f"{name}_steps": _steps(count), f"{name}_evaluated": evaluated}
     files = {}
-    for template in resources.files(__package__).iterdir():
-        name = template.name.removesuffix(".yaml")
-        if name == template.name:
-            continue
-        recipe = Template(template.read_text(encoding="utf-8"))
-        values = known | {
-            "recipe": _for_shell(folder / template.name),
-            "output": _text(_path(folder / MODELS_FOLDER / name)),
-        }
+    for name, recipe in _templates().items():
+        output = _text(_path(folder / MODELS_FOLDER / name.removesuffix(".yaml")))
+        values = known | {"recipe": _for_shell(folder / name), "output": output}
         if set(recipe.get_identifiers()) <= values.keys():
-            files[template.name] = recipe.substitute(values)
+            files[name] = recipe.substitute(values)
     if any(_SCRIPT in text for text in files.values()):
         files[_SCRIPT] = resources.files(__package__).joinpath(_SCRIPT).read_text(encoding="utf-8")
     return dict(sorted(files.items()))
+
+
+def _templates() -> dict[str, Template]:
+    files = resources.files(__package__).iterdir()
+    return {file.name: Template(file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".yaml")}
 
 
 def _notes(conversational: bool, languages: Sequence[str]) -> list[str]:
