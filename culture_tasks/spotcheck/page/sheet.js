@@ -173,7 +173,7 @@ async function load(file) {
   const [header, ...lines] = cells((await file.text()).replace(/^\ufeff/, ""));
   const at = (name) => (header ?? []).indexOf(name);
   if (at("row") < 0 || at("rating") < 0) {
-    said.textContent = "This file has no columns row and rating.";
+    said.textContent = "This file has no columns row and rating with commas between them.";
     return;
   }
   const filled = fill(lines.map((line) =>
