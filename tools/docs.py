@@ -134,7 +134,10 @@ def _citation(key: str) -> str:
 
 def _settings(_: str) -> str:
     described = attribute_texts(Settings)
-    body = [(f"`{variable}`", described[field], _default(field)) for variable, field in variables().items()]
+    body = [
+        (f"`{variable}`", described[field].replace("None means", "if not set,"), _default(field))
+        for variable, field in variables().items()
+    ]
     return as_markdown(("variable", "meaning", "default"), body)
 
 

@@ -42,9 +42,10 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         "include-path",
         help="print the folder to give to a harness's --include_path",
-        description='For example: lm_eval run … --tasks care --include_path "$(culture-tasks include-path lm_eval)"',
+        description="Prints the folder of our tasks, to give to a harness's --include_path. For example: "
+        'lm_eval run … --tasks care --include_path "$(culture-tasks include-path lm_eval)"',
     )
-    parser.add_argument("harness", choices=HARNESSES)
+    parser.add_argument("harness", choices=HARNESSES, help="the harness that the tasks are for")
     parser.set_defaults(handler=_print_folder)
 
 
