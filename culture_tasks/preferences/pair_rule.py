@@ -1,7 +1,7 @@
 """The rule that makes pairs of ratings: best against worst, one pair a question (CARE, section 4), and what varies it.
 
 Every draw depends on the seed and on the text that is drawn, and on nothing else: adding a question changes no other
-one's pair, and the order of the sources doesn't matter.
+question's pair, and the order of the sources changes no draw.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ def lineages(entered: Sequence[Entered], chosen: Sequence[str]) -> list[Lineage]
         chosen: ``TRAINED=BASE`` pairs of patterns of models.
 
     Raises:
-        SettingsError: If one of the pairs is none, or a pattern fits nothing.
+        SettingsError: If one of them is no such pair, or a pattern fits nothing.
     """
-    found = [_chosen(entered, text) for text in chosen]
+    found = [_chosen(entered, text) for text in dict.fromkeys(chosen)]
     named = {key for each in found for key in each.trained.entrants}
     found += _by_adapter([one for one in entered if one.entrant.key not in named], entered)
     order = [one.entrant.key for one in entered]
@@ -62,7 +62,7 @@ def _chosen(entered: Sequence[Entered], text: str) -> Lineage:
     after = fitting(entered, trained, option=f"--trained {text}")
     before = [one for one in fitting(entered, base, option=f"--trained {text}") if one not in after]
     if not before:
-        raise SettingsError(f"report: --trained {text}: {base} fits the trained models alone. Name their base.")
+        raise SettingsError(f"report: --trained {text}: {base} fits no model but the trained ones. Name their base.")
     return Lineage(_side(before, base), _side(after, trained))
 
 

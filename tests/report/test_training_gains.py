@@ -131,6 +131,11 @@ def test_what_the_user_says_counts_before_an_adapter(two):
     assert set(gains_of(report)) == {("dpo", "org/other", "care_zh", "")}
 
 
+def test_a_pair_that_is_named_twice_counts_once(two):
+    report = build([str(two)], Options(trained=("dpo=org/base", "dpo=org/base")))
+    assert len([gain for gain in report.gains if gain.table == "before_after"]) == 1
+
+
 @pytest.mark.parametrize(
     ("pair", "said"),
     [
@@ -138,7 +143,7 @@ def test_what_the_user_says_counts_before_an_adapter(two):
         ("=org/base", "isn't TRAINED=BASE"),
         ("dop=org/base", "dop fits no model. Did you mean 'dpo'? There are dpo, org/base."),
         ("dpo=org/bsae", "org/bsae fits no model. Did you mean 'org/base'?"),
-        ("dpo=d*", "d* fits the trained models alone. Name their base."),
+        ("dpo=d*", "d* fits no model but the trained ones. Name their base."),
     ],
 )
 def test_a_pair_that_fits_nothing_is_an_error(two, pair, said):

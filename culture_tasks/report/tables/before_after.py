@@ -18,10 +18,11 @@ from culture_tasks.report.tables.published_rows import keys_of, paper_notes, pub
 _COUNT = Scale("count", 0.0, None, better=None, digits=0)
 
 _NOTE = (
-    "Difference: trained less base, on the items that both have a score for, with the interval of its paired test; "
-    "bold where the test tells the two apart, after Holm's adjustment over a model's columns in this table. Gain: how "
-    "much better the trained model's score is, in percent of the base's. Items needed: how many common items would "
-    "tell the two apart at this difference 4 times out of 5, after the same adjustment."
+    "Difference: trained minus base, on the items that both have a score for, with the interval of its paired test; "
+    "bold where the test tells the two apart. Test and interval are adjusted over a model's columns in this table "
+    "(Holm), so with many columns the intervals are wide. Gain: how much better the trained model's score is, in "
+    "percent of the base's. Items needed: how many common items would tell the two apart at this difference 4 times "
+    "out of 5, after the same adjustment."
 )
 
 
