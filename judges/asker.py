@@ -182,19 +182,21 @@ class Asker:
         if self._client is None:
             self._client = self._connect()
         kind: Kind | None = None
-        pause, cost = 0.0, parameters.most
+        pause = 0.0
+        result: Completion | Problem | None = None
         try:
             reply = await self._client.post(parameters.body())
-            cost = parameters.cost_of(reply.result, self._budget)
-            kind, pause = _kind(reply.result), reply.wait or 0.0
-            if isinstance(reply.result, Problem) and kind != "answer":
-                self._last_problem = reply.result
+            result = reply.result
+            kind, pause = _kind(result), reply.wait or 0.0
+            if isinstance(result, Problem) and kind != "answer":
+                self._last_problem = result
         finally:
             self._gate.leave(began, kind, pause)
             if self._budget is not None:
+                cost = self._budget.charged(parameters.model, result, parameters.most)
                 self._budget.settle(parameters.most, cost)
         self._tell()
-        return reply.result
+        return result
 
     async def _rested(
         self, parameters: _Parameters, seconds: float, on_rest: Callable[[], None] | None
@@ -240,11 +242,13 @@ class _Parameters:
     """The sampling parameters that one request is sent with, changed as its replies ask for.
 
     Attributes:
+        model: Who is asked.
         most: The most that the request can cost as it is sent now, where there is a budget.
         unaffordable: Whether the budget might not pay for it.
     """
 
     def __init__(self, request: ChatRequest, adaptations: Adaptations) -> None:
+        self.model = request.model
         self._request = request
         self._adaptations = adaptations
         self._sent: Mapping[str, Any] = {}
@@ -258,21 +262,12 @@ class _Parameters:
     def prepare(self, budget: Budget) -> None:
         """Makes the request as it will be sent, so that what is set aside for it fits."""
         self._body = self._made()
-        self.most = budget.most(self._request.model, self._body, limit_of(self._sent))
+        self.most = budget.most(self.model, self._body, limit_of(self._sent))
 
     def body(self) -> bytes:
         """The request as it is to be sent now."""
         made, self._body = self._body, None
         return self._made() if made is None else made
-
-    def cost_of(self, reply: Completion | Problem, budget: Budget | None) -> float:
-        """Returns what a reply counts: all that was set aside where it may be charged, and nobody says how much."""
-        if budget is None:
-            return 0.0
-        if isinstance(reply, Completion):
-            return budget.cost(self._request.model, reply.usage) if reply.usage != Usage() else self.most
-        may_be_charged = not reply.unsent and (reply.status is None or reply.status < 400)
-        return self.most if may_be_charged else 0.0
 
     def _made(self) -> bytes:
         self._sent = self._adaptations.apply(self._request.sampling, self._most_tokens)

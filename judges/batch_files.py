@@ -23,6 +23,8 @@ PATH: Final = "/v1/chat/completions"
 MOST_LINES, MOST_BYTES = 50_000, 200_000_000
 """The largest file that an endpoint takes: lines, and bytes (200 MB)."""
 
+# A reply that is asked for at once has at most 2 MiB (see the client), and a line holds a little more.
+_LONGEST_LINE = 4 * 1024 * 1024
 _DIGITS = 32
 
 
@@ -104,20 +106,32 @@ class Output:
 
     def results(self) -> Iterator[tuple[str, Completion | Problem]]:
         """Yields what the file says of each request, by the name of its line."""
+        reader = jsonlines.Reader(self._lines())
+        while True:
+            try:
+                line = reader.read(allow_none=True, skip_empty=True)
+                name = line.get("custom_id") if isinstance(line, dict) else None
+                result = _result(line, self.secrets) if isinstance(name, str) else None
+            except EOFError:
+                return
+            except (jsonlines.InvalidLineError, RecursionError):
+                result = None
+            if result is None:
+                self.damaged += 1
+            else:
+                yield name, result
+
+    def _lines(self) -> Iterator[str]:
+        """Yields the lines; one that is too long is counted as damaged, and never held as a whole."""
         # Only a line feed ends a line: other separators may stand inside of a reply.
-        with self.path.open(encoding="utf-8", errors="replace", newline="\n") as file, jsonlines.Reader(file) as reader:
-            while True:
-                try:
-                    line = reader.read(allow_none=True, skip_empty=True)
-                except EOFError:
-                    return
-                except (jsonlines.InvalidLineError, RecursionError):
-                    self.damaged += 1
+        with self.path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+            while line := file.readline(_LONGEST_LINE):
+                if line.endswith("\n") or len(line) < _LONGEST_LINE:
+                    yield line
                     continue
-                if isinstance(line, dict) and isinstance(line.get("custom_id"), str):
-                    yield line["custom_id"], _result(line, self.secrets)
-                else:
-                    self.damaged += 1
+                self.damaged += 1
+                while line and not line.endswith("\n"):
+                    line = file.readline(_LONGEST_LINE)
 
 
 def _result(line: Mapping[str, Any], secrets: Secrets) -> Completion | Problem:
@@ -125,4 +139,5 @@ def _result(line: Mapping[str, Any], secrets: Secrets) -> Completion | Problem:
     if isinstance(response, dict) and isinstance(response.get("status_code"), int):
         return read_without_secrets(response["status_code"], {}, json.dumps(response.get("body")), secrets)
     said = error.get("message") if isinstance(error, dict) else error
-    return Problem(f"no reply in the batch: {secrets.hidden(one_line(secrets.hidden(str(said))))}", retry=True)
+    shown = secrets.hidden(one_line(secrets.hidden(str(said))))
+    return Problem(f"no reply in the batch: {shown}", retry=True, unsent=response is None and bool(error))

@@ -71,6 +71,7 @@ class BatchJudge(EndpointJudge):
         self._unfinished: list[VerdictJob] = []
         self._replies: dict[str, _Reply] = {}
         self._used: set[str] = set()
+        self._asked_for: set[str] = set()
         self._held: dict[str, float] = {}
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
@@ -137,8 +138,8 @@ class BatchJudge(EndpointJudge):
             result = replace(result, usage=result.usage.in_a_batch)
         self._replies[name] = _Reply(result or _NO_REPLY, sent, usage, 1 if before is None else before.times + 1)
         if self._budget is not None and name in self._held:
-            cost = self._budget.cost(self.model, result.usage) if isinstance(result, Completion) else 0.0
-            self._budget.settle(self._held.pop(name), cost)
+            most = self._held.pop(name)
+            self._budget.settle(most, self._budget.charged(self.model, result, most))
 
     def finish(self) -> None:
         """Ends all verdicts: what is still open has failed, for its own last problem or for lack of money."""
@@ -156,8 +157,8 @@ class BatchJudge(EndpointJudge):
     @property
     def foreign(self) -> int:
         """How many of the results so far belong to no item that was noted, or to other settings."""
-        known = self._advanced().keys() | self._used
-        return len(self._replies.keys() - known)
+        self._advanced()
+        return len(self._replies.keys() - self._asked_for)
 
     @property
     def _adaptations(self) -> Adaptations:
@@ -188,6 +189,7 @@ class BatchJudge(EndpointJudge):
         key, name = job.request.key, name_of(job.request.key)
         reply = self._replies.get(name)
         result = None if reply is None else self._settled(reply, job.rubric)
+        self._asked_for.add(name)
         if isinstance(result, Completion) and reply is not None:
             times = 0 if name in self._used else reply.times
             if name not in self._used:
@@ -197,7 +199,6 @@ class BatchJudge(EndpointJudge):
         if key in kept and not job.afresh:
             return Answer.of(kept[key])
         if isinstance(result, Failure) and reply is not None:
-            self._used.add(name)
             return Answer(result, attempts=reply.times)
         return None
 

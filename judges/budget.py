@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from culture_tasks.errors import SettingsError
+from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.verdicts import Usage
 from culture_tasks.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.settings import Settings
@@ -93,6 +94,20 @@ class Budget:
         if self._limit.unit == "tokens":
             return usage.prompt_tokens + usage.completion_tokens
         return self._prices.of_requests(model, usage) or 0.0
+
+    def charged(self, model: str, result: Completion | Problem | None, most: float) -> float:
+        """Returns what a request counts once it has ended.
+
+        Args:
+            model: Who was asked.
+            result: What came of it; None where nothing is known.
+            most: What was set aside for it: it counts in full where it may be charged, and nobody says how much.
+        """
+        if isinstance(result, Completion) and result.usage != Usage():
+            return self.cost(model, result.usage)
+        if isinstance(result, Problem) and (result.unsent or (result.status is not None and result.status >= 400)):
+            return 0.0
+        return most
 
     async def reserve(self, most: float) -> bool:
         """Sets an amount aside, once it is left; False where it isn't, whatever the requests in flight cost."""

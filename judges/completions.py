@@ -136,7 +136,7 @@ class Problem:
         status: HTTP status, or None where there was no reply.
         code: The endpoint's own name for the error.
         param: The parameter that it complains about.
-        unsent: Whether the request surely never arrived, so that nothing can be charged for it.
+        unsent: Whether the request surely never reached the judge, so that nothing can be charged for it.
     """
 
     message: str
