@@ -6,6 +6,7 @@ are looked through for the one of that file.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,11 +25,21 @@ T = TypeVar("T")
 _ENDED = ("completed", "failed", "expired", "cancelled")
 _BATCHES_LOOKED_THROUGH = 1_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+_CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "openai")
+"""Loggers that note each request with its URL, which may hold a key."""
+
 _NOT_OFFERED = (404, 405, 501)
+_UNDECIDED = (408, 409)
+"""Statuses that leave it open whether a request was carried out."""
+
 _UNREADABLE = (AttributeError, TypeError, ValueError)
 """What reading a reply raises that isn't laid out as OpenAI's are."""
 
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
+
+
+class NotBegunError(JudgeUnreachableError):
+    """The endpoint's answer says that it doesn't begin this batch."""
 
 
 class Status(NamedTuple):
@@ -74,6 +85,8 @@ class BatchEndpoint:
             )
         import openai
 
+        for name in _CHATTY:
+            logging.getLogger(name).setLevel(logging.WARNING)
         self.pause = pause
         self._address = address
         self._patience = settings.judge_patience
@@ -99,7 +112,12 @@ class BatchEndpoint:
         return self._patiently("upload a batch file", send)
 
     def begin(self, file: str) -> str:
-        """Begins the batch of an uploaded file and returns its name; one that was begun already is found."""
+        """Begins the batch of an uploaded file and returns its name; one that was begun already is found.
+
+        Raises:
+            NotBegunError: If the endpoint says that it doesn't.
+            JudgeUnreachableError: If there is no answer, so that nobody can tell.
+        """
         import openai
 
         passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
@@ -113,9 +131,9 @@ class BatchEndpoint:
                 return _name_of(batch)
             except (*passing, *_UNREADABLE) as error:
                 if _is_hopeless(error) or time.monotonic() + wait > until:
-                    raise self._unreachable("begin a batch", error) from None
+                    raise self._unbegun(error) from None
             except openai.OpenAIError as error:
-                raise self._unreachable("begin a batch", error) from None
+                raise self._unbegun(error) from None
             self.pause(wait)
             wait = min(2 * wait, _LONGEST_PAUSE)
             if found := self.find(file):
@@ -162,7 +180,13 @@ class BatchEndpoint:
         def fetch() -> bool:
             try:
                 with self._client.files.with_streaming_response.content(file) as response:
-                    response.stream_to_file(to)
+                    try:
+                        response.stream_to_file(to)
+                    except OSError:
+                        raise
+                    except Exception as error:
+                        # Broad: these are errors of the package's HTTP client, which is httpx or httpx2.
+                        raise openai.APIConnectionError(request=response.http_request) from error
             except openai.NotFoundError:
                 return False
             return True
@@ -175,10 +199,9 @@ class BatchEndpoint:
 
     def _patiently(self, doing: str, work: Callable[[], T]) -> T:
         """Does what may be repeated, until it works or patience ends."""
-        import httpx
         import openai
 
-        passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError, httpx.TransportError)
+        passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
         until = time.monotonic() + self._patience
         wait = _FIRST_PAUSE
         while True:
@@ -191,6 +214,12 @@ class BatchEndpoint:
                 raise self._unreachable(doing, error) from None
             self.pause(wait)
             wait = min(2 * wait, _LONGEST_PAUSE)
+
+    def _unbegun(self, error: Exception) -> JudgeUnreachableError:
+        unreachable = self._unreachable("begin a batch", error)
+        status = getattr(error, "status_code", None)
+        is_no = isinstance(status, int) and 400 <= status < 500 and status not in _UNDECIDED
+        return NotBegunError(str(unreachable)) if is_no else unreachable
 
     def _unreachable(self, doing: str, error: Exception) -> JudgeUnreachableError:
         said = one_line(self._address.secrets.hidden(_said(error)))
