@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -76,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
     from culture_tasks.judges.budget import refused_requests
     from culture_tasks.judges.selection import close_judges
     from culture_tasks.rejudge import rejudging
-    from culture_tasks.rejudge.batch_rounds import state_file
+    from culture_tasks.rejudge.batch_rounds import state_files
 
     runs = rejudging.find_runs(options.results)
     found = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
@@ -88,8 +88,7 @@ def _run(options: argparse.Namespace) -> int:
     prices = read_prices(Settings.from_environment().prices_file)
     if options.batches is not None:
         return _in_batches(options, found)
-    sent = state_file(run.files.result_file for run, _ in found)
-    if sent.is_file():
+    for sent in state_files(run.files.result_file for run, _ in found):
         _say(f"Batches of these results were sent ({sent}). What wasn't collected is asked for, and paid for, again.")
     try:
         work = []
@@ -118,7 +117,7 @@ def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, lis
     from culture_tasks.judges.budget import refused_requests
     from culture_tasks.judges.selection import close_judges
     from culture_tasks.rejudge import rejudging
-    from culture_tasks.rejudge.batch_rounds import BatchRounds, state_file
+    from culture_tasks.rejudge.batch_rounds import BatchRounds, state_file, state_files
 
     judges: dict[str, BatchJudge] = {}
     session = _batch_session(options, judges)
@@ -132,7 +131,13 @@ def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, lis
             stack.callback(session.judge(rubric.model).close)
         endpoint = BatchEndpoint(next(iter(judges.values())).address, session.settings)
         stack.callback(endpoint.close)
-        file = state_file(run.result_file for run, _ in graded)
+        result_files = [run.files.result_file for run, _ in found]
+        file = state_file(result_files)
+        if others := [other for other in state_files(result_files) if other != file]:
+            raise DataError(
+                f"rejudge: batches of some of these results were sent with other paths ({others[0]}). Name the results "
+                f"as before, {others[0].parent}, or delete the file to forget what was sent."
+            )
         rounds = BatchRounds(judges, rubrics, endpoint=endpoint, file=file, say=_say)
         if options.batches == "collect" and not rounds.were_sent:
             raise DataError(f"rejudge: no batches of these results were sent ({file} isn't there). Use --submit first.")
@@ -140,7 +145,7 @@ def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, lis
         rejudging.check_judges(session, tasks, failed_only=options.failed_only)
         hold_session(session)
         rejudging.submit(tasks, failed_only=options.failed_only)
-        status = _run_rounds(rounds, judges, mode=options.batches)
+        status = _run_rounds(rounds, mode=options.batches)
         if status is not None:
             return status
         for judge in judges.values():
@@ -154,7 +159,7 @@ def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, lis
     return 0
 
 
-def _run_rounds(rounds: BatchRounds, judges: Mapping[str, BatchJudge], *, mode: str) -> int | None:
+def _run_rounds(rounds: BatchRounds, *, mode: str) -> int | None:
     """Sends, waits or collects; returns the exit status where the files aren't to be written yet."""
     from culture_tasks.rejudge.batch_rounds import described
 
@@ -173,7 +178,7 @@ def _run_rounds(rounds: BatchRounds, judges: Mapping[str, BatchJudge], *, mode: 
         print(f"{described(running)}. Collect again later.")
         return _STILL_OPEN
     elif left := rounds.open_requests():
-        print(_what_is_left(left, judges))
+        print(_what_is_left(left, rounds.foreign_results()))
         return _STILL_OPEN
     return None
 
@@ -203,8 +208,7 @@ def _batch_session(options: argparse.Namespace, judges: dict[str, BatchJudge]) -
     return Session(settings, judge_for)
 
 
-def _what_is_left(left: int, judges: Mapping[str, BatchJudge]) -> str:
-    foreign = sum(judge.foreign for judge in judges.values())
+def _what_is_left(left: int, foreign: int) -> str:
     said = (
         f"{left:,} requests are still open: they failed, expired, or an unreadable reply is to be asked for again. "
         "`--submit` sends them in another batch; without it and --collect, they are asked for now, at the full price."

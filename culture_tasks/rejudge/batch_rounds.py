@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
-from culture_tasks.judges.batch_endpoint import BatchEndpoint, Status
+from culture_tasks.judges.batch_endpoint import BatchEndpoint, NotBegunError, Status
 from culture_tasks.judges.batch_files import MOST_BYTES, MOST_LINES, Line, Output, write_files
 from culture_tasks.judges.batch_judge import BatchJudge
 from culture_tasks.judges.rubrics import Rubric
@@ -60,6 +60,12 @@ def state_file(results: Iterable[Path]) -> Path:
     return Path(os.path.commonpath([path.resolve().parent for path in results])) / STATE_FILE
 
 
+def state_files(results: Iterable[Path]) -> list[Path]:
+    """Returns the files that say what was sent for any of these result files, alone or together with others."""
+    folders = dict.fromkeys(folder for path in results for folder in path.resolve().parents)
+    return [file for folder in folders if (file := folder / STATE_FILE).is_file()]
+
+
 class BatchRounds:
     """The batches of some results.
 
@@ -96,6 +102,7 @@ class BatchRounds:
         self._most_lines = most_lines
         self._most_bytes = most_bytes
         self._given: set[str] = set()
+        self._content: bytes | None = None
         self._state = self._read(next(iter(judges.values())).address.shown)
 
     @property
@@ -179,19 +186,38 @@ class BatchRounds:
         return sum(len(judge.open_lines()) for judge in self._judges.values())
 
     def forget(self) -> None:
-        """Forgets what was sent, once the verdicts are in result files."""
-        self._file.unlink(missing_ok=True)
+        """Forgets what was sent, once the verdicts are in result files; keeps what others may still need."""
+        if foreign := self.foreign_results():
+            self._say(
+                f"{foreign:,} results of batches belong to other samples or settings, so {self._file} is kept. Run the "
+                "command with those samples and settings to use them, or delete the file."
+            )
+        elif self._on_disk() == self._content:
+            self._file.unlink(missing_ok=True)
+
+    def foreign_results(self) -> int:
+        """Returns how many results so far belong to no sample that is graded now, or to other settings."""
+        return sum(judge.foreign for judge in self._judges.values())
 
     def _recover(self) -> None:
         """Completes what a killed command left: a file that wasn't uploaded was never sent, a batch may have begun."""
         for batch in list(self._state.batches):
             if batch.file is None:
                 self._state.batches.remove(batch)
+                self._save()
             elif batch.id is None:
-                batch.id = self._found(batch.file) or self._endpoint.begin(batch.file)
-            else:
-                continue
+                batch.id = self._found(batch.file)
+                self._begin(batch, batch.file)
+
+    def _begin(self, batch: _Batch, file: str) -> None:
+        """Begins a batch that hasn't begun; one that the endpoint doesn't take is forgotten, to be sent anew."""
+        try:
+            batch.id = batch.id or self._endpoint.begin(file)
+        except NotBegunError:
+            self._state.batches.remove(batch)
             self._save()
+            raise
+        self._save()
 
     def _found(self, file: str) -> str | None:
         try:
@@ -211,8 +237,7 @@ class BatchRounds:
             self._save()
             batch.file = self._endpoint.upload(written.path)
             self._save()
-            batch.id = self._endpoint.begin(batch.file)
-            self._save()
+            self._begin(batch, batch.file)
             self._say(f"sent batch {batch.id}: {len(batch.names):,} requests to {model}")
         return len(lines)
 
@@ -246,9 +271,10 @@ class BatchRounds:
 
     def _read(self, endpoint: str) -> _State:
         try:
-            state = _State.model_validate_json(self._file.read_bytes())
-        except FileNotFoundError:
-            return _State(endpoint=endpoint)
+            self._content = self._on_disk()
+            if self._content is None:
+                return _State(endpoint=endpoint)
+            state = _State.model_validate_json(self._content)
         except (OSError, ValidationError) as error:
             said = error.strerror if isinstance(error, OSError) else f"{error.error_count()} fields are not as written"
             raise DataError(
@@ -262,9 +288,21 @@ class BatchRounds:
             )
         return state
 
+    def _on_disk(self) -> bytes | None:
+        try:
+            return self._file.read_bytes()
+        except FileNotFoundError:
+            return None
+
     def _save(self) -> None:
+        if self._on_disk() != self._content:
+            raise DataError(
+                f"{self._file}: another command has changed it. Nothing more is sent, so that nothing is paid for "
+                "twice: wait for the other command to end, and run this one again."
+            )
         part = self._file.with_name(f".{self._file.name}.part")
-        part.write_text(self._state.model_dump_json(indent=1), encoding="utf-8")
+        self._content = self._state.model_dump_json(indent=1).encode()
+        part.write_bytes(self._content)
         part.replace(self._file)
 
 

@@ -7,12 +7,12 @@ import shutil
 
 import pytest
 from support.batch_server import BatchServer, answered, expired, refused
-from support.fault_server import completion, fails, raw, resets
+from support.fault_server import completion, fails, raw, resets, resets_midway
 from support.judging import KEY
 from support.written_runs import write_lm_eval
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges import batch_endpoint
+from culture_tasks.judges import batch_endpoint, batch_files
 from culture_tasks.judges.budget import forget_budgets
 from culture_tasks.rejudge import batch_rounds
 
@@ -376,7 +376,7 @@ def test_a_lost_reply_to_the_beginning_of_a_batch_begins_no_second_one(server, r
     assert len(server.worked_on) == 10
 
 
-@pytest.mark.parametrize("behaviour", [fails(500), fails(429), resets])
+@pytest.mark.parametrize("behaviour", [fails(500), fails(429), resets, resets_midway])
 @pytest.mark.parametrize("path", ["/v1/files", "/v1/batches", "/v1/batches/batch_0", "/content"])
 def test_passing_faults_of_every_call_are_survived(server, results, behaviour, path):
     failed = []
@@ -573,3 +573,116 @@ def test_other_settings_are_noticed(server, results, monkeypatch, capsys):
     monkeypatch.setenv("CULTURE_JUDGE_MAX_TOKENS", "77")
     assert rejudge(results, "--collect") == 3
     assert "10 results belong to other samples or settings" in capsys.readouterr().out
+
+
+def test_results_of_other_settings_are_not_forgotten(server, results, monkeypatch, capsys):
+    assert rejudge(results, "--submit") == 0
+    monkeypatch.setenv("CULTURE_JUDGE_MAX_TOKENS", "77")
+    assert rejudge(results, "--batch") == 0
+    assert "10 results of batches belong to other samples or settings" in capsys.readouterr().err
+    assert len(server.worked_on) == 20
+    monkeypatch.delenv("CULTURE_JUDGE_MAX_TOKENS")
+    assert rejudge(results, "--collect") == 0
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+    assert len(server.worked_on) == 20
+
+
+def test_batches_that_were_sent_with_other_paths_are_not_sent_again(server, results, capsys):
+    second = shutil.copytree(results, results / "second")
+    assert rejudge(results, "--submit") == 0
+    [sent] = results.rglob("judge_batches.json")
+    [file] = second.rglob("results_*.json")
+    asked = len(server.requests)
+    assert rejudge(file, "--submit") == 1
+    assert f"were sent with other paths ({sent})" in capsys.readouterr().err
+    assert len(server.requests) == asked
+    rejudge(file)
+    assert f"Batches of these results were sent ({sent})" in capsys.readouterr().err
+
+
+def test_two_commands_at_a_time_send_nothing_twice(server, results, monkeypatch, capsys):
+    """The second one sends all between the look of the first one at what was sent and its own sending."""
+    original = batch_rounds.BatchRounds.submit
+
+    def late(self):
+        with monkeypatch.context() as patch:
+            patch.setattr(batch_rounds.BatchRounds, "submit", original)
+            assert rejudge(results, "--submit") == 0
+        return original(self)
+
+    server.waits = True
+    monkeypatch.setattr(batch_rounds.BatchRounds, "submit", late)
+    assert rejudge(results, "--submit") == 1
+    assert "another command has changed it" in capsys.readouterr().err
+    assert len(server.batches) == 1
+
+
+def test_hostile_lines_spoil_only_themselves(server, results, monkeypatch, capsys):
+    monkeypatch.setattr(batch_files, "_LONGEST_LINE", 2_000)
+    original = server.put
+    first = []
+
+    def put(lines):
+        name = original(lines)
+        if not first:
+            first.append(name)
+            good, *others = server.files[name].split(b"\n")
+            twice = good.replace(b"[[7]]", b"[[1]]")
+            nested = b'{"custom_id": "x", "response": ' + b"[" * 900 + b"]" * 900 + b"}"
+            huge = others[0].replace(b"[[7]]", b"[[7]]" + b" " * 9_000)
+            digits = b'{"custom_id": ' + b"9" * 1_900 + b"}"
+            server.files[name] = b"\n".join([good, twice, b"\xff\x00", nested, digits, huge, *others[1:]])
+        return name
+
+    server.put = put
+    assert rejudge(results, "--batch") == 0
+    assert "3 lines of its results can't be read" in capsys.readouterr().err
+    assert [len(server.lines(batch)) for batch in server.batches] == [10, 1]
+    assert {run["rating"] for run in outcomes(results)} == {7.0}
+
+
+@pytest.mark.parametrize("spoilt", ["lost", "unusable", "uncounted"])
+def test_what_a_batch_may_have_charged_counts_in_full(server, results, monkeypatch, spoilt):
+    monkeypatch.setenv("CULTURE_JUDGE_BUDGET", "50000 tokens")
+
+    def answer(line):
+        result = answered(line, SEVEN)
+        if spoilt == "unusable":
+            result["response"]["body"] = {}
+        result["response"]["body"]["usage"] = {}
+        return result
+
+    server.answer = answer
+    if spoilt == "lost":
+        original = server.put
+        server.put = lambda lines: original([{**line, "custom_id": "x"} for line in lines])
+    rejudge(results, "--batch")
+    sent = [line["body"] for batch in server.batches for line in server.lines(batch)]
+    most = [len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()) + 1024 for body in sent]
+    assert 10 <= len(sent) < 30
+    assert sum(most) <= 50_000
+
+
+def test_no_log_has_the_secrets_of_the_address(server, results, monkeypatch, caplog):
+    secret = "hidden-query-value-123"
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}?code={secret}")
+    with caplog.at_level("DEBUG"):
+        assert rejudge(results, "--batch") == 0
+    assert any(secret in seen.path for seen in server.requests if "batches" in seen.path)
+    assert caplog.records
+    assert secret not in caplog.text
+    assert KEY not in caplog.text
+
+
+def test_a_file_that_the_endpoint_refuses_is_sent_anew(server, results, capsys):
+    """Such as one that was deleted there before its batch began."""
+
+    def fault(seen):
+        gone = seen.path == "/v1/batches" and seen.method == "POST" and seen.body["input_file_id"] == "file-0"
+        return fails(400, message="No such file: file-0") if gone else None
+
+    server.fault = fault
+    assert rejudge(results, "--submit") == 1
+    assert "can't begin a batch: HTTP 400: No such file: file-0" in capsys.readouterr().err
+    assert rejudge(results, "--batch") == 0
+    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
