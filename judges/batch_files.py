@@ -109,9 +109,7 @@ class Output:
         reader = jsonlines.Reader(self._lines())
         while True:
             try:
-                line = reader.read(allow_none=True, skip_empty=True)
-                name = line.get("custom_id") if isinstance(line, dict) else None
-                result = _result(line, self.secrets) if isinstance(name, str) else None
+                result = _read(reader.read(allow_none=True, skip_empty=True), self.secrets)
             except EOFError:
                 return
             except (jsonlines.InvalidLineError, RecursionError):
@@ -119,7 +117,7 @@ class Output:
             if result is None:
                 self.damaged += 1
             else:
-                yield name, result
+                yield result
 
     def _lines(self) -> Iterator[str]:
         """Yields the lines; one that is too long is counted as damaged, and never held as a whole."""
@@ -132,6 +130,13 @@ class Output:
                 self.damaged += 1
                 while line and not line.endswith("\n"):
                     line = file.readline(_LONGEST_LINE)
+
+
+def _read(line: object, secrets: Secrets) -> tuple[str, Completion | Problem] | None:
+    """Returns the name of a line and what it says; None where it isn't laid out as an endpoint does."""
+    if isinstance(line, dict) and isinstance(name := line.get("custom_id"), str):
+        return name, _result(line, secrets)
+    return None
 
 
 def _result(line: Mapping[str, Any], secrets: Secrets) -> Completion | Problem:
