@@ -169,4 +169,4 @@ def read_prices(path: Path | None) -> Prices:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         said = f"{where}: {first['msg']}" if where else first["msg"]
-        raise SettingsError(f"prices: {path} is no file of prices ({said}). Needed is {EXAMPLE}.") from None
+        raise SettingsError(f"prices: {path} isn't a file of prices ({said}). Needed is {EXAMPLE}.") from None

@@ -154,7 +154,7 @@ class BatchEndpoint:
                     break
             return None
 
-        return self._patiently(f"list batches, so that it is open whether file {file} is being worked on", look)
+        return self._patiently(f"list batches to see whether there is one of file {file}", look)
 
     def status(self, batch: str) -> Status:
         """Returns how far a batch is."""
@@ -164,7 +164,7 @@ class BatchEndpoint:
             counts, errors = found.request_counts, getattr(found.errors, "data", None) or []
             messages = [str(each.message) for each in errors if each.message]
             return Status(
-                name=str(found.status),
+                name=one_line(str(found.status)),
                 done=(counts.completed or 0) + (counts.failed or 0) if counts else 0,
                 asked=counts.total or 0 if counts else 0,
                 outputs=tuple(str(each) for each in (found.output_file_id, found.error_file_id) if each),

@@ -28,8 +28,8 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="estimate what a judge will cost, before it is asked",
         description=(
             "Counts the requests to a judge and their tokens, and says what they cost and how long they take. Before a "
-            "run, a response has between no token and as many as its task allows; of finished runs (--results) the "
-            "responses are known, and what the verdict cache has costs nothing. For example: "
+            "run, a response has between no token and as many as its task allows; for finished runs (--results) the "
+            "responses are known, and what the verdict cache holds costs nothing. For example: "
             "culture-tasks cost --tasks care,culturalvqa --judge openai:gpt-4o"
         ),
     )
@@ -80,7 +80,7 @@ def _run(options: argparse.Namespace) -> int:
     prices = read_prices(options.prices or settings.prices_file)
     judge_of = _judge_of(settings)
     if judge_of is None:
-        print(f"The judge {settings.judge} asks no endpoint: it costs nothing but time on this machine.")
+        print("Nothing to estimate: costs are known only of judges behind an endpoint (openai:<model>).")
         return 0
     tasks = _tasks(options)
     counter = counter_for(judge_of("gpt-4o"), options.tokenizer)
@@ -183,8 +183,8 @@ def _explain(totals: Sequence[Estimate], options: argparse.Namespace, settings: 
 
     if any(not each.measured for each in totals):
         print(
-            f"Replies have {SHORTEST_REPLY} tokens to their limit, and none is asked for again: the verdict cache has "
-            f"fewer than {FEWEST_REPLIES} of a rubric to tell from."
+            f"Replies are taken to have between {SHORTEST_REPLY} tokens and their limit, and none to be asked for "
+            f"again: the verdict cache has fewer than {FEWEST_REPLIES} replies for at least one rubric."
         )
     unpriced = [each.judge for each in totals if each.money(prices.of(each.judge)) is None]
     if unpriced:

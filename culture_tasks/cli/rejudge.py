@@ -89,7 +89,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.batches is not None:
         return _in_batches(options, found)
     for sent in state_files(run.files.result_file for run, _ in found):
-        _say(f"Batches of these results were sent ({sent}). What wasn't collected is asked for, and paid for, again.")
+        _say(f"Batches of these results were sent ({sent}). What wasn't collected will be paid for again.")
     try:
         work = []
         for session in _sessions(options.judge):
@@ -175,7 +175,7 @@ def _run_rounds(rounds: BatchRounds, *, mode: str) -> int | None:
             print("Fetch the results with `culture-tasks rejudge` and the same options, but --collect for --submit.")
             return 0
     elif running := rounds.collect():
-        print(f"{described(running)}. Collect again later.")
+        print(printable(f"{described(running).capitalize()}. Collect again later."))
         return _STILL_OPEN
     elif left := rounds.open_requests():
         print(_what_is_left(left, rounds.foreign_results()))

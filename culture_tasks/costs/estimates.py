@@ -1,9 +1,9 @@
 """What the judge of some tasks will cost: questions, requests, tokens, money and time, before anything is asked.
 
-Of finished runs the responses are known, and the requests are those that ``rejudge`` would send: what the verdict cache
-answers costs nothing. Before a run, a response has between no token and as many as the task allows. A reply has as many
-tokens as those in the verdict cache by the same judge and rubric had on average; without enough of these, between a
-bare rating and its limit.
+For finished runs the responses are known, and the requests are those that ``rejudge`` would send: what the verdict
+cache answers costs nothing. Before a run, a response has between no token and as many as the task allows. A reply has
+as many tokens as those in the verdict cache by the same judge and rubric had on average; without enough of these,
+between a bare rating and its limit.
 """
 
 from __future__ import annotations

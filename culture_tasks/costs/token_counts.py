@@ -65,7 +65,7 @@ def counter_for(model: str, tokenizer: str | None = None) -> TokenCounter:
     loaded = _loaded(encoding) if encoding else None
     if loaded is not None:
         return _by_encoding(loaded)
-    why = f"{encoding} isn't at hand" if encoding else f"no encoding of {model!r} is known"
+    why = f"{encoding} isn't available" if encoding else f"no encoding of {model!r} is known"
     return TokenCounter(f"a rule ({why}; --tokenizer names a tokenizer)", tokens_by_rule)
 
 

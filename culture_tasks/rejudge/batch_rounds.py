@@ -163,7 +163,7 @@ class BatchRounds:
                 self._take(batch, status)
         if refused:
             raise JudgeUnreachableError(
-                f"rejudge: the endpoint refused {'; '.join(refused)}. Nothing of it was answered. Put that right, or "
+                f"rejudge: the endpoint refused {'; '.join(refused)}. None of it was answered. Fix the cause, or "
                 "wait until other batches have ended, and submit again."
             )
         return running
@@ -224,8 +224,8 @@ class BatchRounds:
             return self._endpoint.find(file)
         except JudgeUnreachableError as error:
             raise JudgeUnreachableError(
-                f"{error} If the endpoint never lists batches, see there whether one of this file runs; if none does, "
-                f"delete {self._file} to send all anew."
+                f"{error} If the endpoint never lists batches, look there for a batch of this file; if there is none, "
+                f"delete {self._file} to send everything again."
             ) from None
 
     def _send(self, model: str, judge: BatchJudge, *, lines: Sequence[Line], folder: Path) -> int:
@@ -279,7 +279,7 @@ class BatchRounds:
             said = error.strerror if isinstance(error, OSError) else f"{error.error_count()} fields are not as written"
             raise DataError(
                 f"{self._file}: can't be read ({said}). It says which batches were sent: restore it, or delete it to "
-                "send them anew, and pay for them again."
+                "send them, and pay for them, again."
             ) from None
         if state.endpoint != endpoint:
             raise SettingsError(
@@ -310,4 +310,4 @@ def described(running: Sequence[Status]) -> str:
     """Returns how far batches are, in a line."""
     done, asked = sum(status.done for status in running), sum(status.asked for status in running)
     names = ", ".join(dict.fromkeys(status.name.replace("_", " ") for status in running))
-    return f"{len(running)} batches are not done ({names}): {done:,} of {asked:,} requests have a result"
+    return f"batches not done: {len(running)} ({names}); {done:,} of {asked:,} requests have a result"

@@ -58,7 +58,7 @@ def test_offline_nothing_is_downloaded(monkeypatch, tmp_path):
     monkeypatch.setattr(tiktoken, "get_encoding", asked.append)
     counter = counter_for("gpt-4o")
     assert asked == []
-    assert counter.name.startswith("a rule (o200k_base isn't at hand")
+    assert counter.name.startswith("a rule (o200k_base isn't available")
     assert counter.count("four") == 1
 
 

@@ -142,7 +142,7 @@ def test_submitted_here_and_collected_on_another_machine(server, results, tmp_pa
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "another" / "verdicts.sqlite3"))
     asked_live = server.asked_live
     assert rejudge(elsewhere, "--collect") == 3
-    assert "1 batches are not done (in progress)" in capsys.readouterr().out
+    assert "Batches not done: 1 (in progress); 0 of 0 requests" in capsys.readouterr().out
     server.work()
     assert rejudge(elsewhere, "--collect") == 0
     assert row(elsewhere)["care_rating,none"] == 7.0
@@ -227,7 +227,7 @@ def test_what_is_left_can_be_asked_at_once(server, results, capsys):
     before = server.asked_live
     capsys.readouterr()
     assert rejudge(results) == 0
-    assert "What wasn't collected is asked for, and paid for, again" in capsys.readouterr().err
+    assert "What wasn't collected will be paid for again" in capsys.readouterr().err
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
     assert server.asked_live - before == 10 - len(server.worked_on) + 1
 
@@ -454,7 +454,7 @@ def test_an_endpoint_that_lists_no_batches_leaves_it_to_the_user(server, results
             rejudge(results, "--submit")
     assert rejudge(results, "--collect") == 1
     error = capsys.readouterr().err
-    assert "it is open whether file file-0 is being worked on" in error
+    assert "can't list batches to see whether there is one of file file-0" in error
     assert "delete " in error
     assert len(server.batches) == 1
 
