@@ -117,7 +117,7 @@ def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, lis
     from culture_tasks.judges.budget import refused_requests
     from culture_tasks.judges.selection import close_judges
     from culture_tasks.rejudge import rejudging
-    from culture_tasks.rejudge.batch_rounds import BatchRounds, state_file, state_files
+    from culture_tasks.rejudge.batch_rounds import BatchRounds
 
     judges: dict[str, BatchJudge] = {}
     session = _batch_session(options, judges)
@@ -131,13 +131,7 @@ def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, lis
             stack.callback(session.judge(rubric.model).close)
         endpoint = BatchEndpoint(next(iter(judges.values())).address, session.settings)
         stack.callback(endpoint.close)
-        result_files = [run.files.result_file for run, _ in found]
-        file = state_file(result_files)
-        if others := [other for other in state_files(result_files) if other != file]:
-            raise DataError(
-                f"rejudge: batches of some of these results were sent with other paths ({others[0]}). Name the results "
-                f"as before, {others[0].parent}, or delete the file to forget what was sent."
-            )
+        file = _state_file([run.files.result_file for run, _ in found])
         rounds = BatchRounds(judges, rubrics, endpoint=endpoint, file=file, say=_say)
         if options.batches == "collect" and not rounds.were_sent:
             raise DataError(f"rejudge: no batches of these results were sent ({file} isn't there). Use --submit first.")
@@ -157,6 +151,19 @@ def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, lis
         if refused := refused_requests():
             print(printable(refused))
     return 0
+
+
+def _state_file(results: Sequence[Path]) -> Path:
+    """Returns the file that says what was sent for these result files, unless another one says so already."""
+    from culture_tasks.rejudge.batch_rounds import state_file, state_files
+
+    file = state_file(results)
+    if others := [other for other in state_files(results) if other != file]:
+        raise DataError(
+            f"rejudge: batches of some of these results were sent with other paths ({others[0]}). Name the results "
+            f"as before, {others[0].parent}, or delete the file to forget what was sent."
+        )
+    return file
 
 
 def _run_rounds(rounds: BatchRounds, *, mode: str) -> int | None:
