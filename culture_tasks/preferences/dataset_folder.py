@@ -75,7 +75,8 @@ def _kto(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:
     """Yields rows in the order that TRL's estimate of the loss's reference point needs.
 
     TRL trains KTO in the order of its rows, and estimates the reference point by giving each response to the prompt of
-    the next row. The order is drawn, neighbours differ in their question, and every second row is desirable.
+    the next row. The order is drawn. With one pair a question, and three questions or more, neighbours differ in their
+    question, and every second row is desirable; with all pairs, that holds for most rows.
 
     Of several pairs of a question, a response may be the better one of some and the worse one of others. It is left
     out: KTO has no place for both labels.
@@ -86,7 +87,7 @@ def _kto(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:
         sorted((row for key, row in some.items() if key not in other), key=lambda row: _place(row[0], seed))
         for some, other in ((better, worse), (worse, better))
     )
-    half = len(unwanted) // 2
+    half = (len(unwanted) + 1) // 2
     for two in itertools.zip_longest(wanted, unwanted[half:] + unwanted[:half]):
         for label, row in zip((True, False), two, strict=True):
             if row is not None:
