@@ -31,8 +31,8 @@ from culture_tasks.judges.selection import JudgeSpec, make_judge, spec_for
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.settings import Settings
 
-State = Literal["ok", "note", "mend"]
-"""``note`` is for what only some runs need, ``mend`` for what stands in the way."""
+State = Literal["ok", "note", "fix"]
+"""``note`` is for what only some runs need, ``fix`` for what stands in the way."""
 
 _PROJECT = "culture-tasks"
 _SHOWN = ("lm-eval", "lmms-eval", "torch", "transformers", "datasets", "vllm")
@@ -99,11 +99,11 @@ def _looked_at(subject: str, look: Callable[..., Iterable[Finding]], *arguments:
     try:
         return list(look(*arguments))
     except CultureTasksError as error:
-        return [Finding(subject, "mend", "can't be used", str(error))]
+        return [Finding(subject, "fix", "can't be used", str(error))]
     except Exception as error:  # noqa: BLE001 - whatever is broken here is what the user wants to know
         # What comes out of a judge's libraries may hold its address or key; errors of ours don't.
         said = "" if subject == "judge" else f": {' '.join(str(error).split())[:300]}"
-        return [Finding(subject, "mend", f"can't be looked at ({type(error).__name__}{said})")]
+        return [Finding(subject, "fix", f"can't be looked at ({type(error).__name__}{said})")]
 
 
 def _command(harness: Harness) -> str:
@@ -118,7 +118,7 @@ def _settings() -> tuple[Settings | None, list[Finding]]:
         return Settings.from_environment(), []
     except SettingsError as error:
         said = "judge, data and verdict cache weren't looked at: a setting is wrong"
-        return None, [Finding("settings", "mend", said, str(error))]
+        return None, [Finding("settings", "fix", said, str(error))]
 
 
 def _packages() -> Iterator[Finding]:
@@ -134,7 +134,7 @@ def _packages() -> Iterator[Finding]:
     if wrong:
         named = ", ".join(f"{each.name} {_version(each.name) or 'missing'}" for each in wrong)
         install = " ".join(f"'{each.name}{each.specifier}'" for each in wrong)
-        yield Finding("packages", "mend", f"{shown}; not as needed: {named}", f"pip install {install}", facts)
+        yield Finding("packages", "fix", f"{shown}; not as needed: {named}", f"pip install {install}", facts)
     else:
         yield Finding("packages", "ok", shown, facts=facts)
     with_it, without = ([name for name, there in extras.items() if there is wanted] for wanted in (True, False))
@@ -193,23 +193,23 @@ def _harness(harness: Harness, probe: subprocess.Popen[str]) -> Iterator[Finding
     try:
         said, complaints = probe.communicate(timeout=_PROBE_SECONDS)
     except subprocess.TimeoutExpired:
-        yield Finding(subject, "mend", f"has not built its index of tasks within {_PROBE_SECONDS:g} seconds")
+        yield Finding(subject, "fix", f"has not built its index of tasks within {_PROBE_SECONDS:g} seconds")
         return
     if probe.returncode != 0:
         lines = [line.strip() for line in complaints.splitlines() if line.strip()] or ["no message"]
         retry = f"`{Path(sys.executable).name} -m culture_tasks.harness.index_probe {harness}` shows all of it."
-        yield Finding(subject, "mend", f"can't be started: {lines[-1][:300]}", retry)
+        yield Finding(subject, "fix", f"can't be started: {lines[-1][:300]}", retry)
         return
     facts = json.loads(said)
     missing, taken = facts["missing"], facts["taken"]
     if missing:
         remedy = " ".join(facts.get("plug_ins") or ["Reinstall culture-tasks."])
         found = f"doesn't know {len(missing)} of our {facts['names']} tasks and groups, such as {missing[0]}"
-        yield Finding(subject, "mend", found, remedy, facts)
+        yield Finding(subject, "fix", found, remedy, facts)
     elif taken:
         name, path = next(iter(taken.items()))
         found = f"takes {len(taken)} of our {facts['names']} names from elsewhere, such as {name} from {path}"
-        yield Finding(subject, "mend", found, "Remove the other package, or its task files.", facts)
+        yield Finding(subject, "fix", found, "Remove the other package, or its task files.", facts)
     else:
         by = " through `culture-tasks lm-eval run`" if harness == "lm_eval" else ""
         yield Finding(subject, "ok", f"knows all {facts['names']} of our tasks and groups{by}", facts=facts)
@@ -230,7 +230,7 @@ def _judge(settings: Settings, ask: bool) -> Iterator[Finding]:
             "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to "
             "record the responses and grade them later."
         )
-        yield Finding("judge", "mend", "none is configured", remedy)
+        yield Finding("judge", "fix", "none is configured", remedy)
         return
     if spec.backend == "lexical":
         said = "text overlap stands in for a judge: good for trials, not for results"
@@ -280,7 +280,7 @@ def _verdict_cache(settings: Settings) -> Iterator[Finding]:
     facts = {"file": str(file), "completions": completions}
     if not os.access(file if file.exists() else folder, os.W_OK):
         remedy = "Make it writable, or name another file by CULTURE_JUDGE_CACHE."
-        yield Finding("verdict cache", "mend", f"{file}: can't be written", remedy, facts)
+        yield Finding("verdict cache", "fix", f"{file}: can't be written", remedy, facts)
     elif file.exists():
         yield Finding("verdict cache", "ok", f"{file}: {completions:,} completions", facts=facts)
     else:
@@ -294,7 +294,7 @@ def _data(settings: Settings, read: bool) -> Iterator[Finding]:
     folder = settings.data_folder
     if folder is not None and not folder.is_dir():
         yield Finding(
-            "data", "mend", f"CULTURE_TASKS_DATA={folder}: no such folder", "Name an existing one, or unset it."
+            "data", "fix", f"CULTURE_TASKS_DATA={folder}: no such folder", "Name an existing one, or unset it."
         )
         return
     for benchmark in benchmarks().values():
@@ -313,7 +313,7 @@ def _data_of(benchmark: Benchmark, folder: Path | None, read: bool) -> Iterator[
     found = f"data: {', '.join(parts if len(parts) > 1 else kinds)}"
     advice = [state.partition(": ")[2] for kind in ("error", "missing") for state in states if state.startswith(kind)]
     if counts["error"]:
-        yield Finding(benchmark.title, "mend", found, advice[0], facts)
+        yield Finding(benchmark.title, "fix", found, advice[0], facts)
     elif read and set(counts) != {"missing"}:
         yield _read(benchmark, folder, facts)
     elif counts["missing"]:
@@ -332,7 +332,7 @@ def _read(benchmark: Benchmark, folder: Path | None, facts: Mapping[str, Any]) -
     more = len(report.problems) - 1
     found = f"data: {report.problems[0]}{f' (and {more} more problems)' if more else ''}"
     remedy = f"`culture-tasks data check {benchmark.name}` lists all."
-    return Finding(benchmark.title, "mend", found, remedy, facts)
+    return Finding(benchmark.title, "fix", found, remedy, facts)
 
 
 def _hub() -> Iterator[Finding]:
@@ -366,7 +366,7 @@ def _gpu() -> Iterator[Finding]:
     elif shutil.which("nvidia-smi"):
         built = f"is built for CUDA {torch.version.cuda}" if torch.version.cuda else "is built for CPUs alone"
         remedy = "Compare `nvidia-smi`, which names the driver's CUDA; install a torch that is built for it."
-        yield Finding("GPU", "mend", f"torch sees none: torch {torch.__version__} {built}", remedy, {"devices": []})
+        yield Finding("GPU", "fix", f"torch sees none: torch {torch.__version__} {built}", remedy, {"devices": []})
     else:
         yield Finding("GPU", "note", "none: models in this machine run on the CPU", facts={"devices": []})
 
@@ -397,7 +397,7 @@ def _disk() -> Iterator[Finding]:
         what: {"folder": str(place), "gigabytes": round(gigabytes, 1)} for what, (place, gigabytes) in free.items()
     }
     if least < _HARDLY_ANY:
-        yield Finding("disk", "mend", shown, "Make room, or name another folder by HF_HOME.", facts)
+        yield Finding("disk", "fix", shown, "Make room, or name another folder by HF_HOME.", facts)
     elif free["models and data"][1] < _LITTLE:
         yield Finding("disk", "note", shown, "A model of 7B takes 15 GB; HF_HOME names another folder.", facts)
     else:

@@ -21,7 +21,7 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
         "doctor",
         help="look at everything that a run needs, and say what to do",
         description="Looks at packages, harnesses, judge, data, GPU, fonts, caches and disk. The judge is asked one "
-        "question, as before a run. Nothing is downloaded. Exit status 1: something has to be mended.",
+        "question, as before a run. Nothing is downloaded. Exit status 1: something has to be fixed.",
     )
     parser.add_argument("--no-judge", action="store_true", help="don't ask the judge, which may cost something")
     parser.add_argument("--read-data", action="store_true", help="read and check all data, downloading what is missing")
@@ -36,9 +36,9 @@ def _examine(options: argparse.Namespace) -> int:
     states = Counter(finding.state for finding in findings)
     if options.json:
         listed = [dataclasses.asdict(finding) for finding in findings]
-        content = {"version": __version__, "well": not states["mend"], "findings": listed}
+        content = {"version": __version__, "well": not states["fix"], "findings": listed}
         print(json.dumps(content, ensure_ascii=False, indent=1))
-        return 1 if states["mend"] else 0
+        return 1 if states["fix"] else 0
     print(f"culture-tasks {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     columns = shutil.get_terminal_size(fallback=(100, 24)).columns
     width = max(len(finding.subject) for finding in findings)
@@ -47,8 +47,8 @@ def _examine(options: argparse.Namespace) -> int:
         print(_filled(finding.found, beginning, columns))
         if finding.remedy:
             print(_filled(finding.remedy, f"{'':{len(beginning)}}-> ", columns))
-    print(f"{states['mend']} to mend, {states['note']} to note, {states['ok']} ok")
-    return 1 if states["mend"] else 0
+    print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
+    return 1 if states["fix"] else 0
 
 
 def _filled(text: str, beginning: str, columns: int) -> str:

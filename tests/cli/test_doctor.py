@@ -59,13 +59,13 @@ def found(subject, **options) -> Finding:
 # The judge
 
 
-def test_without_a_judge_there_is_something_to_mend(capsys):
-    assert found("judge").state == "mend"
+def test_without_a_judge_there_is_something_to_fix(capsys):
+    assert found("judge").state == "fix"
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
-    assert "mend  judge" in said
+    assert "fix   judge" in said
     assert "-> Set OPENAI_API_KEY" in said
-    assert "1 to mend" in said
+    assert "1 to fix" in said
 
 
 def test_the_judge_is_asked_one_question_and_its_verdict_is_shown(server, monkeypatch, capsys):
@@ -105,7 +105,7 @@ def test_the_judge_is_not_asked_where_that_is_not_wanted(server):
 def test_a_judge_that_can_not_grade_is_to_be_mended_and_no_secret_is_shown(server, capsys, reply, advice):
     server.script(reply)
     finding = found("judge")
-    assert (finding.state, finding.found) == ("mend", "can't be used")
+    assert (finding.state, finding.found) == ("fix", "can't be used")
     assert advice in finding.remedy
     for options in ([], ["--json"]):
         assert main(["doctor", *options]) == 1
@@ -116,7 +116,7 @@ def test_a_judge_that_can_not_grade_is_to_be_mended_and_no_secret_is_shown(serve
 def test_an_endpoint_that_never_replies_is_not_waited_for(server, monkeypatch):
     server.script(hangs)
     monkeypatch.setattr(installation, "_JUDGE_SECONDS", 0.2)
-    assert found("judge").state == "mend"
+    assert found("judge").state == "fix"
 
 
 def test_an_endpoint_that_limits_the_rate_is_noted(server):
@@ -142,7 +142,7 @@ def test_a_judge_that_is_no_model_is_noted(judge, monkeypatch):
 def test_a_wrong_setting_is_said_and_the_rest_is_looked_at(monkeypatch, capsys):
     monkeypatch.setenv("CULTURE_JUDGE_TIMEOUT", "soon")
     findings = {each.subject: each for each in examine()}
-    assert findings["settings"].state == "mend"
+    assert findings["settings"].state == "fix"
     assert "CULTURE_JUDGE_TIMEOUT='soon'" in findings["settings"].remedy
     assert "judge" not in findings
     assert {"packages", "GPU", "fonts", "disk", "Hub"} <= set(findings)
@@ -171,10 +171,10 @@ def test_data_that_can_not_be_used_are_to_be_mended(monkeypatch, tmp_path, fixtu
     (tmp_path / "care" / "Arabic-test.json").write_text("")
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
     finding = found("CARE")
-    assert (finding.state, finding.found) == ("mend", "data: 1 of 3 tables unusable, 2 of 3 tables local")
+    assert (finding.state, finding.found) == ("fix", "data: 1 of 3 tables unusable, 2 of 3 tables local")
     assert finding.remedy == f"{tmp_path / 'care' / 'Arabic-test.json'}: is empty."
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "nowhere"))
-    assert found("data").state == "mend"
+    assert found("data").state == "fix"
     assert not [each for each in examine() if each.subject in DATA]
 
 
@@ -187,11 +187,11 @@ def test_data_are_read_where_that_is_asked_for(monkeypatch, tmp_path, fixture_da
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
     assert found("CARE").state == "ok"
     findings = {each.subject: each for each in examine(read_data=True)}
-    assert findings["CARE"].state == "mend"
+    assert findings["CARE"].state == "fix"
     assert "row 3, field 'answer'" in findings["CARE"].found
     assert findings["CARE"].remedy == "`culture-tasks data check care` lists all."
     assert (findings["CEDAR"].state, findings["CEDAR"].found) == ("ok", "data: read, and usable")
-    assert findings["CulturalVQA"].state == "mend"  # it would be downloaded, and there is no network
+    assert findings["CulturalVQA"].state == "fix"  # it would be downloaded, and there is no network
     assert "HF_HUB_OFFLINE" in findings["CulturalVQA"].remedy
 
 
@@ -203,7 +203,7 @@ def test_a_damaged_verdict_cache_is_to_be_mended(monkeypatch, tmp_path):
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(file))
     assert (found("verdict cache").state, file.exists()) == ("ok", False)
     file.write_bytes(b"no database" * 1000)
-    assert found("verdict cache").state == "mend"
+    assert found("verdict cache").state == "fix"
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
     assert found("verdict cache").state == "note"
 
@@ -211,7 +211,7 @@ def test_a_damaged_verdict_cache_is_to_be_mended(monkeypatch, tmp_path):
 def test_a_folder_that_can_not_be_written_is_to_be_mended(monkeypatch, tmp_path):
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "deep" / "verdicts.sqlite3"))
     monkeypatch.setattr(installation.os, "access", lambda path, mode: path != tmp_path)
-    assert found("verdict cache").state == "mend"
+    assert found("verdict cache").state == "fix"
 
 
 def test_packages_are_compared_with_what_is_required(monkeypatch):
@@ -220,7 +220,7 @@ def test_packages_are_compared_with_what_is_required(monkeypatch):
     assert finding.facts["versions"]["lm-eval"] == metadata.version("lm-eval")
     monkeypatch.setattr(installation.metadata, "requires", lambda _: ["datasets>=999", "nothing-of-this-name", "torch"])
     finding = found("packages")
-    assert finding.state == "mend"
+    assert finding.state == "fix"
     assert f"not as needed: datasets {metadata.version('datasets')}, nothing-of-this-name missing" in finding.found
     assert finding.remedy == "pip install 'datasets>=999' 'nothing-of-this-name'"
 
@@ -247,7 +247,7 @@ def test_a_gpu_that_torch_does_not_see_is_to_be_mended(monkeypatch):
     monkeypatch.setattr(installation.shutil, "which", lambda name: None)
     assert found("GPU").state == "note"
     monkeypatch.setattr(installation.shutil, "which", lambda name: "/usr/bin/nvidia-smi")
-    assert found("GPU").state == "mend"
+    assert found("GPU").state == "fix"
     cards = SimpleNamespace(name="H200", total_memory=141e9)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
@@ -255,7 +255,7 @@ def test_a_gpu_that_torch_does_not_see_is_to_be_mended(monkeypatch):
     assert found("GPU").found == "2 × H200 (141 GB)"
 
 
-@pytest.mark.parametrize(("gigabytes", "state"), [(500, "ok"), (5, "note"), (0.5, "mend")])
+@pytest.mark.parametrize(("gigabytes", "state"), [(500, "ok"), (5, "note"), (0.5, "fix")])
 def test_little_room_on_the_disk_is_said(monkeypatch, gigabytes, state):
     monkeypatch.setattr(installation.shutil, "disk_usage", lambda _: SimpleNamespace(free=gigabytes * 1e9))
     assert found("disk").state == state
@@ -274,7 +274,7 @@ def test_a_look_that_fails_is_a_finding_and_stops_no_other(monkeypatch):
 
     monkeypatch.setattr(installation, "_gpu", broken)
     finding = found("GPU")
-    assert (finding.state, finding.found) == ("mend", "can't be looked at (RuntimeError: libcudart.so: no such file)")
+    assert (finding.state, finding.found) == ("fix", "can't be looked at (RuntimeError: libcudart.so: no such file)")
 
 
 def test_json_has_every_finding(capsys, monkeypatch):
@@ -314,7 +314,7 @@ def package(tmp_path):
 def test_a_plug_in_that_fails_before_ours_is_named_with_what_it_does_to_us(package):
     path = package("other_models", "def register():\n    raise RuntimeError('no licence')\n")
     [finding] = installation._harness("lmms_eval", probe("lmms_eval", PYTHONPATH=path))
-    assert (finding.subject, finding.state) == ("lmms-eval", "mend")
+    assert (finding.subject, finding.state) == ("lmms-eval", "fix")
     assert finding.found.startswith(f"doesn't know {finding.facts['names']} of our {finding.facts['names']} tasks")
     assert finding.remedy.startswith(
         "The lmms-eval plug-in 'other_models' (other_models:register) fails to load: RuntimeError: no licence. "
@@ -326,7 +326,7 @@ def test_a_harness_that_can_not_be_imported_says_why(tmp_path):
     (tmp_path / "lm_eval").mkdir()
     (tmp_path / "lm_eval" / "__init__.py").write_text("raise ImportError('libtorch is gone')")
     [finding] = installation._harness("lm_eval", probe("lm_eval", PYTHONPATH=str(tmp_path)))
-    assert finding.state == "mend"
+    assert finding.state == "fix"
     assert finding.found == "can't be started: ImportError: libtorch is gone"
 
 
@@ -339,7 +339,7 @@ def test_names_that_a_harness_takes_from_elsewhere_are_said():
     taken = answered(names=3, missing=[], taken={"care": "/other/care.yaml"})
     [finding] = installation._harness("lm_eval", taken)
     assert (finding.state, finding.found) == (
-        "mend",
+        "fix",
         "takes 1 of our 3 names from elsewhere, such as care from /other/care.yaml",
     )
     [finding] = installation._harness("lm_eval", answered(names=3, missing=[], taken={}))
