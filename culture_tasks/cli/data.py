@@ -20,7 +20,7 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="report what is in the data and what is wrong with them",
         description="Reads all data of a benchmark and compares them with its paper. Exit status 1: tasks can't run.",
     )
-    checking.add_argument("benchmark", choices=sorted(benchmarks()))
+    checking.add_argument("benchmark", choices=sorted(benchmarks()), help="the benchmark whose data are checked")
     checking.add_argument("--data", type=Path, help="the data folder (default: CULTURE_TASKS_DATA, else the Hub)")
     checking.set_defaults(handler=_check)
     for benchmark in benchmarks().values():

@@ -22,14 +22,16 @@ that holds whatever the judge's bias. First draw, then give the sheet to raters,
 
 _DRAW = """\
 Draws responses at random, from each culture of each task of each model, and writes a sheet for people: a page that
-needs no network and a CSV file, without a word on judge and model. A larger -n with the same seed and results keeps all
-earlier responses, so that earlier ratings still count. Keep spotcheck.json, which says what was drawn, to yourself.
+needs no network, and a CSV file, neither of which names the judge or the model. A larger -n with the same seed and
+results keeps all earlier responses, so that earlier ratings still count. Keep spotcheck.json, which says what was
+drawn, to yourself.
 """
 
 _SCORE = """\
 Reads the ratings that people returned, and shows the score corrected by them and how well judge and people agree, by
-culture. Refused are ratings of responses that weren't drawn, ratings off the scale, and results whose responses have
-changed since. Writes rated.json beside the draw: `culture-tasks report RESULTS --spotcheck` takes it into all formats.
+culture. Ratings of responses that weren't drawn, ratings off the scale, and results whose responses have changed since
+are refused. Writes rated.json beside the draw, from which `culture-tasks report RESULTS --spotcheck` makes the same
+tables.
 """
 
 _EPILOG = """\
@@ -61,7 +63,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     draw.add_argument("--seed", type=int, default=0, help="seed of the draw (default: %(default)s)")
     draw.add_argument(
-        "--raters", type=_at_least_one, default=1, metavar="N", help="write sheets for so many raters (default: 1)"
+        "--raters", type=_at_least_one, default=1, metavar="N", help="write sheets for this many raters (default: 1)"
     )
     draw.add_argument(
         "--shared",
@@ -81,7 +83,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--width",
         type=_positive,
         metavar="W",
-        help="also say how many more ratings make the interval of a score so wide, from end to end",
+        help="also say how many more ratings would narrow the interval of a score to this width, from end to end",
     )
     score.set_defaults(handler=_score)
 

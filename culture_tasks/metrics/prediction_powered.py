@@ -109,8 +109,8 @@ class CorrectedMean:
             width: Wanted distance from the lower to the upper end, in the unit of the scores.
 
         Returns:
-            The number, 0 where the interval is narrow enough already; None where ratings of all responses wouldn't do,
-            or where there is no interval.
+            The number, 0 where the interval is narrow enough already; None where ratings of all responses wouldn't be
+            enough, or where there is no interval.
 
         Raises:
             ValueError: If the width isn't positive.

@@ -143,7 +143,7 @@ def test_how_many_more_ratings_a_width_takes(checked, capsys):
     assert 0 < cells(tables(checked, width=0.95 * width)["spotcheck"])["more"].value <= 135
     assert cells(tables(checked, width=1.01 * width)["spotcheck"])["more"].value == 0
     never = cells(tables(checked, width=0.01)["spotcheck"])["more"]
-    assert (never.value, never.note) == (None, "ratings of all responses wouldn't do")
+    assert (never.value, never.note) == (None, "ratings of all responses wouldn't be enough")
 
 
 def test_every_format_of_the_report_has_it(checked):

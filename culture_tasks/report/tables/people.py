@@ -300,7 +300,7 @@ def _shares(strata: Sequence[tuple[str, str]], *, equal_tasks: bool) -> dict[tup
 def _more(found: CorrectedMean, width: float) -> Cell:
     more = found.more_ratings(width)
     if more is None:
-        return Cell(None, COUNT, note=found.overall.reason or "ratings of all responses wouldn't do")
+        return Cell(None, COUNT, note=found.overall.reason or "ratings of all responses wouldn't be enough")
     return Cell(float(more), COUNT)
 
 
@@ -319,7 +319,10 @@ def _corrected_table(units: Sequence[_CheckedUnit], width: float | None, notes: 
     ]
     if width is not None:
         columns.append(Column("more", f"More ratings for {width:g}", COUNT))
-        notes = (*notes, f"More ratings: so many more make the corrected interval {width:g} wide, from end to end.")
+        notes = (
+            *notes,
+            f"More ratings: how many more would narrow the corrected interval to {width:g}, from end to end.",
+        )
     return Table(
         "spotcheck",
         "Scores corrected by people",
