@@ -39,12 +39,17 @@ def _run(options: argparse.Namespace) -> int:
     from lm_eval.config.evaluate_config import EvaluatorConfig
     from lm_eval.tasks import TaskManager
 
-    if not hasattr(TaskManager.__init__, "__wrapped__"):
-        TaskManager.__init__ = _with_our_folder(TaskManager.__init__)
-    if not hasattr(EvaluatorConfig.process_tasks, "__wrapped__"):
-        EvaluatorConfig.process_tasks = _with_checks(EvaluatorConfig.process_tasks)
-    sys.argv = ["lm_eval", *options.arguments]
-    cli_evaluate()
+    replaced = (TaskManager, "__init__", _with_our_folder), (EvaluatorConfig, "process_tasks", _with_checks)
+    before = sys.argv, *(getattr(owner, name) for owner, name, _ in replaced)
+    try:
+        sys.argv = ["lm_eval", *options.arguments]
+        for owner, name, extended in replaced:
+            setattr(owner, name, extended(getattr(owner, name)))
+        cli_evaluate()
+    finally:
+        sys.argv, *originals = before
+        for (owner, name, _), original in zip(replaced, originals, strict=True):
+            setattr(owner, name, original)
     return 0
 
 

@@ -39,7 +39,6 @@ def passed_on(monkeypatch):
         seen["arguments"] = list(sys.argv)
         TaskManager(**given)
 
-    monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(TaskManager, "__init__", record)
     monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", cli_evaluate)
 
@@ -110,11 +109,18 @@ def test_the_real_task_manager_takes_what_it_is_given(tmp_path):
     assert {"care", "culturalvqa", "task_of_the_user"} <= set(manager.all_tasks)
 
 
+def test_lm_eval_is_left_as_it_was(passed_on):
+    def state():
+        return TaskManager.__init__, EvaluatorConfig.process_tasks, sys.argv
+
+    before = state()
+    passed_on("run", "--tasks", "care")
+    assert all(after is was for after, was in zip(state(), before, strict=True))
+
+
 @pytest.mark.slow
-def test_lm_eval_s_own_list_shows_our_tasks_and_the_user_s(tmp_path, monkeypatch, capsys):
+def test_lm_eval_s_own_list_shows_our_tasks_and_the_user_s(tmp_path, capsys):
     (tmp_path / "mine.yaml").write_text("task: task_of_the_user\noutput_type: generate_until\n")
-    for patched, name in ((sys, "argv"), (TaskManager, "__init__"), (EvaluatorConfig, "process_tasks")):
-        monkeypatch.setattr(patched, name, getattr(patched, name))  # put back after the test
     assert main(["lm-eval", "ls", "tasks", "--include_path", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     for name in ("care_ar", "culturalvqa_fewshot", "task_of_the_user", "arc_easy"):
