@@ -300,6 +300,7 @@ _SAID = {
     "questions_below_min_gap": "questions whose ratings are too close, left out",
     "questions_not_drawn_for_culture": "questions not drawn for the culture, left out",
     "questions_beyond_fraction": "questions outside the fraction, left out",
+    "kto_responses_with_both_labels": "responses better in one pair and worse in another, left out of KTO's data",
 }
 """What a count is called, where it isn't its name."""
 

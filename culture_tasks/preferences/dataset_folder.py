@@ -19,6 +19,7 @@ from typing import Any
 from culture_tasks.errors import SettingsError
 from culture_tasks.preferences.manifest import FILE_NAME, Manifest
 from culture_tasks.preferences.pair_rule import Pair, drawn
+from culture_tasks.preferences.rated_questions import Answer
 from culture_tasks.preferences.recipes.recipe_files import recipe_files
 from culture_tasks.text import storable
 
@@ -28,6 +29,9 @@ Row = Mapping[str, Any]
 Turn = Callable[[str, str], str | list[dict[str, str]]]
 RowsOf = Callable[[Sequence[Pair], Turn, int], Iterator[Row]]
 """Gives the rows of pairs, by what a text becomes, and the seed."""
+
+Labelled = dict[tuple[str, str], tuple[Pair, Answer]]
+"""Responses with a pair that each is in, by their question and text."""
 
 
 def _message(role: str, text: str) -> list[dict[str, str]]:
@@ -71,6 +75,22 @@ def _dpo(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:  # noqa
         }
 
 
+def _labelled(pairs: Iterable[Pair]) -> tuple[Labelled, Labelled]:
+    """Returns the responses that are the better ones of some pair, and those that are the worse ones of some."""
+    better: Labelled = {}
+    worse: Labelled = {}
+    for pair in pairs:
+        better[pair.question.fingerprint, pair.chosen.text] = pair, pair.chosen
+        worse[pair.question.fingerprint, pair.rejected.text] = pair, pair.rejected
+    return better, worse
+
+
+def _with_both_labels(pairs: Iterable[Pair]) -> int:
+    """Returns how many responses KTO leaves out, being better in one pair and worse in another."""
+    better, worse = _labelled(pairs)
+    return len(better.keys() & worse.keys())
+
+
 def _kto(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:
     """Yields rows in the order that TRL's estimate of the loss's reference point needs.
 
@@ -81,8 +101,7 @@ def _kto(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:
     Of several pairs of a question, a response may be the better one of some and the worse one of others. It is left
     out: KTO has no place for both labels.
     """
-    better = {(pair.question.fingerprint, pair.chosen.text): (pair, pair.chosen) for pair in pairs}
-    worse = {(pair.question.fingerprint, pair.rejected.text): (pair, pair.rejected) for pair in pairs}
+    better, worse = _labelled(pairs)
     wanted, unwanted = (
         sorted((row for key, row in some.items() if key not in other), key=lambda row: _place(row[0], seed))
         for some, other in ((better, worse), (worse, better))
@@ -132,7 +151,7 @@ def write_folder(folder: Path, pairs: Mapping[str, Sequence[Pair]], manifest: Ma
         model: The model that the recipes train.
 
     Returns:
-        The manifest with the numbers of rows and the hashes of the files.
+        The manifest with the numbers of rows, and of responses that KTO leaves out, and the hashes of the files.
 
     Raises:
         SettingsError: If the folder can't be written.
@@ -148,7 +167,8 @@ def write_folder(folder: Path, pairs: Mapping[str, Sequence[Pair]], manifest: Ma
                 if counts[split][method]:
                     files[path] = sha256
         of_rows = {f"{method}_{split}_rows": counts[split][method] for method in METHODS for split in SPLITS}
-        written = manifest.model_copy(update={"counts": {**manifest.counts, **of_rows}, "files": files})
+        both = {"kto_responses_with_both_labels": sum(_with_both_labels(pairs[split]) for split in SPLITS)}
+        written = manifest.model_copy(update={"counts": {**manifest.counts, **of_rows, **both}, "files": files})
         (part / FILE_NAME).write_text(written.as_json(), encoding="utf-8")
         recipes = recipe_files(
             folder,

@@ -71,6 +71,18 @@ def test_every_method_gets_rows_in_trls_form(rated, tmp_path, capsys):
     assert re.search(r"train pairs +18\n", capsys.readouterr().out)
 
 
+def test_what_kto_leaves_out_is_counted(tmp_path, capsys):
+    # Three ratings make three pairs a question: the middle response is better in one of them and worse in another.
+    source = write_rows(tmp_path / "three.jsonl", rows_of(20))
+    assert build(source, "--pairs", "all", "-o", tmp_path / "out", "--hold-out", "none") == 0
+    counts = Manifest.load(tmp_path / "out").counts
+    assert counts["kto_responses_with_both_labels"] == 20
+    assert counts["kto_train_rows"] + counts["kto_dev_rows"] == 2 * 20
+    assert re.search(r"left out of KTO's data +20\n", capsys.readouterr().out)
+    assert build(source, "-o", tmp_path / "paper", "--hold-out", "none") == 0
+    assert Manifest.load(tmp_path / "paper").counts["kto_responses_with_both_labels"] == 0
+
+
 def test_plain_rows_hold_texts(rated, tmp_path):
     assert build(rated, "-o", tmp_path / "out", "--plain") == 0
     first = lines(tmp_path / "out/dpo/train.jsonl")[0]
