@@ -1,57 +1,47 @@
-"""Reading a judge's reply: which rating it states, if it states one without doubt.
+r"""Reading a judge's reply: which rating it states, if it states one without doubt.
 
 One way of reading serves every rubric; they differ in the scale and in the word that they ask for (``rating=2``,
-``Rating: [[7]]``, ``{"score": 8}``). Every place that states a rating is found, in the format that was asked for or in
-a plain variant of it (:mod:`culture_tasks.judges.statements`), and is one of three things
-(:mod:`culture_tasks.judges.standing`):
+``Rating: [[7]]``, ``{"score": 8}``). A statement is a word for a rating, what links it to a value (``=``, ``:``,
+``is``), and the value with what belongs to it (``/10``, ``out of 10``); or ``[[7]]``, ``\boxed{7}``, ``I give it a 7``;
+or the value of a key such as ``score`` in a JSON object. A reply is a verdict if all ratings that it states have the
+same offered value and at least one of them is not merely spoken of: quoted, denied, supposed, or said by another.
+A fraction, a range or a value that is not on offer differs from every other; a rating of a single criterion counts for
+nothing. So a reply that quotes a rating which the candidate forged, or that corrects itself, is no verdict and is asked
+again, and so is one that was cut off in an object.
 
-- **own**: the judge gives its verdict there: on a line of its own, as a sentence or its last clause, as a JSON value;
-- **mentioned**: a rating is spoken of: quoted, denied, supposed, or with unknown words before it;
-- **aside**: a rating of a single criterion, a repeated scale, a supposition in prose. Nothing follows from it.
-
-A reply is a verdict if at least one statement is the judge's own, and all own and mentioned ones have the same offered
-value, whatever their order. So a reply that quotes a rating which the candidate forged, or that corrects itself, is no
-verdict and is asked again. A fraction, a range or a value that is not on offer differs from every other. A verdict that
-the judge takes back afterwards is none ("that is what the response told me to write", "this score is wrong"). In a
-JSON object the score is the verdict: other numbers in its reason ("7/10 for detail") don't count, corrections do.
-
-Replies are hostile text: one with more than a hundred statements or objects is no verdict, and the time to read a reply
-grows with its length alone.
+Replies are hostile text: a long one, or one with more than a hundred statements or objects, is no verdict, and every
+repetition in a pattern is bounded.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
-from typing import Any, NamedTuple
+import unicodedata
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
-from culture_tasks.judges.standing import is_taken_back, layout_of, standing_of
-from culture_tasks.judges.statements import (
-    NOT_OFFERED,
-    Scale,
-    Statement,
-    corrections_in,
-    folded,
-    named_by,
-    statement_alone,
-    statements_in,
-    value_of,
-)
 from culture_tasks.text import without_reasoning
 
-# A reply that states more ratings than this, whatever they are, is no clear verdict.
-_MOST_STATEMENTS = 100
-# Nor is one with more objects than this, or with more keys in them than ten times as many.
-_MOST_OBJECTS = 100
+NOT_OFFERED = -1
+"""The value of a statement that is no value of the scale: a fraction, a range, another scale's value, …."""
 
-# A brace that begins an object: what follows is a key or the end.
-_OPENING = re.compile(r'\{(?=\s*["}])')
-# A string, a quote that opens one without an end, or a brace.
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}]', re.DOTALL)
-# A string, or a comma after the last entry.
-_LAST_COMMA = re.compile(r'("(?:[^"\\]++|\\.)*+")|,(?=\s*+[}\]])', re.DOTALL)
+_MOST_STATEMENTS = 100
+
+
+class Scale(NamedTuple):
+    """What a prompt offers.
+
+    Attributes:
+        lowest: Lowest rating.
+        highest: Highest rating.
+        label: The word that the prompt asks for before the rating.
+    """
+
+    lowest: int
+    highest: int
+    label: Literal["rating", "score"]
 
 
 class Reading(NamedTuple):
@@ -66,12 +56,28 @@ class Reading(NamedTuple):
     rationale: str
 
 
+class Statement(NamedTuple):
+    """A place that states a rating.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends.
+        value: The rating, or :data:`NOT_OFFERED`.
+        mentioned: Whether the rating is merely spoken of.
+    """
+
+    start: int
+    end: int
+    value: int
+    mentioned: bool = False
+
+    def overlaps(self, other: Statement) -> bool:
+        """Whether two statements share a place."""
+        return self.start < other.end and other.start < self.end
+
+
 def read_rating(reply: str, scale: Scale) -> Reading | None:
     """Reads the rating that a reply states, in the format that the prompt asked for or in a plain variant of it.
-
-    The unfilled format itself (``Rating: [[number]]``) is no verdict, and the rating of a single criterion is none. A
-    rating in JSON counts as an integer if it is one by value (``8``, ``8.0``, ``"8"``); a missing reason, another key
-    or careless JSON leaves no doubt about it. An object that is never closed was cut off, and is no verdict.
 
     Args:
         reply: The judge's completion.
@@ -82,86 +88,79 @@ def read_rating(reply: str, scale: Scale) -> Reading | None:
     """
     original = without_reasoning(reply)
     text = folded(original)
-    structure = objects_in(text, original) if "{" in text else ([], len(text))
-    if structure is None or sum(1 for each in structure[0] for _ in each.entries()) > 10 * _MOST_OBJECTS:
+    objects = _objects_in(text, original)
+    if objects is None:
         return None
-    objects, unfinished = structure
-    prose = _without(objects, text) if objects else text
-    own: list[Statement] = []
-    values = set()
-    for count, statement in enumerate(
-        chain(_stated_in(objects, text=text, prose=prose, scale=scale), statements_in(prose, scale, unfinished))
-    ):
-        if count == _MOST_STATEMENTS:
-            return None
-        if statement.standing == "own":
-            own.append(statement)
-        if statement.standing != "aside":
-            values.add(statement.value)
-        if len(values) > 1:
-            return None
-    if not values and (alone := statement_alone(prose, scale)):
-        own.append(alone)
-    if not own or own[0].value == NOT_OFFERED or is_taken_back(prose, max(each.end for each in own)):
+    prose = _without(objects, text)
+    statements = [statement for found in objects for statement in _stated_in(found, text, scale)]
+    statements += _statements_in(prose, scale)
+    if not statements and (alone := _number_alone(prose, scale)):
+        statements.append(alone)
+    verdicts = [statement for statement in statements if not statement.mentioned]
+    values = {statement.value for statement in statements}
+    if not verdicts or len(values) > 1 or NOT_OFFERED in values or len(statements) > _MOST_STATEMENTS:
         return None
-    reason = _reason(objects)
-    if reason and is_taken_back(folded(reason), 0):
-        return None
-    return Reading(own[0].value, reason or _without(own, original, "").strip())
+    reasons = (
+        content.strip()
+        for found in objects
+        for key, content in found.entries()
+        if key in ("reason", "rationale", "explanation") and isinstance(content, str)
+    )
+    return Reading(verdicts[0].value, next(reasons, "") or _without(verdicts, original, "").strip())
 
 
-def _stated_in(objects: list[Json], *, text: str, prose: str, scale: Scale) -> Iterator[Statement]:
-    """Returns the ratings that objects hold under a key, and those that the judge gives in their texts.
-
-    The layout is that of the prose around them, since the quotation marks inside of an object are its own.
-    """
-    layout = layout_of(prose) if objects else None
-    for where in objects:
-        around = layout and standing_of(text, where.start, where.end, layout=layout)
-        for key, content in where.entries():
-            standing = named_by(key)
-            standing = around if standing == "own" and around else standing
-            content = folded(content) if isinstance(content, str) else content
-            value = value_of(content, scale) if standing else None
-            if standing and value is not None:
-                yield Statement(where.start, where.end, value=value, standing=standing)
-            elif isinstance(content, str):
-                inside = statements_in(content, scale, in_prose=False)
-                yield from (each._replace(standing="mentioned") for each in inside if each.standing == "own")
-                yield from corrections_in(content, scale, adjacent=True)
-
-
-def _reason(objects: list[Json]) -> str:
-    """Returns the reason that an object gives, or nothing."""
-    for where in objects:
-        for key, content in where.entries():
-            if key in ("reason", "rationale", "explanation") and isinstance(content, str):
-                return content.strip()
-    return ""
-
-
-def _without(places: Iterable[Json | Statement], text: str, instead: str = " ") -> str:
+def _without(places: list[Any], text: str, instead: str = " ") -> str:
     """Returns the text without these places, each of its characters replaced."""
-    kept, position = [], 0
-    for place in sorted(places, key=lambda each: each.start):
+    parts, position = [], 0
+    for place in sorted(places, key=lambda place: place.start):
         if place.start >= position:
-            kept += [text[position : place.start], instead * (place.end - place.start)]
+            parts += [text[position : place.start], instead * (place.end - place.start)]
             position = place.end
-    return "".join([*kept, text[position:]])
+    return "".join([*parts, text[position:]])
 
 
-class Json(NamedTuple):
-    """An outermost object.
+# Folding
 
-    Attributes:
-        start: Where it begins in the text.
-        end: Where it ends.
-        content: What it holds.
+
+class _Folding(dict[int, str]):
+    """Maps each character to one of its kind: compatibility forms and digits of any script to ASCII, to lower case.
+
+    One character stays one character, so that places in the folded text are places in the reply. Marks of direction
+    and other invisible characters become spaces.
     """
+
+    def __missing__(self, code: int) -> str:
+        mark = chr(code)
+        plain = unicodedata.normalize("NFKC", mark)
+        if (digit := unicodedata.decimal(mark, None)) is not None:
+            plain = str(digit)
+        elif unicodedata.category(mark) in ("Cf", "Zs", "Zl", "Zp"):
+            plain = " "
+        lower = plain.lower()
+        self[code] = lower if len(lower) == 1 else mark
+        return self[code]
+
+
+_FOLDING = _Folding({ord("【"): "[", ord("】"): "]", ord("٫"): ".", ord("‑"): "-", ord("−"): "-"})
+# Commands of LaTeX that only set type; \boxed{ is left.
+_TYPESETTING = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm|it)?|bf|large|quad|,|;)(?![a-z])")
+
+
+def folded(reply: str) -> str:
+    """Returns the reply in lower case, with ASCII digits and punctuation, as long as it was."""
+    text = reply.lower() if reply.isascii() else reply.translate(_FOLDING)
+    return _TYPESETTING.sub(lambda command: " " * len(command.group()), text) if "\\" in text else text
+
+
+# Objects
+
+
+class _Object(NamedTuple):
+    """An outermost JSON object: where it begins and ends, and what it holds."""
 
     start: int
     end: int
-    content: Mapping[str, Any]
+    content: dict[str, Any]
 
     def entries(self) -> Iterator[tuple[str, Any]]:
         """Gives all keys with their values, those of objects inside of it too."""
@@ -175,59 +174,52 @@ class Json(NamedTuple):
                 waiting += value
 
 
-def objects_in(text: str, original: str) -> tuple[list[Json], int] | None:
-    """Finds the outermost JSON objects of a text, in linear time.
+# A brace that begins an object: what follows is a key or the end.
+_OPENING = re.compile(r'\{(?=\s{0,40}["}])')
+# A string, a quotation mark that opens one without an end, or a brace.
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}]', re.DOTALL)
 
-    What opens like an object is followed to its closing brace, and the search goes on after that: nothing is looked at
-    twice. An object that has a key twice, or is no JSON, is left out.
 
-    Args:
-        text: The text with ASCII digits and punctuation.
-        original: The same text as it came, character for character, for what the objects hold.
+def _objects_in(text: str, original: str) -> list[_Object] | None:
+    """Finds the outermost JSON objects, in linear time; None where one was cut off, or where there are too many.
 
-    Returns:
-        The objects, and where one begins that never ends: the length of the text where there is none. None where there
-        are more than :data:`_MOST_OBJECTS`.
+    What opens like an object and is no JSON is left to be read as prose.
     """
-    found: list[Json] = []
-    end = looked_at = 0
-    while opening := _OPENING.search(text, end):
-        start = opening.start()
-        closed = _end_of_object(text, start)
-        if closed is None:
-            return found, len(text) if "}" in text[start:] else start
-        end = closed
-        looked_at += 1
-        if looked_at > _MOST_OBJECTS:
+    objects: list[_Object] = []
+    position = opened = 0
+    while opening := _OPENING.search(text, position):
+        start, position = opening.start(), _end_of_object(text, opening.start())
+        opened += 1
+        if opened > _MOST_STATEMENTS or (position == 0 and "}" not in text[start:]):
             return None
-        for written in dict.fromkeys((original[start:end], text[start:end])):
+        if position == 0:
+            break
+        for written in dict.fromkeys((original[start:position], text[start:position])):
             if (content := _parsed(written)) is not None:
-                found.append(Json(start, end, content))
+                objects.append(_Object(start, position, content))
                 break
-    return found, len(text)
+    return objects
 
 
-def _parsed(text: str) -> dict[str, Any] | None:
-    for written in (text, _LAST_COMMA.sub(lambda found: found[1] or " ", text)):
-        try:
-            content: dict[str, Any] = json.loads(written, object_pairs_hook=_without_duplicates, strict=False)
-        except (ValueError, RecursionError):
-            continue
-        return content
-    return None
-
-
-def _end_of_object(text: str, start: int) -> int | None:
-    """Returns the place after the brace that closes the one at ``start``, or None where it is never closed."""
+def _end_of_object(text: str, start: int) -> int:
+    """Returns the place after the brace that closes the one at ``start``, or 0 where it is never closed."""
     depth = 0
     for token in _TOKEN.finditer(text, start):
         mark = token.group()
         if mark == '"':
-            return None
+            return 0
         depth += (mark == "{") - (mark == "}")
         if depth == 0:
             return token.end()
-    return None
+    return 0
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        content: dict[str, Any] = json.loads(text, object_pairs_hook=_without_duplicates, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return content
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -235,3 +227,256 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) != len(pairs):
         raise ValueError("an object has a key twice")
     return content
+
+
+def _stated_in(found: _Object, text: str, scale: Scale) -> Iterator[Statement]:
+    """Gives the ratings under the keys of an object, and a correction in its texts ("the score should be 4")."""
+    mentioned = _is_mentioned(text, found.start, found.end)
+    for key, content in found.entries():
+        words = _WORD.findall(key.lower())
+        is_rating = bool(words) and words[-1] in _RATING_KEYS and all(word in _OWN_WORDS for word in words[:-1])
+        value = _value_of(content, scale) if is_rating else None
+        if value is not None:
+            yield Statement(found.start, found.end, value, mentioned)
+        elif isinstance(content, str):
+            inside = _statements_in(folded(content), scale)
+            yield from (each._replace(mentioned=True) for each in inside if not each.mentioned)
+
+
+def _value_of(content: Any, scale: Scale) -> int | None:
+    """Returns the rating that a JSON value is, :data:`NOT_OFFERED`, or None where it is no number at all."""
+    if isinstance(content, str):
+        text = folded(content)
+        match = _ALONE.match(text)
+        value, end = _value(text, match, scale) if match else (None, 0)
+        return value if _LINE_ENDS.match(text, end) else None
+    if isinstance(content, bool) or not isinstance(content, int | float):
+        return None
+    return int(content) if content in range(scale.lowest, scale.highest + 1) else NOT_OFFERED
+
+
+# Prose
+
+_WORD = re.compile(r"[^\W\d_]+")
+_RATINGS = (
+    "rating|score|评分|得分|分数|打分|评级|評分|評級|分數|評価|評点|スコア|採点|点数|التقييم|تقييم|الدرجة|التصنيف|점수|평점|"
+    "puntuación|calificación|bewertung|оценка|रेटिंग|अंक|امتیاز"
+)
+_RATING_KEYS = frozenset((*_RATINGS.split("|"), "verdict", "grade"))
+_OWN_WORDS = frozenset(("final", "overall", "my", "the", "total", "numerical", "semantic", "similarity", "judge"))
+_ENGLISH = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = {word: number for number, word in enumerate(_ENGLISH)}
+_NUMBERS |= {word: number for number, word in enumerate("零一二三四五六七八九十")}
+# Digits with any decimals, or a number word that ends its line or sentence.
+_NUMBER = (
+    rf"(?P<number>[-+]?\d{{1,6}}(?:[.,]\d{{1,6}}){{0,3}}|"
+    rf"(?:{'|'.join(_NUMBERS)})(?=[\])}}*_`'\"’” ]{{0,6}}(?:[.,;/)。\n]|out of|$)))"
+)
+_OPEN = r"(?P<open>[\s*_`'\"‘’“”\[({<$\\「『]{0,10}(?:\\boxed\{[ {]{0,3})?)"
+# What makes a number less than a plain value.
+_ABOUT = (
+    r"(?P<about>[~≈≤≥±<>]|(?:about|around|approximately|roughly|nearly|almost|at least|at most|less than|more than|"
+    r"under|over|up to|below|above|between|not|either|maybe|perhaps|probably)\s)?\s?"
+)
+# What a rating is of, or on which scale: "(1-10)", "for this response", "out of 10", "final" after its noun.
+_SCOPE = (
+    r"(?P<scope>[*_]{0,3}[ \t]?\([^()\n]{1,60}\)|[ \t](?:for|of|on|out of|from)[ \t][^\n:=.!?()\[\]]{1,60}"
+    r"(?=[*_]{0,3}(?:[:=]|[ \t]is[ \t]))|[ \t](?:here|final|global|general|النهائي|النهائية|الإجمالي|العام))?"
+)
+# What links the word to the number: a mark, a line break under a heading, a verb, or a mere space.
+_LINK = (
+    r"(?:(?: is| as follows)?[ \t*_`'\"‘’“”\])}]{0,6}(?::=|={1,3}|[:|→⇒]|(?<=<rating)>|(?<=<score)>|->|=>|"
+    r"[-–—](?=\s)|[是为為は]|هو|هي)\s{0,4}"
+    r"|(?P<heading>[*_#: \t]{0,6}\n(?:[=-]{2,40}\n)?\s{0,4})"
+    r"|(?P<verb>[*_]{0,3}\s{1,3}(?:is|as|of|at|to|equals|(?:should|would|will) be|de|es|est|ist|mit)\s{1,3}"
+    r"(?:(?:a|an|the|thus|therefore|clearly|only|just|exactly|set|at|to|solid|strong)\s){0,3})"
+    r"|[*_]{0,3}[ \t](?=[\[(*_]{0,4}\d))"
+)
+_AFTER_LABEL = re.compile(_SCOPE + _LINK + _OPEN + _ABOUT + _NUMBER)
+_AFTER_BRACKET = re.compile(_OPEN + _ABOUT + _NUMBER)
+_BRACKETS = ("[[", "\\boxed{")
+_LABELS = (*_BRACKETS, *_RATINGS.split("|"))
+# "I would give this response a 7", "it deserves 7": a verdict in prose, between giver and number no other number.
+_GIVEN = re.compile(
+    r"(?:\b(?:i(?:['’]d| would|['’]ll| will| must)? (?:[a-z]{3,12}ly )?(?:rate|give|score|assign|award|grade|put)|"
+    r"correction|actually|make (?:it|that)|on second thought|ich (?:bewerte|gebe)|je donne|doy|otorgo|asigno|dou|"
+    r"(?:answer|response|it|candidate) (?:deserves|earns|merits|warrants|receives|gets))\b|我会?[给給打]|应得)"
+    rf"(?P<what>[^.!?\n\d]{{0,60}}?)(?<![a-z])(?P<open>[\s*_`'\"“‘\[]{{0,6}}){_ABOUT}{_NUMBER}"
+)
+# A number as all there is on a line, in any decoration.
+_ALONE = re.compile(
+    rf"[\s*_`'\"‘’“”\[({{<$\\「『#>-]{{0,12}}(?P<open>\\boxed\{{[ {{]{{0,3}})?(?P<about>[~≈±+])?{_NUMBER}"
+)
+_LINE_ENDS = re.compile(r"[\])}*_`'\"‘’“”$ \t>|.!。」』\\]{0,20}(?:\n|$)")
+
+# What may follow a number: a unit, brackets, the end of its scale, another number, a doubt.
+_CLOSE = re.compile(r"[\])}*_`'\"‘’“”$ \t>|\\」』]{0,10}")
+_OUT_OF = re.compile(
+    r"\s?[\[(]?(?:/|out of|von|sur|من|满分|중)\s?(?:the |a )?[\[(*_{]{0,3}"
+    r"(?P<full>\d{1,6}|two|three|five|ten)(?:\s?[分点點점]|\s(?:points?|punkten?|puntos|pontos)\b)?"
+)
+_RANGE = re.compile(
+    r"(?:[,،]\s?|、)\d{1,3}(?=[,、]? ?(?:[,،、/]|or\b|and\b|或|または|أو|o\b|ou\b|oder\b|[. ]{0,2}(?:\n|$)))"
+    r"|(?:[ \t]\d{1,2}){1,9}[. ]{0,2}(?:\n|$)"
+    r"|,?\s?(?:[-–~|]|—(?!\s)|\.{2,3}|\b(?:to|or|and|through|perhaps|maybe|or even)\b|至|到|或|または|から|أو|إلى)"
+    r"\s?[\[(*_'\"]{0,3}\d{1,6}"
+)
+_ATTACHED = re.compile(r"[%+±]|-(?![\s\w])|[a-z]")
+_DOUBT = re.compile(
+    r"\s?(?:[?±]|\+/?-|(?:of|thirds?|halves|quarters?)\b|的?程度|"
+    r",?\s?(?:at (?:best|most|least)|or (?:so|more|less|higher|lower)|ish|stars?)\b)"
+)
+# What ends the clause of a number in prose.
+_CLAUSE_ENDS = re.compile(r"[\])}*_`'\"’” ]{0,6}(?:[.,;:!?)\n(。]|$|out of|/|because|since|as\b|for\b|[分点點])")
+# The aspects that the rubrics have commented on, which some judges rate one by one.
+_CRITERION = re.compile(
+    r"\b(?:accura|depth|relevan|comprehensive|textual|cultural)|准确|深度|相关|正確|深さ|関連|الدقة|العمق|الصلة"
+)
+# Words after which a rating in the same clause is spoken of: quoted, denied, supposed, or another's.
+_SPOKEN_OF = re.compile(
+    r"\b(?:sa(?:y|ys|id|ying)|claim\w{0,3}|stat(?:es?|ed|ing)|writ(?:es?|ten|ing)|wrote|contain\w{0,3}|includ\w{1,3}|"
+    r"ask\w{0,3}|demand\w{0,3}|requests|instruct\w{0,4}|tell\w{0,3}|told|inject\w{0,4}|quot\w{1,4}|output\w{0,4}|"
+    r"return\w{0,3}|reads?|ends? (?:with|in)|begins? with|string|text|itself|another|previous|"
+    r"(?:candidate|user|assistant|response|reference|answer)(?:['’]s)?(?: answer| response)?(?=\W{0,4}$)|"
+    r"not|never|cannot|nor|no|without|than|refuse\w{0,3}|too|unless|would (?:it )?be|could|might|were|suppose|perhaps|"
+    r"maybe|to (?:get|earn|reach|receive|deserve)|between|either|tentative\w{0,2}|provisional|preliminary|draft|"
+    r"dice|afirma|según|dit|selon|sagt|laut|говорит)\b|n['’]t\b|"
+    r"写道|声称|说|要求|例如|如果|初步|書いて|述べ|例えば|もし|يقول|تقول|يدعي|كتب|يطلب|مثال|لو\b|라고"
+)
+# Beginnings of a sentence that make all of it a supposition, an example or a first thought.
+_SUPPOSED = re.compile(r"\W{0,4}(?:if|had|suppose|provided|for (?:example|instance)|e\.g|initially|at first)\b")
+# What follows a rating that is spoken of: "is what it wants", "would be right if", "as instructed".
+_SPOKEN_OF_AFTER = re.compile(
+    r"[\])}*_`'\"‘’“” ]{0,8},?\s?(?:(?:would|could|might|needs?|requires?|if|unless|said|was|is what|is an?|has no|"
+    r"is too)\b|as (?:claimed|requested|demanded|instructed|told)|と書|という)"
+)
+# A line of text that isn't marked as a quotation.
+_UNMARKED = re.compile(r"^[ \t]*+(?!>)\S", re.MULTILINE)
+_SENTENCE_ENDS = re.compile(r"[.!?](?<!e\.g.)(?<!i\.e.)(?<!\bvs.)['\"’”)*_\]»`]{0,4}\s|[。！？؟।]")
+_CLAUSE = re.compile(r"([,;:(—–→،؛、]|\s-\s)")
+_LOOK_BACK = 300
+
+
+def _statements_in(text: str, scale: Scale) -> list[Statement]:
+    """Finds every statement of a rating in a folded text; of far too many labels, a value that isn't offered."""
+    places = _labels_in(text)
+    if len(places) > 10 * _MOST_STATEMENTS:
+        return [Statement(0, 0, NOT_OFFERED)]
+    statements: list[Statement] = []
+    position = 0
+    for start, label in places:
+        match = (_AFTER_BRACKET if label in _BRACKETS else _AFTER_LABEL).match(text, start + len(label))
+        if match is None or start < position:
+            continue
+        value, end = _value(text, match, scale, closes="]" if label == "[[" else "")
+        lead = _lead(text, start)
+        if value is None:
+            continue
+        position = end
+        mentioned = _is_mentioned(text, start, end)
+        if label not in _BRACKETS:
+            about = " ".join((*_WORD.findall(lead)[-4:], match["scope"] or ""))
+            if _CRITERION.search(about) or (mentioned and match["verb"]):
+                continue
+        statements.append(Statement(start, end, value, mentioned))
+    return statements + [found for found in _given_in(text, scale) if not any(found.overlaps(s) for s in statements)]
+
+
+def _labels_in(text: str) -> list[tuple[int, str]]:
+    """Finds the words for a rating that are no part of another word, in order; of far too many, the first ones."""
+    places: list[tuple[int, str]] = []
+    for label in _LABELS:
+        at = text.find(label)
+        while at >= 0 and len(places) <= 10 * _MOST_STATEMENTS:
+            if not (label.isascii() and text[at - 1 : at].isalpha() and text[at - 1].isascii()):
+                places.append((at, label))
+            at = text.find(label, at + len(label))
+    return sorted(places)
+
+
+def _given_in(text: str, scale: Scale) -> Iterator[Statement]:
+    """Gives the ratings that are given without a word for one; a denied or supposed one says nothing."""
+    for match in islice(_GIVEN.finditer(text), _MOST_STATEMENTS):
+        value, end = _value(text, match, scale)
+        aside = _CRITERION.search(match["what"]) or not _CLAUSE_ENDS.match(text, end)
+        if value is not None and not aside and not _is_mentioned(text, match.start(), end):
+            yield Statement(match.start(), end, value)
+
+
+def _number_alone(text: str, scale: Scale) -> Statement | None:
+    """Reads a number that is all there is, or alone on the first or the last line, and on no other line."""
+    lines = [line for line in re.finditer(r"[^\n]+", text) if line.group().strip("`*_#->| \t")]
+    numbers = [(line, value) for line in lines if (value := _value_of(line.group(), scale)) is not None]
+    if len(numbers) != 1 or numbers[0][0] not in (lines[0], lines[-1]):
+        return None
+    [(line, value)] = numbers
+    return Statement(line.start(), line.end(), value, _is_mentioned(text, line.start(), line.end()))
+
+
+def _lead(text: str, start: int) -> str:
+    """Returns what stands before a statement in its sentence, at most a line."""
+    before = text[max(text.rfind("\n", 0, start) + 1, start - _LOOK_BACK) : start]
+    ends = [match.end() for match in _SENTENCE_ENDS.finditer(before)]
+    return before[ends[-1] :] if ends else before
+
+
+def _is_mentioned(text: str, start: int, end: int) -> bool:
+    """Whether a rating is merely spoken of: by its clause or what follows it, in a quotation, or introduced as one."""
+    if _SPOKEN_OF_AFTER.match(text, end) or _is_quoted(text, start):
+        return True
+    lead = _lead(text, start)
+    if not _has_words(lead):
+        fenced = text.count("```", 0, start) % 2 == 1
+        above = text[: text.rfind("```", 0, start) if fenced else start - len(lead)].rstrip(' \t\n`*_"“')
+        lead = _lead(text, len(above)) if above.endswith(":") else ""
+    *before, last = _CLAUSE.split(lead)  # clauses, and the marks between them
+    if before and not _has_words(last):
+        last = next(filter(_has_words, reversed(before)), "") if before[-1] == ":" else ""
+    return bool(_SUPPOSED.match(lead) or _SPOKEN_OF.search(last))
+
+
+def _has_words(text: str) -> bool:
+    """Whether a text has words other than those that belong to a verdict, such as "my final"."""
+    return any(word not in _OWN_WORDS for word in _WORD.findall(text))
+
+
+def _is_quoted(text: str, start: int) -> bool:
+    """Whether a place is inside of a quotation that begins before its word, or on a line that is marked as one."""
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    if line.lstrip().startswith(">") and _UNMARKED.search(text):
+        return True
+    before = text[:start]
+    for opening, closing in ('""', "“”", "「」", "『』"):
+        is_open = before.count(opening) % 2 if opening == closing else before.count(opening) > before.count(closing)
+        if is_open and _WORD.search(before, before.rfind(opening)):
+            return True
+    return False
+
+
+def _value(text: str, match: re.Match[str], scale: Scale, closes: str = "") -> tuple[int | None, int]:
+    """Returns the value of a statement, None for a list that begins there or a repeated scale, and where it ends."""
+    written, end = match["number"], match.end()
+    whole, _, fraction = written.replace(",", ".").partition(".")
+    value = _NUMBERS[written] if written in _NUMBERS else int(whole) if fraction in ("", "0", "00") else NOT_OFFERED
+    offered = scale.lowest <= value <= scale.highest and not match["about"]
+    if span := _RANGE.match(text, end) or _RANGE.match(text, _after_closing(text, end)):
+        is_scale = re.findall(r"\d+", written + span.group()) == [str(scale.lowest), str(scale.highest)]
+        return (None if is_scale else NOT_OFFERED), span.end()
+    if full := _OUT_OF.match(text, end) or _OUT_OF.match(text, _after_closing(text, end)):
+        offered = offered and _NUMBERS.get(full["full"], full["full"]) in (scale.highest, str(scale.highest))
+        end = full.end()
+    after = _after_closing(text, end)
+    closing = text[match.end() : after]
+    unclosed = ("[[" in (match["open"] or "") or closes) and "]" not in closing
+    if _ATTACHED.match(text, end) or _DOUBT.match(text, after) or unclosed:
+        offered = False
+    before = text[match.start() : match.start("number")]
+    if "\n" in before and not _LINE_ENDS.match(text, after):
+        return None, after
+    return (value if offered else NOT_OFFERED), after if closing.strip() else end
+
+
+def _after_closing(text: str, end: int) -> int:
+    """Returns the place after the brackets, quotation marks and blanks that follow."""
+    closing = _CLOSE.match(text, end)
+    return closing.end() if closing else end

@@ -18,8 +18,7 @@ from culture_tasks.prompt_files import PromptFile, load
 from culture_tasks.text import storable
 
 if TYPE_CHECKING:
-    from culture_tasks.judges.parsers import Reading
-    from culture_tasks.judges.statements import Scale
+    from culture_tasks.judges.parsers import Reading, Scale
 
 LONGEST_TEXT = 32_000
 """Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt."""
@@ -69,8 +68,7 @@ class Rubric:
 
     def read(self, reply: str) -> Reading | None:
         """Returns the rating that a reply states, or None where a careful reader would ask again."""
-        from culture_tasks.judges.parsers import read_rating  # its patterns take a while to compile
-        from culture_tasks.judges.statements import Scale
+        from culture_tasks.judges.parsers import Scale, read_rating  # its patterns take a while to compile
 
         return (self.reader or read_rating)(reply, Scale(self.lowest, self.highest, self.asks_for))
 
