@@ -158,8 +158,8 @@ class MultimodalModel:
         """Loads a checkpoint.
 
         Raises:
-            SettingsError: If there is no such checkpoint, it is not a model of images and text, or the GPU is too
-                small for its weights.
+            SettingsError: If there is no such checkpoint or device, it is not a model of images and text, or the GPU is
+                too small for its weights.
         """
         from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
 
@@ -168,6 +168,8 @@ class MultimodalModel:
         place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
         chosen = {"attn_implementation": options.attn_implementation, "max_memory": options.max_memory}
         given = {name: value for name, value in chosen.items() if value is not None}
+        if options.device_map is None:
+            check_device(place)
         try:
             config = AutoConfig.from_pretrained(pretrained, **shared)
             if options.device_map is None and torch.device(place).type == "cuda":
@@ -386,6 +388,21 @@ class MultimodalModel:
                     left.extendleft([places[half:], places[:half]])
                     continue
                 yield from zip(places, found, strict=True)
+
+
+def check_device(name: str) -> None:
+    """Makes sure that a device can be used.
+
+    Raises:
+        SettingsError: If PyTorch has no such device, or no driver for it.
+    """
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise SettingsError(
+            f"insertion: device={name!r} can't be used ({str(error).strip().splitlines()[0]:.200}). Name one that "
+            "PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
+        ) from None
 
 
 def weights_size(config: Any, dtype: str) -> int:
