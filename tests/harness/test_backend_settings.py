@@ -1,7 +1,7 @@
 """What a backend of ``knowledge_insertion`` is given of the method's settings, and what stops a run before it loads.
 
-No class here is a stand-in: a run makes lmms-eval's own class, whose constructor is replaced by one of the same
-signature that only notes its arguments. For ``vllm`` the class itself runs, over an engine that notes its arguments.
+Classes are lmms-eval's own, with a constructor of the same signature that only records its arguments. For ``vllm`` the
+whole class runs, over an engine that records them.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ def processor(family):
 
 
 @pytest.fixture
-def noted(monkeypatch):
-    """Makes the constructor of a class of lmms-eval note its arguments, and returns them."""
+def record(monkeypatch):
+    """Makes the constructor of a class of lmms-eval record its arguments, and returns the record."""
     parts = ("srt.function_call.function_call_parser", "srt.entrypoints.openai.protocol")
     for package in ("decord", "sglang", *(f"sglang.{part}" for part in parts)):  # which aren't installed
         monkeypatch.setitem(sys.modules, package, MagicMock())
 
-    def note(name):
-        model, made = MODEL_REGISTRY_V2.get_model_class(name), {}
+    def replace(name):
+        model, arguments = MODEL_REGISTRY_V2.get_model_class(name), {}
         original = model.__init__
 
         @functools.wraps(original)
-        def init(self, *arguments, **named):
-            inspect.signature(original).bind(self, *arguments, **named)
-            made.update(named)
+        def init(self, *positional, **named):
+            inspect.signature(original).bind(self, *positional, **named)
+            arguments.update(named)
 
         monkeypatch.setattr(model, "__init__", init)
         monkeypatch.setattr(model, "generate_until", lambda _, requests: ["yes" for _ in requests])
-        return made
+        return arguments
 
-    yield note
+    yield replace
     for name in ("sglang", "qwen2_5_vl", "qwen3_5", "qwen3_vl"):
         for kind in ("chat", "simple"):
             sys.modules.pop(f"lmms_eval.models.{kind}.{name}", None)
@@ -87,7 +87,7 @@ def ask(name, given=None, *, pretrained="checkpoint", batch_size=1, **options):
 
 
 @pytest.fixture
-def loaded(monkeypatch):
+def processors(monkeypatch):
     """Takes the place of loading the processor."""
     monkeypatch.setattr(
         "culture_tasks.harness.lmms_eval.backend.load_encoding",
@@ -99,8 +99,8 @@ def loaded(monkeypatch):
 @pytest.mark.parametrize(
     "name", ["internvl_hf", "huggingface", "qwen2_5_vl", "qwen3_5", "neo_ov", "async_openai", "vllm_generate", "sglang"]
 )
-def test_a_setting_arrives_or_the_run_stops(loaded, noted, name, setting):
-    made = noted(name)
+def test_a_setting_arrives_or_the_run_stops(processors, record, name, setting):
+    arguments = record(name)
     options = {"template": {}, **SETTINGS[setting]}
     family = "internvl" if setting == "max_patches" else "qwen2_5_vl"
     [value] = SETTINGS[setting].values()
@@ -111,18 +111,22 @@ def test_a_setting_arrives_or_the_run_stops(loaded, noted, name, setting):
     else:
         refusal = None
     if refusal is not None:
-        assert not made
+        assert not arguments
         assert f"backend={name} can't be given {setting}=" in refusal
     elif isinstance(value, dict):
-        assert value.items() <= made.items() or value == made.get("mm_processor_kwargs") or "chat_template" in made
+        assert (
+            value.items() <= arguments.items()
+            or value == arguments.get("mm_processor_kwargs")
+            or "chat_template" in arguments
+        )
     else:
-        assert value == made[{"neo_ov": {"dtype": "torch_dtype"}}.get(name, {}).get(setting, setting)]
+        assert value == arguments[{"neo_ov": {"dtype": "torch_dtype"}}.get(name, {}).get(setting, setting)]
 
 
 class Engine:
     """vLLM's engine, as far as lmms-eval's class uses it, with no argument that it doesn't know."""
 
-    made = None
+    latest = None
 
     def __init__(
         self,
@@ -139,7 +143,7 @@ class Engine:
         mm_processor_kwargs=None,
     ):
         self.loaded = {"revision": revision, "dtype": dtype, "images": mm_processor_kwargs, "trust": trust_remote_code}
-        Engine.made = self
+        Engine.latest = self
 
     def chat(self, *, sampling_params, messages, chat_template):
         self.template = chat_template
@@ -158,7 +162,7 @@ def test_vllm_sees_the_images_and_the_prompt_of_the_method(folder, monkeypatch, 
     options = {"images": {"max_pixels": 3136}, "template": {"enable_thinking": reasons}}
     found = ask("vllm", pretrained=folder, batch_size=4, revision="v2", dtype="bfloat16", **options)
     assert found == ["yes"]
-    engine = Engine.made
+    engine = Engine.latest
     assert engine.loaded == {"revision": "v2", "dtype": "bfloat16", "images": {"max_pixels": 3136}, "trust": False}
     ours, messages = processor("qwen2_5_vl"), query().messages()
     shown = ours.apply_chat_template(messages, chat_template=engine.template, add_generation_prompt=True)
@@ -167,23 +171,23 @@ def test_vllm_sees_the_images_and_the_prompt_of_the_method(folder, monkeypatch, 
     assert (engine.template is None) == reasons  # the template's own choice needs no other template
 
 
-def test_a_class_with_limits_of_images_gets_the_checkpoints(loaded, noted):
-    made = noted("qwen2_5_vl")
+def test_a_class_with_limits_of_images_gets_the_checkpoints(processors, record):
+    arguments = record("qwen2_5_vl")
     ask("qwen2_5_vl", pretrained="qwen2_5_vl", template={})
     size = processor("qwen2_5_vl").image_processor.size
-    assert (made["min_pixels"], made["max_pixels"]) == (size["shortest_edge"], size["longest_edge"])
+    assert (arguments["min_pixels"], arguments["max_pixels"]) == (size["shortest_edge"], size["longest_edge"])
 
 
-def test_the_backends_own_value_of_a_setting_is_enough(loaded, noted):
-    made = noted("vllm_generate")
+def test_the_backends_own_value_of_a_setting_is_enough(processors, record):
+    arguments = record("vllm_generate")
     ask("vllm_generate", {"backend_revision": "v3"}, pretrained="internvl", revision="v2", template={})
-    assert made["revision"] == "v3"
+    assert arguments["revision"] == "v3"
 
 
-def test_a_class_without_batches_says_what_to_do(loaded, noted):
-    made = noted("internvl_hf")
+def test_a_class_without_batches_says_what_to_do(processors, record):
+    arguments = record("internvl_hf")
     with pytest.raises(SettingsError, match=r"answers one request at a time.*backend_batch_size=1"):
         ask("internvl_hf", pretrained="internvl", batch_size=16, template={})
-    assert not made
+    assert not arguments
     ask("internvl_hf", {"backend_batch_size": "1"}, pretrained="internvl", batch_size=16, template={})
-    assert made["batch_size"] == "1"
+    assert arguments["batch_size"] == "1"
