@@ -316,8 +316,8 @@ def _stock(options: argparse.Namespace, cases: Sequence[TrainingCase]) -> float:
         if checkpoint is None:
             tiny_models.make_tiny_vlm(folder)
             checkpoint = folder
-        shared = {"device": options.device, "device_map": options.device, "batch_size": 1}
-        backend = Backend("internvl_hf", {}, pretrained=checkpoint, shared=shared, model="")
+        chosen = ModelOptions(device=options.device, device_map=options.device)
+        backend = Backend("internvl_hf", {}, pretrained=checkpoint, options=chosen, batch_size=1)
         backend._ready()._model.generation_config.eos_token_id = None
         type(backend._made).eot_token_id = property(lambda _: None)
         queries = [case.generality[0].query for case in cases][: min(options.requests, _STOCK)]

@@ -228,14 +228,16 @@ def _is_done(options: argparse.Namespace, method: InsertionMethod, data: Trainin
     found, _ = state.read(options.out)
     wanted = {
         "method": method.name,
+        "version": method.answers_version,
         "config": method.config.model_dump(mode="json"),
         "weights": method.model.identity.weights,
+        "parts": dict(method.model.identity.parts),
         "data": data.facts,
     }
-    other = [name for name, value in wanted.items() if getattr(found, name) != value]
-    if other:
+    different = state.differences(found.compared, found.model_copy(update=wanted).compared)
+    if different:
         raise state.StateError(
-            f"{options.out}: holds the state of another fit ({', '.join(other)} differ). "
+            f"{options.out}: holds the state of another fit ({different}). "
             "Name another --out, or replace it with --overwrite."
         )
     return True

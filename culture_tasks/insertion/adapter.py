@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -158,29 +159,26 @@ class MultimodalModel:
         """Loads a checkpoint.
 
         Raises:
-            SettingsError: If there is no such checkpoint, it is not a model of images and text, or the GPU is too
-                small for its weights.
+            SettingsError: If there is no such checkpoint or device, it is not a model of images and text, or the GPU is
+                too small for its weights.
         """
-        from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
+        from transformers import AutoConfig, AutoModelForImageTextToText
 
         options = options or ModelOptions()
-        shared = {"revision": options.revision or "main", "trust_remote_code": options.trust_remote_code}
+        shared = _source(options)
         place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
         chosen = {"attn_implementation": options.attn_implementation, "max_memory": options.max_memory}
         given = {name: value for name, value in chosen.items() if value is not None}
-        try:
+        if options.device_map is None:
+            check_device(place)
+        with _explained(pretrained):
             config = AutoConfig.from_pretrained(pretrained, **shared)
             if options.device_map is None and torch.device(place).type == "cuda":
                 check_room(pretrained, weights_size(config, options.dtype), torch.cuda.mem_get_info(place)[0])
-            processor = AutoProcessor.from_pretrained(pretrained, **shared)
+            processor = _processor(pretrained, options)
             model = AutoModelForImageTextToText.from_pretrained(
                 pretrained, dtype=options.dtype, device_map=place, **shared, **given
             )
-        except (OSError, ValueError, KeyError, ImportError) as error:
-            raise SettingsError(
-                f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text "
-                f"({str(error).strip().splitlines()[0]:.300}). Name a checkpoint of AutoModelForImageTextToText."
-            ) from error
         return cls(model, processor, pretrained, options.template, options.images)
 
     @property
@@ -386,6 +384,54 @@ class MultimodalModel:
                     left.extendleft([places[half:], places[:half]])
                     continue
                 yield from zip(places, found, strict=True)
+
+
+def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
+    """Loads how a checkpoint's conversations are encoded, without its weights.
+
+    Raises:
+        SettingsError: If there is no such checkpoint, it is not a model of images and text, or its image processor
+            lacks an option.
+    """
+    with _explained(pretrained):
+        return Encoding(_processor(pretrained, options), options.template, options.images)
+
+
+def _processor(pretrained: str, options: ModelOptions) -> ProcessorMixin:
+    from transformers import AutoProcessor
+
+    return AutoProcessor.from_pretrained(pretrained, **_source(options))
+
+
+def _source(options: ModelOptions) -> dict[str, Any]:
+    return {"revision": options.revision or "main", "trust_remote_code": options.trust_remote_code}
+
+
+@contextmanager
+def _explained(pretrained: str) -> Iterator[None]:
+    """Says of a checkpoint that can't be loaded what is needed."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, AttributeError) as error:
+        raise SettingsError(
+            f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text "
+            f"({str(error).strip().splitlines()[0]:.300}). Name a checkpoint of AutoModelForImageTextToText."
+        ) from error
+
+
+def check_device(name: str) -> None:
+    """Makes sure that a device can be used.
+
+    Raises:
+        SettingsError: If PyTorch has no such device, or no driver for it.
+    """
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise SettingsError(
+            f"insertion: device={name!r} can't be used ({str(error).strip().splitlines()[0]:.200}). Name one that "
+            "PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
+        ) from None
 
 
 def weights_size(config: Any, dtype: str) -> int:

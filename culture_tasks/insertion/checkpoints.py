@@ -60,13 +60,17 @@ class Checkpoints:
             tensors, texts = tensor_files.read(self.file)
             facts: dict[str, Any] = json.loads(texts[_FACTS])
             found = Checkpoint(int(facts["done"]), tensors, dict(facts["losses"]), int(facts["cases"]))
-            key = facts["key"]
+            key, digest = facts["key"], facts["digest"]
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise CultureTasksError(f"insertion: the checkpoint can't be read ({error}). {advice}") from None
         if key != self.key:
             raise CultureTasksError(
                 "insertion: the checkpoint belongs to another fit (other options, model, data or version). "
                 f"Name another folder for the state. {advice}"
+            )
+        if digest != tensor_files.digest(tensors):
+            raise CultureTasksError(
+                f"insertion: the checkpoint is damaged: its tensors have another digest than was written. {advice}"
             )
         return found
 
@@ -81,6 +85,7 @@ class Checkpoints:
             "done": checkpoint.done,
             "losses": dict(checkpoint.losses),
             "cases": checkpoint.cases,
+            "digest": tensor_files.digest(checkpoint.tensors),
         }
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ tokenizer's. The processor knows which, and :meth:`Encoding.check` makes sure th
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,14 @@ from culture_tasks.insertion.queries import Message, image_part, images_of, text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
+
+_LIMITS = {
+    "min_patches": "",
+    "max_patches": "",
+    "min_pixels": "shortest_edge",
+    "max_pixels": "longest_edge",
+}
+"""Options of image processors, with the entry of ``size`` that holds one where it is no attribute."""
 
 IGNORED = -100
 """The label that transformers' losses leave out."""
@@ -140,6 +149,30 @@ class Encoding:
         known = [token for token in self._tokens(rest) if token in ends]
         return known[0] if known else next(iter(ends), None)
 
+    def fixed_template(self) -> str | None:
+        """Returns the chat template with the chosen variables set inside, for engines that are given no variables.
+
+        None means that the template itself chooses the same.
+        """
+        chosen, template = self._known(), self.processor.chat_template
+        asked: list[Message] = [{"role": "user", "content": [text_part("?")]}]
+        if not chosen or self._rendered(asked) == Encoding(self.processor, {})._rendered(asked):
+            return None
+        # The plus keeps a line break with which the template may begin.
+        lines = [f"{{% set {name} = {json.dumps(value)} +%}}" for name, value in chosen.items()]
+        return "".join([*lines, template["default"] if isinstance(template, Mapping) else template])
+
+    def image_limits(self) -> dict[str, int]:
+        """Returns the limits that the image processor has, those that the user didn't choose too."""
+        images = self.processor.image_processor
+        size = dict(getattr(images, "size", None) or {})
+        own = {
+            name: getattr(images, name, None) or size.get(edge)
+            for name, edge in _LIMITS.items()
+            if name in _declared(images)
+        }
+        return {name: int(value) for name, value in {**own, **self._images}.items() if value is not None}
+
     def check(self) -> None:
         """Makes sure that a conversation is encoded as the processor itself does it.
 
@@ -218,7 +251,7 @@ def _padding(tokenizer: Any) -> int:
 
 def _check_image_options(processor: ProcessorMixin, options: Mapping[str, int]) -> None:
     image_processor = processor.image_processor
-    declared = getattr(getattr(image_processor, "valid_kwargs", None), "__annotations__", {})
+    declared = _declared(image_processor)
     for name in options:
         if name not in declared and not hasattr(image_processor, name):
             known = sorted(key for key in declared if key.startswith(("min_", "max_")))
@@ -226,3 +259,7 @@ def _check_image_options(processor: ProcessorMixin, options: Mapping[str, int]) 
                 f"insertion: {type(image_processor).__name__} has no option {name!r}.{nearest(name, known)} "
                 f"Known are {', '.join(known) or 'none'}."
             )
+
+
+def _declared(image_processor: Any) -> Mapping[str, Any]:
+    return getattr(getattr(image_processor, "valid_kwargs", None), "__annotations__", {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,11 +34,13 @@ class ModelIdentity:
             trained state fits this.
         run: Of ``weights`` and all else that can change an answer (device, attention kernels, versions of libraries
             and of our own code): stored answers and features are found by this.
+        parts: What ``weights`` is made of, by names for messages; hashes stand in place of what is long.
     """
 
     source: str
     weights: str
     run: str
+    parts: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 def identify(
@@ -60,15 +62,17 @@ def identify(
     """
     import transformers
 
-    weights = _hash(
-        [
-            type(model).__name__,
-            _weights_digest(model),
-            _cleaned(model.config.to_dict()),
-            _processor_settings(processor),
-            dict(options),
-        ],
-    )
+    kind, digest, config = type(model).__name__, _weights_digest(model), _cleaned(model.config.to_dict())
+    settings = _processor_settings(processor)
+    weights = _hash([kind, digest, config, settings, dict(options)])
+    parts = {
+        "class": kind,
+        "data type": str(model.dtype),
+        "weights": digest[:12],
+        "configuration": _hash(config)[:12],
+        "processor": _hash(settings)[:12],
+        **options,
+    }
     run = _hash(
         [
             weights,
@@ -79,7 +83,7 @@ def identify(
             [torch.__version__, transformers.__version__],
         ]
     )
-    return ModelIdentity(source, weights, run)
+    return ModelIdentity(source, weights, run, parts)
 
 
 def identify_encoder(

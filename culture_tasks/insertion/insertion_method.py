@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from culture_tasks.errors import CultureTasksError
+from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion import state, tensor_files
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.checkpoints import Checkpoints
@@ -87,7 +87,7 @@ class InsertionMethod(ABC):
         edits_weights: Whether insertions change the weights of the model.
         other_models: Options that name models which it loads beside the model, such as an encoder.
         answers_version: Raise it whenever a change of the code changes an answer: stored answers of older versions
-            are not used then.
+            are not used then, and states that they fitted are refused.
         batch_size: Requests that are computed together, wherever the method computes with a model.
     """
 
@@ -106,6 +106,25 @@ class InsertionMethod(ABC):
         self._data: state.DataFacts | None = None
         self._report: dict[str, Any] = {}
         self._description: state.Description | None = None
+
+    @classmethod
+    def read_config(cls, options: Mapping[str, object]) -> MethodConfig:
+        """Makes options of the method.
+
+        Raises:
+            SettingsError: If an option is unknown, or a value is not allowed.
+        """
+        known = cls.config_class.model_fields
+        try:
+            return cls.config_class.model_validate(dict(options))
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            option = ".".join(str(part) for part in problem["loc"])
+            hint = nearest(option, known) if option not in known else ""
+            raise SettingsError(
+                f"insertion: option {option}={problem['input']!r} of {cls.name}: {problem['msg']}.{hint} "
+                f"Known are {', '.join(known) or 'none'}."
+            ) from None
 
     @abstractmethod
     def insert(self, insertion: Insertion) -> None:
@@ -193,7 +212,7 @@ class InsertionMethod(ABC):
         """Reads what was fitted, options too.
 
         Raises:
-            StateError: If the state is broken, or belongs to another method or model.
+            StateError: If the state is broken, or belongs to another method, version of it, or model.
         """
         description, tensors = state.read(folder)
         if description.method != self.name:
@@ -201,16 +220,18 @@ class InsertionMethod(ABC):
                 f"{folder}: holds a state of {description.method!r}, not of {self.name!r}. "
                 f"Use method={description.method}, or name another folder."
             )
-        state.check_model(folder, description, self.model.identity)
-        try:
-            self.config = self.config_class.model_validate(description.config)
-        except ValidationError as error:
+        if description.version != self.answers_version:
             raise state.StateError(
-                f"{folder}: its options don't fit this version of {self.name} ({str(error).splitlines()[1]}). "
-                "Fit the method again."
-            ) from None
+                f"{folder}: fitted by version {description.version} of {self.name}, and this is version "
+                f"{self.answers_version}. Fit the method again."
+            )
+        state.check_model(folder, description.fitted_model, self.model.identity)
+        try:
+            self.config = self.read_config(description.config)
+        except SettingsError as error:
+            raise state.StateError(f"{folder}: {error} Fit the method again.") from None
         self._restore(tensors, description.facts)
-        state.check_replacement(folder, description, self._replacement())
+        state.check_model(folder, description.replacement, self._replacement(), "replacement model")
         self._data, self._report, self._description = description.data, dict(description.report), description
         return description
 
@@ -276,10 +297,12 @@ class InsertionMethod(ABC):
             self._description = state.Description(
                 format=state.FORMAT,
                 method=self.name,
+                version=self.answers_version,
                 config=self.config.model_dump(mode="json"),
                 model=identity.source,
                 weights=identity.weights,
-                replacement=None if replacement is None else state.SecondModel.of(replacement),
+                parts=dict(identity.parts),
+                replacement=None if replacement is None else state.ModelFacts.of(replacement),
                 data=self._data,
                 facts=self._facts(),
                 report=self._report,

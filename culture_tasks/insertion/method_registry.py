@@ -12,8 +12,6 @@ import pkgutil
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 
-from pydantic import ValidationError
-
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion import methods
 from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
@@ -98,14 +96,4 @@ def method_config(name: str, options: Mapping[str, object]) -> MethodConfig:
     Raises:
         SettingsError: If the method or an option is unknown, or a value is not allowed.
     """
-    config_class = method_class(name).config_class
-    try:
-        return config_class.model_validate(dict(options))
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        option = ".".join(str(part) for part in problem["loc"])
-        hint = nearest(option, config_class.model_fields) if option not in config_class.model_fields else ""
-        raise SettingsError(
-            f"insertion: option {option}={problem['input']!r} of {name}: {problem['msg']}.{hint} "
-            f"Known are {', '.join(config_class.model_fields) or 'none'}."
-        ) from None
+    return method_class(name).read_config(options)

@@ -42,23 +42,30 @@ class DataFacts(BaseModel):
     scenarios: tuple[str, ...]
 
 
-class SecondModel(BaseModel):
-    """A model of a method's own that answers in place of the edited one.
+class ModelFacts(BaseModel):
+    """A model that a method was fitted with.
 
     Attributes:
         source: The model's name or folder, as the user gave it.
         weights: Its fingerprint before anything was trained.
+        parts: What the fingerprint is made of (:class:`~culture_tasks.insertion.identity.ModelIdentity`).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    source: str
-    weights: str
+    source: str = "none"
+    weights: str = ""
+    parts: dict[str, Any] = {}
 
     @classmethod
-    def of(cls, identity: ModelIdentity) -> SecondModel:
+    def of(cls, identity: ModelIdentity) -> ModelFacts:
         """Returns what a state says about a model."""
-        return cls(source=identity.source, weights=identity.weights)
+        return cls(source=identity.source, weights=identity.weights, parts=dict(identity.parts))
+
+    @property
+    def compared(self) -> dict[str, Any]:
+        """The fingerprint and its parts by their names."""
+        return {"fingerprint": self.weights, **self.parts}
 
 
 class Description(BaseModel):
@@ -67,9 +74,11 @@ class Description(BaseModel):
     Attributes:
         format: Version of this layout.
         method: The method's name.
+        version: Version of the method's answers; states from before it was recorded are of the first.
         config: Its options.
         model: The model's name or folder, as the user gave it.
         weights: Fingerprint of the model (:class:`~culture_tasks.insertion.identity.ModelIdentity`).
+        parts: What the fingerprint is made of.
         replacement: The method's second model, if it has one.
         data: What it was fitted on.
         facts: What the method stores besides tensors.
@@ -81,10 +90,12 @@ class Description(BaseModel):
 
     format: int
     method: str
+    version: int = 1
     config: dict[str, Any]
     model: str
     weights: str
-    replacement: SecondModel | None = None
+    parts: dict[str, Any] = {}
+    replacement: ModelFacts | None = None
     data: DataFacts
     facts: dict[str, Any]
     report: dict[str, Any]
@@ -92,9 +103,25 @@ class Description(BaseModel):
 
     @property
     def fingerprint(self) -> str:
-        """Hash of all that can change an answer."""
-        relevant = self.model_dump(mode="json", exclude={"report": True, "model": True, "replacement": {"source"}})
+        """Hash of all that was fitted and can change an answer."""
+        replacement = {"source", "parts"}
+        relevant = self.model_dump(
+            mode="json",
+            exclude={"report": True, "model": True, "version": True, "parts": True, "replacement": replacement},
+        )
         return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:32]
+
+    @property
+    def fitted_model(self) -> ModelFacts:
+        """The model that the method was fitted with."""
+        return ModelFacts(source=self.model, weights=self.weights, parts=self.parts)
+
+    @property
+    def compared(self) -> dict[str, Any]:
+        """What the fit depended on, by names for messages."""
+        parts = {"model": self.fitted_model.compared, "data": self.data.model_dump()}
+        named = {f"{name} of the {part}": value for part, facts in parts.items() for name, value in facts.items()}
+        return {"method": self.method, "version": self.version, **self.config, **named}
 
 
 def exists(folder: Path) -> bool:
@@ -109,11 +136,20 @@ def write(folder: Path, description: Description, tensors: Mapping[str, torch.Te
         folder: The folder; made if it doesn't exist.
         description: ``state.json``.
         tensors: What the description has the hash of.
+
+    Raises:
+        StateError: If it can't be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    tensor_files.write(folder / _TENSORS, tensors)
-    with tensor_files.replaced(folder / _DESCRIPTION) as partial:
-        partial.write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tensor_files.write(folder / _TENSORS, tensors)
+        with tensor_files.replaced(folder / _DESCRIPTION) as partial:
+            partial.write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    except (OSError, SafetensorError) as error:
+        raise StateError(
+            f"{folder}: the state can't be written ({error}). Free the disk; the same command continues from what "
+            "is kept."
+        ) from error
 
 
 def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
@@ -154,37 +190,35 @@ def read_description(folder: Path) -> Description:
     return description
 
 
-def check_model(folder: Path, description: Description, identity: ModelIdentity) -> None:
+def differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    """Returns what differs, each with both values; what one side doesn't know isn't compared."""
+    return "; ".join(
+        f"{name} {found[name]!r:.80}, expected {value!r:.80}"
+        for name, value in expected.items()
+        if name in found and found[name] != value
+    )
+
+
+def check_model(folder: Path, fitted: ModelFacts | None, identity: ModelIdentity | None, role: str = "model") -> None:
     """Makes sure that a state belongs to a model.
 
-    Raises:
-        StateError: If it was fitted with other weights, another data type, configuration or processor.
-    """
-    if description.weights != identity.weights:
-        raise StateError(
-            f"{folder}: fitted with {description.model!r} (fingerprint {description.weights}), but the model is "
-            f"{identity.source!r} (fingerprint {identity.weights}): other weights, data type, configuration or "
-            "processor. Load that model, or fit the method with this one."
-        )
-
-
-def check_replacement(folder: Path, description: Description, identity: ModelIdentity | None) -> None:
-    """Makes sure that a state's second model is the one that was loaded.
+    Args:
+        folder: The state's folder, for the message.
+        fitted: The model that the state was fitted with; None if there was none.
+        identity: The model that was loaded; None if there is none.
+        role: What the model is to the method, for the message.
 
     Raises:
-        StateError: If it has other weights, another data type, configuration or processor.
+        StateError: If it has other weights, another data type, configuration, processor, or options of these.
     """
-    found = None if identity is None else SecondModel.of(identity)
-    wanted = description.replacement
-    if (found and found.weights) != (wanted and wanted.weights):
+    expected = fitted or ModelFacts()
+    found = ModelFacts() if identity is None else ModelFacts.of(identity)
+    different = differences(found.compared, expected.compared)
+    if different:
         raise StateError(
-            f"{folder}: fitted with the replacement model {_named(wanted)}, but {_named(found)} was loaded. "
-            "Load that model, or fit the method again."
+            f"{folder}: fitted with the {role} {expected.source!r}, which differs from {found.source!r} ({different}). "
+            "Load that model, or fit the method with this one."
         )
-
-
-def _named(model: SecondModel | None) -> str:
-    return "none" if model is None else f"{model.source!r} (fingerprint {model.weights})"
 
 
 def check_data(folder: Path, data: DataFacts, raw: str, scenarios: frozenset[str]) -> None:

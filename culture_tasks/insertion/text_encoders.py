@@ -59,12 +59,15 @@ class TransformerEncoder(SentenceEncoder):
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(name, padding_side="right")
             self._model = AutoModel.from_pretrained(name, dtype=torch.float32).to(device).eval()
+            kind = type(self._model).__name__
+            problem = "" if hasattr(self._model.config, "hidden_size") else f"{kind} isn't a model of texts alone"
         except (OSError, ValueError) as error:
+            problem = f"{str(error).strip().splitlines()[0]:.200}"
+        if problem:
             raise SettingsError(
-                f"{method}: the sentence encoder {name!r} can't be loaded ({str(error).strip().splitlines()[0]:.200}). "
-                f"Download it and name its folder with encoder=DIR, or choose encoder={LEXICAL}, which counts words "
-                "and is not the paper's."
-            ) from error
+                f"{method}: the sentence encoder {name!r} can't be used ({problem}). Download one and name its folder "
+                f"with encoder=DIR, or choose encoder={LEXICAL}, which counts words and is not the paper's."
+            )
         self._max_text_length = max_text_length
         self.width = int(self._model.config.hidden_size)
         self.identity = identify_encoder(

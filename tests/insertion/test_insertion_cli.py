@@ -10,10 +10,13 @@ import sys
 import time
 
 import pytest
+from safetensors import SafetensorError
+from support.tiny_encoders import save_tiny_clip
 from support.tiny_families import family, save_family
 from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
+from culture_tasks.insertion import tensor_files
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +64,10 @@ def test_fits_and_is_done_the_second_time(fit, tmp_path, capsys):
 
 def test_another_fit_into_the_same_folder_is_refused(fit):
     assert fit()[0] == 0
-    status, said = fit("--limit", "4")
+    status, said = fit("--limit", "4", option="route_dim=4")
     assert status == 1
-    assert "holds the state of another fit (data differ)" in said.err
+    assert "holds the state of another fit (route_dim 8, expected 4; " in said.err
+    assert "; count of the data 12, expected 4). Name another" in said.err
     assert fit("--limit", "4", "--overwrite")[0] == 0
 
 
@@ -124,6 +128,32 @@ def test_a_model_that_is_not_there_is_explained(fit, tmp_path):
     status, said = fit("--pretrained", str(tmp_path / "nothing"))
     assert status == 1
     assert "can't be loaded as a model of images and text" in said.err
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "gpu"])
+def test_a_device_that_is_not_there_is_explained(fit, device):
+    status, said = fit("--device", device)
+    assert status == 1
+    assert f"insertion: device={device!r} can't be used" in said.err
+
+
+def test_a_clip_model_for_sentences_is_explained(fit, tmp_path):
+    folder = save_tiny_clip(tmp_path / "clip")
+    status, said = fit(method="ike", option=f"encoder={folder}")
+    assert status == 1
+    assert f"ike: the sentence encoder {str(folder)!r} can't be used (CLIPModel" in said.err
+
+
+def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tensor_files, "save_file", full)
+        status, said = fit(method="ike", option="encoder=lexical")
+    assert status == 1
+    assert f"{tmp_path / 'state'}: the state can't be written (I/O error: No space left on device" in said.err
+    assert fit(method="ike", option="encoder=lexical")[0] == 0
 
 
 @pytest.fixture(scope="module")

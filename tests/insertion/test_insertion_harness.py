@@ -247,10 +247,15 @@ def test_the_stock_backend_answers_as_when_it_runs_alone(arguments):
         ({"backend": "vlm"}, r"unknown backend 'vlm'\. Did you mean 'vllm'"),
         ({"backend": "llava_sglang"}, "takes no conversations"),
         ({"backend": "internvl_hf_chat_"}, "unknown backend"),
+        (
+            {"backend": "internvl_hf", "batch_size": "16"},
+            "internvl_hf answers one request at a time. Add backend_batch",
+        ),
+        ({"backend": "vllm", "attn_implementation": "eager"}, "vllm can't be given attn_implementation=eager"),
     ],
 )
-def test_a_backend_that_cannot_be_used_is_refused_before_inference(arguments, change, message, monkeypatch):
-    monkeypatch.setattr(MultimodalModel, "_answers", None)
+def test_a_backend_that_cannot_be_used_is_refused_before_the_model_is_loaded(arguments, change, message, monkeypatch):
+    monkeypatch.setattr(MultimodalModel, "load", None)
     with pytest.raises(SettingsError, match=message):
         run(SINGLE[:1], {**arguments, **change})
 

@@ -177,8 +177,40 @@ class TestSavingAndLoading:
         fitted.save(tmp_path)
         made = family("llava")
         other = method_class(fitted.name)(MultimodalModel(made.model, made.processor, "tiny llava"))
-        with pytest.raises(state.StateError, match=r"fitted with 'tiny internvl'.*the model is 'tiny llava'"):
+        with pytest.raises(
+            state.StateError,
+            match=r"fitted with the model 'tiny internvl'.*'tiny llava' \(fingerprint .*; class 'LlavaFor.*', expected "
+            r"'InternVLFor.*; weights .*; configuration .*; processor ",
+        ):
             other.load(tmp_path)
+
+    def test_options_of_images_that_differ_are_named(self, fitted, model, tmp_path):
+        fitted.save(tmp_path)
+        images = {"max_patches": 2}
+        other = MultimodalModel(
+            model.model, model.processor, "tiny internvl", model.encoding_options["template"], images
+        )
+        with pytest.raises(state.StateError, match=r"; images \{'max_patches': 2\}, expected \{\}\)\. Load that model"):
+            method_class(fitted.name)(other).load(tmp_path)
+
+    def test_another_version_of_the_method_is_refused(self, fitted, model, tmp_path, monkeypatch):
+        fitted.save(tmp_path)
+        kind = method_class(fitted.name)
+        monkeypatch.setattr(kind, "answers_version", kind.answers_version + 1)
+        with pytest.raises(
+            state.StateError, match=rf"fitted by version {kind.answers_version - 1} of {kind.name}, and "
+        ):
+            kind(model).load(tmp_path)
+
+    def test_a_state_without_a_version_is_of_the_first(self, model, data, tmp_path):
+        method = method_class("mend")(model, method_config("mend", OPTIONS["mend"]))
+        method.fit(data, ValueStore(None))
+        method.save(tmp_path)
+        path = tmp_path / "state.json"
+        description = json.loads(path.read_text())
+        path.write_text(json.dumps({name: value for name, value in description.items() if name != "version"}))
+        with pytest.raises(state.StateError, match=r"fitted by version 1 of mend, and this is version 2"):
+            method_class("mend")(model).load(tmp_path)
 
     def test_another_method_is_refused(self, fitted, model, tmp_path):
         fitted.save(tmp_path)
@@ -215,7 +247,7 @@ class TestSavingAndLoading:
         path = tmp_path / "state.json"
         description = json.loads(path.read_text())
         path.write_text(json.dumps({**description, "config": {**description["config"], "depth": 3}}))
-        with pytest.raises(state.StateError, match="options don't fit this version of"):
+        with pytest.raises(state.StateError, match=f"option depth=3 of {fitted.name}: .* Fit the method again"):
             method_class(fitted.name)(model).load(tmp_path)
 
     @pytest.mark.parametrize(

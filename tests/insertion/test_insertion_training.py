@@ -226,6 +226,15 @@ class TestCheckpoints:
             with pytest.raises(CultureTasksError, match=r"can't be read .* Delete it to start from the beginning"):
                 trained(checkpoints=checkpoints)
 
+    def test_other_tensors_than_were_written_are_refused(self, tmp_path):
+        checkpoints = kept_in(tmp_path)
+        trained(checkpoints=checkpoints)
+        content = bytearray(checkpoints.file.read_bytes())
+        content[-1] ^= 1
+        checkpoints.file.write_bytes(content)
+        with pytest.raises(CultureTasksError, match=r"its tensors have another digest.* Delete it to start"):
+            trained(checkpoints=checkpoints)
+
     def test_a_file_of_tensors_without_facts_is_refused(self, tmp_path):
         checkpoints = kept_in(tmp_path)
         tensor_files.write(checkpoints.file, {"weight": torch.zeros(1)})

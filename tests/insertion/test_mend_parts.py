@@ -114,13 +114,13 @@ class TestEditor:
             first.shift[1] = torch.tensor([0.0, 7.0])
         gradients = TokenGradients(torch.tensor([[1.0]]), torch.tensor([[2.0]]))
         # V x = 3, U V x + bias = (3.5, -6); what is negative is cut off, and x added: (1 + 3.5, 2 + 0). The last layer
-        # is still the identity.
+        # is still the identity; it cuts off too.
         assert editor(gradients, 0, None).rows().tolist() == [[4.5, 2.0]]
         # With scale and shift of the second weight: (7, -6 + 7).
         assert editor(gradients, 1, None).rows().tolist() == [[8.0, 3.0]]
         with torch.no_grad():
-            last.bias.copy_(torch.tensor([-10.0, 0.0]))
-        assert editor(gradients, 0, None).rows().tolist() == [[-5.5, 2.0]]
+            last.bias.copy_(torch.tensor([-10.0, 0.25]))
+        assert editor(gradients, 0, None).rows().tolist() == [[4.5, 2.25]]
 
     def test_the_rank_is_at_most_the_width(self):
         assert Editor(inputs=3, outputs=2, weights=1, rank=1920, hidden_layers=1).layers[0].v.shape == (5, 5)

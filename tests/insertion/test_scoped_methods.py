@@ -214,8 +214,8 @@ class TestWhatIsCompared:
         with pytest.raises(DataError, match=f"mscke: the request '\\?' has {images} images"):
             method.ask(request)
 
-    def test_concatenated_vectors_are_twice_as_wide(self, model, folders, data):
-        method = make("mscke", model, folders, fusion="concatenation")
+    def test_vectors_of_text_and_image_stand_side_by_side(self, model, folders, data):
+        method = make("mscke", model, folders)
         method.fit(data, ValueStore(None))
         assert method._tensors()["classifier.projection"].shape == (2 * WIDTH, 2 * WIDTH)
 
@@ -452,7 +452,7 @@ class TestStates:
     def test_another_replacement_model_is_refused(self, fitted, model, folders, tmp_path):
         fitted.save(tmp_path)
         rename(tmp_path, replacement=str(folders["other replacement"]))
-        with pytest.raises(state.StateError, match=r"fitted with the replacement model .*replacement' .*was loaded"):
+        with pytest.raises(state.StateError, match=r"fitted with the replacement model .*other replacement' .*weights"):
             method_class(fitted.name)(model).load(tmp_path)
 
     def test_a_replacement_model_of_another_shape_is_refused(self, fitted, model, tmp_path):

@@ -12,7 +12,10 @@ import importlib.metadata
 import inspect
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +23,7 @@ from lmms_eval.api.instance import GenerationResult, Instance
 
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.harness.lmms_eval.hooks import Conversation
+from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel, load_encoding
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.queries import Query
 from culture_tasks.insertion.runner import Reply
@@ -31,6 +35,24 @@ _CHUNK = 256  # requests whose answers are stored together; a class that batches
 _PREFIX = "backend_"
 _CHECKPOINT = ("pretrained", "model", "model_version")
 _ENGINES = ("vllm", "sglang", "transformers")
+_IMAGES, _TEMPLATE = "image options", "chat template"  # settings that some classes take as one argument
+_OWN_NAMES: Mapping[str, Mapping[str, str]] = {
+    "lmms_eval.models.chat.vllm": {
+        "revision": "revision",
+        "dtype": "dtype",
+        _IMAGES: "mm_processor_kwargs",
+        _TEMPLATE: "chat_template",
+    },
+    # It reads its processor from the main branch, and opens a template's text as if it were a path.
+    "lmms_eval.models.chat.vllm_generate": {"dtype": "dtype", _IMAGES: "mm_processor_kwargs"},
+    # It reads configuration and processor from the main branch.
+    "lmms_eval.models.chat.sglang": {"dtype": "dtype", _TEMPLATE: "chat_template"},
+    "lmms_eval.models.chat.async_openai": {},
+    "lmms_eval.models.chat.longvila": {},
+}
+"""Names of settings in classes that hand arguments on to an engine. Their own limits of pixels are those of videos."""
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_ONE_AT_A_TIME = ("lmms_eval.models.chat.internvl_hf",)
 
 
 class _Prompts(Sequence[Query]):
@@ -49,37 +71,37 @@ class _Prompts(Sequence[Query]):
 class Backend:
     """A chat model class of lmms-eval as an engine.
 
-    It is made when it is first asked, after :attr:`make_room` was called: until then another model may have the
-    memory.
+    The class is made when it is first asked: until then :attr:`model` may have the memory.
 
     Args:
         name: What ``--model`` calls the class.
         arguments: Its arguments.
         pretrained: The checkpoint, which it is given under its own name for it.
-        shared: Arguments that are given only where the class has them.
-        model: Fingerprint of the model.
-        make_room: Called before the class is made.
+        options: The settings of the method's model, all of which it is given.
+        batch_size: Requests that are answered together.
+
+    Attributes:
+        model: The method's model on transformers, which gives its memory on a GPU back before the class is made.
 
     Raises:
         SettingsError: If there is no such class, it takes no conversations, or lacks an argument.
     """
 
     def __init__(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        pretrained: str,
-        shared: Mapping[str, Any],
-        model: str,
-        make_room: Callable[[], None] = lambda: None,
+        self, name: str, arguments: Mapping[str, Any], *, pretrained: str, options: ModelOptions, batch_size: int
     ) -> None:
+        self._name = name
         self._class = _class_named(name)
-        self._arguments = _arguments_of(name, self._class, arguments, pretrained, shared)
-        self._make_room = make_room
+        self._arguments = _arguments_of(name, self._class, arguments, pretrained, options, batch_size)
         self._prompts = _Prompts()
         self._made: Any = None
-        self.identity = _identity(name, self._class, self._arguments, model)
+        self.model: MultimodalModel | None = None
+
+    @property
+    def identity(self) -> str:
+        """Hash of all that can change an answer, the request and its decoding aside."""
+        weights = "" if self.model is None else self.model.identity.weights
+        return _identity(self._name, self._class, self._arguments, weights)
 
     def answers(self, queries: Sequence[Query], decodings: Sequence[Decoding]) -> Iterator[tuple[int, Reply]]:
         """Yields the place of a request, with its answer, some hundred at a time."""
@@ -117,9 +139,11 @@ class Backend:
 
     def _ready(self) -> Any:
         if self._made is None:
-            self._make_room()
+            if self.model is not None and self.model.device.type == "cuda":
+                self.model.release()
             try:
-                self._made = self._class(**self._arguments)
+                with _template_in_a_file(self._arguments) as arguments:
+                    self._made = self._class(**arguments)
             except (TypeError, AssertionError, ImportError, ValueError) as error:
                 raise SettingsError(
                     f"knowledge_insertion: the backend {self._class.__name__} can't be made "
@@ -183,22 +207,101 @@ def _class_named(name: str) -> type:
 
 
 def _arguments_of(
-    name: str, model: type, arguments: Mapping[str, Any], pretrained: str, shared: Mapping[str, Any]
+    name: str, model: type, arguments: Mapping[str, Any], pretrained: str, options: ModelOptions, batch_size: int
 ) -> dict[str, Any]:
-    parameters = inspect.signature(model).parameters
+    """Returns the arguments of a class.
+
+    Raises:
+        SettingsError: If the class has no such argument, or none for a setting that changes answers.
+    """
+    parameters = _parameters(model)
     given = {key.removeprefix(_PREFIX): value for key, value in arguments.items()}
-    if not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
-        unknown = sorted(set(given) - set(parameters))
-        if unknown:
-            raise SettingsError(
-                f"knowledge_insertion: backend={name} has no argument {unknown[0]!r}."
-                f"{nearest(unknown[0], parameters)} Known are {', '.join(parameters)}."
-            )
+    unknown = sorted(set(given) - set(parameters))
+    if unknown and not _is_open(inspect.signature(model).parameters):
+        raise SettingsError(
+            f"knowledge_insertion: backend={name} has no argument {unknown[0]!r}."
+            f"{nearest(unknown[0], parameters)} Known are {', '.join(parameters)}."
+        )
     checkpoint = next((each for each in _CHECKPOINT if each in parameters), None)
     if checkpoint is None:
         raise SettingsError(f"knowledge_insertion: backend={name} takes no checkpoint. Choose another, such as vllm.")
-    own = {key: value for key, value in shared.items() if key in parameters and value is not None}
-    return {checkpoint: pretrained, **own, **given}
+    if model.__module__ in _ONE_AT_A_TIME and str(given.get("batch_size", batch_size)) != "1":
+        raise SettingsError(
+            f"knowledge_insertion: backend={name} answers one request at a time. Add {_PREFIX}batch_size=1 to "
+            "--model_args, or leave the backend out: transformers answers in batches of batch_size."
+        )
+    shared = {
+        "device": options.device,
+        "device_map": options.device_map,
+        "batch_size": batch_size,
+        "trust_remote_code": options.trust_remote_code,
+    }
+    encoding = load_encoding(pretrained, options)
+    names = _OWN_NAMES.get(model.__module__)
+    if names is None:
+        names = {key: key for key in parameters} | ({"dtype": "torch_dtype"} if "torch_dtype" in parameters else {})
+        shared |= encoding.image_limits()  # a class may have limits of its own
+    settings = _settings(options, encoding.fixed_template(), names)
+    for setting, value in settings.items():
+        if setting not in names and setting not in given:
+            advice = f"Choose {setting}={not value}" if setting in options.template else f"Leave {setting} out"
+            raise SettingsError(
+                f"knowledge_insertion: backend={name} can't be given {setting}={value}: lmms-eval's class has no "
+                f"argument for it. {advice}, name another backend, or none: transformers answers in batches too."
+            )
+    return {
+        checkpoint: pretrained,
+        **{key: value for key, value in shared.items() if key in parameters and value is not None},
+        **{names[setting]: value for setting, value in settings.items() if setting in names},
+        **given,
+    }
+
+
+def _settings(options: ModelOptions, template: str | None, names: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the chosen settings that change answers.
+
+    Args:
+        options: The settings.
+        template: The chat template with its variables set inside; None if they change nothing.
+        names: A class's names of settings, which say what it takes as one argument.
+    """
+    found = {
+        "revision": options.revision,
+        "dtype": None if options.dtype == "auto" else options.dtype,
+        "attn_implementation": options.attn_implementation,
+        **({_IMAGES: dict(options.images) or None} if _IMAGES in names else options.images),
+        **({_TEMPLATE: template} if _TEMPLATE in names else options.template if template else {}),
+    }
+    return {setting: value for setting, value in found.items() if value is not None}
+
+
+def _parameters(model: type) -> dict[str, inspect.Parameter]:
+    """Returns the named parameters of a class, and its parents' where it hands on what it doesn't know."""
+    found: dict[str, inspect.Parameter] = {}
+    for base in model.__mro__:
+        if "__init__" in vars(base):
+            own = inspect.signature(vars(base)["__init__"]).parameters
+            found = {**own, **found}
+            if not _is_open(own):
+                break
+    return {key: each for key, each in found.items() if key != "self" and each.kind in _NAMED}
+
+
+def _is_open(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+
+
+@contextmanager
+def _template_in_a_file(arguments: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Gives arguments whose chat template is a file: lmms-eval's classes take a text with a slash for a path."""
+    text = str(arguments.get("chat_template", ""))
+    if "{%" not in text:
+        yield arguments
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "template.jinja"
+        path.write_text(text, encoding="utf-8")
+        yield {**arguments, "chat_template": str(path)}
 
 
 def _identity(name: str, model: type, arguments: Mapping[str, Any], weights: str) -> str:

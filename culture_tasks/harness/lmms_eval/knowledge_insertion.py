@@ -60,7 +60,8 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         state: What ``culture-tasks insertion fit`` wrote, for methods that need it.
         answers: File that keeps answers for later runs; ``off`` keeps none. Default: in the user's cache folder.
         backend: Chat model class of lmms-eval that generates, such as ``vllm``; without it, transformers does. What
-            a method looks up in the model itself (features) always comes from transformers.
+            a method looks up in the model itself (features) always comes from transformers. It gets the settings below;
+            one that changes answers and that it can't be given is an error.
         paper_latency: Whether one request at a time is answered, as in the paper's Table 4, to measure latency.
         revision: Branch, tag or commit on the Hub.
         dtype: Data type; ``auto`` takes the checkpoint's.
@@ -138,12 +139,15 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
             images={name: int(value) for name, value in images.items() if value is not None},
         )
         self._state = None if state is None else Path(str(state)).expanduser()
-        model = MultimodalModel.load(str(pretrained), chosen)
-        self._method: InsertionMethod | None = self._loaded_method(model, method, options)
         self._backend = None
         if backend is not None:
-            shared = _of_backend(chosen, self._batch_size)
-            self._backend = _backend(str(backend), rest, pretrained=str(pretrained), shared=shared, model=model)
+            self._backend = Backend(
+                str(backend), rest, pretrained=str(pretrained), options=chosen, batch_size=self._batch_size
+            )
+        model = MultimodalModel.load(str(pretrained), chosen)
+        self._method: InsertionMethod | None = self._loaded_method(model, method, options)
+        if self._backend is not None:
+            self._backend.model = model
         self._kept = ValueStore(_answers_file(answers))
         self._runner: Runner | None = Runner(self._method, self._kept, self._backend, one_at_a_time=one_at_a_time)
         self._setup = {
@@ -410,30 +414,6 @@ def _batch_size(value: int | str) -> int:
     if not str(value).isdigit() or int(value) < 1:
         raise SettingsError(f"{NAME}: batch_size={value}. Needed is a whole number of at least 1, or auto.")
     return int(value)
-
-
-def _backend(
-    name: str, arguments: Mapping[str, Any], *, pretrained: str, shared: Mapping[str, Any], model: MultimodalModel
-) -> Backend:
-    def make_room() -> None:
-        if model.device.type == "cuda":
-            model.release()
-
-    return Backend(
-        name, arguments, pretrained=pretrained, shared=shared, model=model.identity.weights, make_room=make_room
-    )
-
-
-def _of_backend(chosen: ModelOptions, batch_size: int) -> dict[str, Any]:
-    """Returns the arguments that a backend shares with this class."""
-    return {
-        "revision": chosen.revision,
-        "device": chosen.device,
-        "device_map": chosen.device_map,
-        "batch_size": batch_size,
-        "trust_remote_code": chosen.trust_remote_code,
-        **chosen.images,
-    }
 
 
 def _of_all_ranks(costs: ModelCosts) -> ModelCosts:

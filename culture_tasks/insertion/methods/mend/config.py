@@ -23,8 +23,8 @@ class MendConfig(GradientConfig):
         learning_rate: Of the editors, the "meta learning rate" of Table 5.
         edit_rate_learning_rate: Of the edit rates themselves.
         edit_weight: Weight of the edited model's loss on the insertion sample.
-        generality_weight: Weight of its loss on the generality items.
-        locality_weight: Weight of its divergence from the plain model on the locality items.
+        generality_weight: Weight of its loss on each generality item.
+        locality_weight: Weight of its divergence from the plain model on each locality item.
         cases_per_step: Training cases that make one step.
         clip_norm: Largest norm of the gradients of all that is trained; 0 leaves them as they are.
     """

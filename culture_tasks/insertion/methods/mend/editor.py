@@ -153,8 +153,7 @@ class Editor(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         self.inputs = inputs
         width = inputs + outputs
         self.layers = nn.ModuleList(
-            _ResidualLayer(width, weights=weights, rank=min(rank, width), hidden=number < hidden_layers)
-            for number in range(hidden_layers + 1)
+            _ResidualLayer(width, weights=weights, rank=min(rank, width)) for _ in range(hidden_layers + 1)
         )
         self.register_buffer("moments", Moments.none(width).values)
 
@@ -175,23 +174,22 @@ class Editor(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
 class _ResidualLayer(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     """x + f(scale * (U V x + bias) + shift), where U is 0 at first, so that it starts as the identity.
 
-    In hidden layers f cuts off what is negative, with a gradient of 1 at 0: that of a rectifier, and in newer versions
-    of PyTorch that of a clamp, is 0 there, and U would never leave 0.
+    In every layer, the last too, f cuts off what is negative, with a gradient of 1 at 0: that of a rectifier, and in
+    newer versions of PyTorch that of a clamp, is 0 there, and U would never leave 0.
     """
 
-    def __init__(self, width: int, *, weights: int, rank: int, hidden: bool) -> None:
+    def __init__(self, width: int, *, weights: int, rank: int) -> None:
         super().__init__()
         self.u = nn.Parameter(torch.zeros(width, rank))
         self.v = nn.Parameter(torch.randn(rank, width))
         self.bias = nn.Parameter(torch.zeros(width))
         self.scale = nn.Parameter(torch.ones(weights, width))
         self.shift = nn.Parameter(torch.zeros(weights, width))
-        self._hidden = hidden
 
     def forward(self, rows: torch.Tensor, weight: int) -> torch.Tensor:
         """Transforms rows, shape (tokens, width)."""
         change = self.scale[weight] * (rows @ self.v.T @ self.u.T + self.bias) + self.shift[weight]
-        return rows + (change.masked_fill(change < 0, 0.0) if self._hidden else change)
+        return rows + change.masked_fill(change < 0, 0.0)
 
 
 class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy

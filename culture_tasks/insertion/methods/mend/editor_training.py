@@ -35,7 +35,8 @@ class EditorTraining(Learner[TrainingCase]):
 
     It is ``edit_weight`` times the loss of the sample's answer, plus ``generality_weight`` times that of the generality
     items' answers, plus ``locality_weight`` times the divergence of the edited model from the plain one while it reads
-    the locality items and the data's own answers to them.
+    the locality items and the data's own answers to them. The losses of several items add up, so that each item has
+    the whole weight.
 
     Gradients are normalised by the running moments of all steps before and by the case's own. What the cases of a step
     observe joins the running moments after the step, so that the number of processes changes nothing.
@@ -100,13 +101,10 @@ class EditorTraining(Learner[TrainingCase]):
     def _part(
         self, pairs: Pairs, scale: float, edit: _Edit, prepared: Callable[[Pairs], Callable[[], torch.Tensor]]
     ) -> float:
-        """Adds the gradients of the edited model's mean loss on items, and returns it; 0 without items."""
-        total = 0.0
-        for start in range(0, len(pairs), self._batch_size):
-            some = pairs[start : start + self._batch_size]
-            share = len(some) / len(pairs)
-            total += share * self._added(prepared(some), scale * share, edit)
-        return total
+        """Adds the gradients of the sum of the edited model's losses on items, and returns it; 0 without items."""
+        size = self._batch_size
+        parts = (pairs[start : start + size] for start in range(0, len(pairs), size))
+        return sum(self._added(prepared(part), scale, edit) for part in parts)
 
     def _added(self, loss_of: Callable[[], torch.Tensor], scale: float, edit: _Edit) -> float:
         """Adds the gradients of a loss of the edited model, and returns it."""
@@ -117,9 +115,9 @@ class EditorTraining(Learner[TrainingCase]):
         return float(loss.detach())
 
     def _misfit(self, pairs: Pairs) -> Callable[[], torch.Tensor]:
-        """The loss of answers."""
+        """The sum of the losses of answers."""
         score = self._scorer(pairs)
-        return lambda: score().losses().mean()
+        return lambda: score().losses().sum()
 
     def _drift(self, pairs: Pairs) -> Callable[[], torch.Tensor]:
         """The divergence from what the plain model, which is asked at once, says."""
@@ -142,7 +140,7 @@ def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:
     """Returns the Kullback-Leibler divergence of edited predictions from plain ones.
 
     It is the sum over the vocabulary of p_plain * (log p_plain - log p_edited), its mean over the tokens of an answer,
-    and the mean of that over answers.
+    and the sum of that over answers.
 
     Args:
         plain: Logits of answers.
@@ -154,7 +152,7 @@ def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:
     before, after = (torch.log_softmax(logits.logits.float(), dim=-1) for logits in (plain, edited))
     tokens = (before.exp() * (before - after)).sum(-1)
     mask = plain.mask.to(tokens.dtype)
-    return ((tokens * mask).sum(-1) / mask.sum(-1)).mean()
+    return ((tokens * mask).sum(-1) / mask.sum(-1)).sum()
 
 
 def _pairs(items: Sequence[Insertion | Negative]) -> Pairs:

@@ -38,7 +38,7 @@ class MendMethod(InsertionMethod):
     config_class: ClassVar[type[MethodConfig]] = MendConfig
     needs_state: ClassVar[bool] = True
     edits_weights: ClassVar[bool] = True
-    answers_version: ClassVar[int] = 1
+    answers_version: ClassVar[int] = 2
     config: MendConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:

@@ -14,10 +14,10 @@ class MsckeConfig(ScopedConfig):
     Attributes:
         encoder: CLIP model, from the Hub or a folder.
         max_text_length: Tokens of a text that the encoder reads, with those that begin and end it; CLIP has 77.
-        fusion: How the vectors of image and text become one. ``dot`` multiplies them; ``concatenation`` is what
-            MSCKE's published code does with one request at a time.
+        fusion: How the vectors of image and text become one. ``concatenation`` is what MSCKE's published code
+            computes for one request at a time, as in all runs of the paper; ``dot`` multiplies them.
     """
 
     encoder: str = "openai/clip-vit-large-patch14"
     max_text_length: int = Field(default=77, ge=3)
-    fusion: Fusion = "dot"
+    fusion: Fusion = "concatenation"

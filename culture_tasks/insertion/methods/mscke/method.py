@@ -27,7 +27,7 @@ class MsckeMethod(ScopedMethod):
 
     name: ClassVar[str] = "mscke"
     config_class: ClassVar[type[MethodConfig]] = MsckeConfig
-    answers_version: ClassVar[int] = 1
+    answers_version: ClassVar[int] = 2
     config: MsckeConfig
 
     def _make_encoder(self) -> ScopeEncoder:
