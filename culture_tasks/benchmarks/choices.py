@@ -27,6 +27,7 @@ _MARKUP = re.compile(r"[*`$]|\\(?:text\w*|math\w+)(?=\{)|\\[()\[\]]")
 _RIGHT = (
     r"is (?:also possible|(?:also |the |my )*(?:final |most )?(?:answer|accurate|appropriate|best|correct|right))\b"
 )
+"""What says of an option that it is the choice."""
 
 _STATEMENT = re.compile(
     r"(?<![a-z])(?:answer|choice|option|selection)(?:[ _](?:choice|id|index|key|letter|number|option))*"
@@ -50,6 +51,7 @@ _LEAD = re.compile(r"[^\w\n]*(?:the )?(?:(?:answer|choice|letter|number|option)[
 """Punctuation and words between a statement, or the beginning of a line, and the choice."""
 
 _WORD = re.compile(r"(?<!\w)(?:[^\W\d_]+|\d{1,3})(?![^\W_])")
+"""A word or number, which may be a label."""
 
 _END = re.compile(
     rf"\s*\Z|[^\w\s](?!\w)|\s+(?:[^\w\s]|(?:as|based|because|due|for|from|given|in|since)\b|{_RIGHT})", re.IGNORECASE
@@ -65,6 +67,8 @@ _BESIDE = re.compile(r"\b(?:except|not|of|than|unlike)\W*\Z", re.IGNORECASE)
 _GAP = re.compile(r"\W*")
 _ALSO = re.compile(r"[^\w.!?]*(?:(?:and|or)\W+)?", re.IGNORECASE)
 _QUESTION = re.compile(r"[^\w\n]*\?")
+"""Punctuation between words, with a conjunction, and with a question mark."""
+
 _BEYOND_TEXT = 500
 """Characters that are looked at beyond the text of an option."""
 
@@ -114,8 +118,8 @@ def read_choice(reply: str, options: Mapping[str, str]) -> str | None:
             choice = named
         if choice.is_whole or len(choice.labels) > 1:
             whole |= choice.labels
-            if is_list and next(iter(offered)) in choice.labels:
-                whole.add("")
+            if is_list and next(iter(offered), None) in choice.labels:
+                whole.add("")  # the options again, perhaps cut off after the first
         elif choice.has_text or not line[:1].isdecimal():
             begun.append(choice.labels)
         is_list = line.endswith(":") and not _STATEMENT.search(line)
