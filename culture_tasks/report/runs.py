@@ -87,7 +87,7 @@ class Run:
         samples_file: Path of the sample file; None where there is none that can be used.
         items: Number of samples.
         scored: How many of them have a score.
-        outcomes: How many samples ended how, by outcome.
+        outcomes: How many replies ended how, by outcome.
         problems: What is wrong with its files, one line each.
         spent: Tokens of model and judge, and the length of the responses; None where nothing says.
         measured: Where and how its requests were timed; empty where nothing says.
@@ -116,6 +116,12 @@ class Run:
     def coverage(self) -> float | None:
         """Scored samples over samples; None without samples."""
         return self.scored / self.items if self.items else None
+
+    @property
+    def unparsed(self) -> float | None:
+        """Share of replies from which nothing could be read; None where a judge grades, or without samples."""
+        replies = dict(self.outcomes)
+        return replies.get("unparsable", 0) / sum(replies.values()) if replies and not self.settings.judges else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ import math
 import shutil
 
 import pytest
-from support.cedar_data import counted, gold, rows, said, worked_out, write_folder
+from support.cedar_data import RUBBISH, counted, gold, rows, said, worked_out, write_folder
 from support.in_process import run_lm_eval, run_lmms_eval
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
+from culture_tasks.benchmarks.registry import task_folder
 
 KINDS = ["lm_eval", "chat", "simple"]
 # Of 15 replies 8 are right: ar 1 of 2, en 2 of 2, es 2 of 2, hi 1 of 2, ja 0 of 2, sw 0 of 2, zh 2 of 3; hi 1 and sw 2
@@ -240,3 +241,43 @@ def test_a_model_that_says_nothing_useful(kind, data):
     _, results = run(kind, lambda doc: "<think>happiness, I guess", ["cedar_text"])
     found = reported(results, "cedar_text")
     agrees(found, {"acc": 0.0, "unparsed": 1.0, "gepp_happiness": 0.0, "grqb_q1": -7 / 15, "acc_var": 0.0})
+
+
+# Two scenes, three replies to each. Gold: happiness 3, sadness 3. Predicted: happiness 3, sadness 1, anger 1, none 1.
+REPLIES = {"1": ("happiness", "happiness", "anger"), "2": ("sadness", "happiness", RUBBISH)}
+IN_ALL_RUNS = {
+    "acc": 0.5,  # of 2/3 and 1/3
+    "acc_stderr": 1 / 6,  # their sample standard deviation, over the root of 2
+    "unparsed": 1 / 6,
+    "unparsed_stderr": 1 / 6,
+    "lsepp_happiness": 1.0,
+    "lsepp_sadness": 1 / 3,
+    "lsrqb_q1": 0.0,
+    "lsrqb_q1_stderr": 1 / 3,  # of -1/3 and 1/3
+    "lsrqb_q2": 1 / 6,
+    "lsrqb_q3": -1 / 3,
+    # happiness: 2 hits and 1 by the second label, 1 missed: 6/7; sadness: 1 hit, 1 missed: 2/3; anger: 1 wrong: 0
+    "top2_macro_f1": (6 / 7 + 2 / 3) / 3,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_run_of_a_repeated_question_counts(kind, tmp_path, monkeypatch):
+    content = rows({"en": ("happiness", "sadness")})
+    content["en"][1]["minority"] = "happiness"
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(write_folder(tmp_path, content)))
+    replies = {number: iter(said) for number, said in REPLIES.items()}
+    name, options = "cedar_text_en", {"repeats": 3}
+    if kind == "lm_eval":
+        task = f"include: {task_folder('lm_eval') / 'cedar' / name}.yaml\ntask: cedar_thrice\nrepeats: 3\n"
+        (tmp_path / "cedar_thrice.yaml").write_text(task, encoding="utf-8")
+        name, options = "cedar_thrice", {"include": tmp_path}
+    _, results = run(kind, lambda doc: next(replies[doc["id"]]), [name], **options)
+    agrees(reported(results, name), IN_ALL_RUNS)
+    records = logged(results, name)
+    assert [[each["label"] for each in record["runs"]] for record in records] == [
+        ["happiness", "happiness", "anger"],
+        ["sadness", "happiness", None],
+    ]
+    assert [record["outcomes"] for record in records] == [{"scored": 3}, {"scored": 2, "unparsable": 1}]
+    agrees(worked_out(records, is_pooled=False), IN_ALL_RUNS)

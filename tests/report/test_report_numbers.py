@@ -7,6 +7,7 @@ import pytest
 from support.sample_files import care_sample, cedar_sample, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.means import contributions, ratio_contributions
 from culture_tasks.report.building import Options, build
@@ -188,6 +189,42 @@ def test_cedars_biases_by_quadrant_and_the_top_2_labels_are_tables(tmp_path):
     assert [row.labels[0] for row in papers][-1] == "GPT-4o, published"
     assert dict(zip(columns, papers[-1].cells, strict=True))["sw"].value == 0.608
     assert {"cedar_text_grqb", "cedar_text_lsrqb"} <= {t.key for t in report.tables if t.question == "biases"}
+
+
+def test_every_run_of_a_repeated_question_of_cedar_counts(tmp_path):
+    # Of each language: gold happiness 3, sadness 3; predicted happiness 3, anger 1, sadness 1, unread 1.
+    replies = {"happiness": ("happiness", "happiness", "anger"), "sadness": ("sadness", "happiness", "I can't say.")}
+    samples = [
+        scorer_of("cedar_text")(
+            {
+                "id": gold,
+                "modality": "text",
+                "language": language,
+                "prompt_language": "en",
+                "narrative": "",
+                "data": "d",
+            }
+            | {"question": "?", "gold": gold, "minority": "happiness", "supported": True},
+            said,
+        )
+        for language in ("ar", "zh")
+        for gold, said in replies.items()
+    ]
+    write_run(tmp_path, "m", {"cedar_text": samples})
+    report = build([str(tmp_path)], Options())
+    whole = report.units["cedar_text"].cells["e1"]
+    assert (whole.value, whole.n) == (pytest.approx(50.0), 4)  # repeats add no questions
+    values = {(each.statistic, each.group, each.cell.where): each.cell for each in report.groups}
+    for bias, propensity, where in (("grqb", "gepp", ()), ("lsrqb", "lsepp", (("language", "zh"),))):
+        found = {group: cell.value for (name, group, held), cell in values.items() if (name, held) == (bias, where)}
+        assert found == pytest.approx({"I": 0.0, "II": 100 / 6, "III": -100 / 3, "IV": 0.0})
+        assert values[propensity, "sadness", where].value == pytest.approx(1 / 3)
+        assert values[propensity, "happiness", where].value == pytest.approx(1.0)
+    tables = {table.key: table for table in report.tables}
+    # happiness: 2 hits and 1 by the second label, 1 missed: 6/7; sadness: 1 hit, 1 missed: 2/3; anger: 1 wrong: 0
+    assert tables["cedar_text_top2"].rows[0].cells[-1].value == pytest.approx((6 / 7 + 2 / 3) / 3)
+    assert tables["cedar_table_1"].columns[-1].label == "Unparsed"
+    assert tables["cedar_table_1"].rows[0].cells[-1].value == pytest.approx(100 / 6)
 
 
 def test_without_minority_labels_there_is_no_top_2_table(tmp_path):

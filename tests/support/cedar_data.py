@@ -83,15 +83,16 @@ def gold(doc: Mapping[str, Any]) -> str:
 def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict[str, float]:
     """Works metrics out again from logged records alone, with their standard errors."""
     groups = [record["groups"] for record in records]
-    triples = [(each["language"], each["gold"], each["prediction"]) for each in groups]
+    read = [[run["label"] for run in record["runs"]] for record in records]
+    labels = [(each["language"], each["gold"], *runs) for each, runs in zip(groups, read, strict=True)]
     values: dict[str, Sequence[Any]] = {ACC: records, TOP2: []}
     if any("minority" in each for each in groups):
         minorities = [each["minority"] for each in groups]
-        pairs = zip(groups, minorities, strict=True)
-        values[TOP2] = [(each["gold"], each["prediction"], None if one == "none" else one) for each, one in pairs]
+        pairs = zip(groups, minorities, read, strict=True)
+        values[TOP2] = [(each["gold"], None if one == "none" else one, *runs) for each, one, runs in pairs]
     found = {}
     for metric in metrics(is_pooled=is_pooled):
-        own = values.get(metric.name, triples)
+        own = values.get(metric.name, labels)
         if own or metric.name != TOP2:
             found[metric.name] = metric.value(own)
         if metric.stderr is not None:

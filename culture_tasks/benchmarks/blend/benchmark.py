@@ -27,6 +27,7 @@ from culture_tasks.benchmarks.blend.scoring import (
     OFFICIAL,
     SEM_B,
     SEM_W,
+    UNPARSED,
     choice_metrics,
     metrics,
     score,
@@ -167,7 +168,7 @@ def _multiple_choice() -> Iterator[Entry]:
         name="blend_mcq",
         about=about,
         members=tuple(task.name for task in tasks),
-        means=(ACCURACY,),
+        means=(ACCURACY, UNPARSED),
         weight_by_size=False,
     )
     yield from tasks

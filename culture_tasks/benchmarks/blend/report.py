@@ -81,6 +81,9 @@ def _by_region(unit: UnitOf, statistic: str, what: str) -> TableOf:
     if len(columns) > 1:
         columns.append(Shown("average", "Average", At(unit.key, statistic), sums_up=True))
         notes = ("Average: the mean over the regions, each of which weighs the same.",)
+    if _is_multiple_choice(unit.key) and statistic == "score":
+        columns.append(Shown(UNPARSED, "Unparsed", At(unit.key, UNPARSED)))
+        notes = (*notes, "Unparsed: the share of replies that name no choice, which count as wrong.")
     return TableOf(
         key=f"{unit.key}_{statistic}_by_region",
         title=f"{unit.key}: {what} in percent, by region",

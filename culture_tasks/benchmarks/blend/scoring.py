@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from culture_tasks.benchmarks.blend.choices import chosen
 from culture_tasks.benchmarks.blend.documents import BlendDoc, ChoiceDoc
 from culture_tasks.benchmarks.blend.matching import Hit, Matcher, cleaned, first_hit, token_match
 from culture_tasks.benchmarks.blend.official import official_match
 from culture_tasks.benchmarks.blend.regions import TOPICS
+from culture_tasks.benchmarks.choices import read_choice
 from culture_tasks.benchmarks.interface import Answered, MeanScore, Scale
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.text import answer_in
@@ -95,7 +95,7 @@ def _means(hits: Sequence[Hit | None]) -> tuple[float, float]:
 
 def score_choice(doc: ChoiceDoc, responses: Sequence[str]) -> Answered:
     """Reads which choice the responses name. One that names none for certain is wrong, and counted as unparsed too."""
-    read = [chosen(response, dict(doc["choices"])) for response in responses]
+    read = [read_choice(response, dict(doc["choices"])) for response in responses]
     return Answered(
         item=doc["id"],
         responses=responses,

@@ -94,6 +94,9 @@ OPTION_WORDS: Final[Mapping[Language, Mapping[Emotion, str]]] = MappingProxyType
 )
 """The option words of Figures 9 and 10, with the text's two Arabic misspellings corrected."""
 
+PREDICTION: Final = "prediction"
+"""The group of a record that is the label of its first reply; those of further runs are ``prediction_2`` and so on."""
+
 MISSPELLINGS: Final[Mapping[Language, Mapping[str, Emotion]]] = MappingProxyType(
     {"ar": MappingProxyType({"اشمزاز": "disgust", "تسليية": "amusement"})}
 )

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,9 @@ from culture_tasks.errors import DataError, SettingsError, nearest
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Triple: TypeAlias = "tuple[Language, Emotion, Emotion | None] | Sequence[str | None]"
-"""Language, gold label and prediction of a document, all that its metrics need; the prediction is None where no label
-could be read. From a file it comes as a list."""
+Labels: TypeAlias = "Sequence[str | None]"
+"""Language, gold label and the prediction of each run of a document, all that its metrics need; a prediction is None
+where no label could be read."""
 
 DRAWS = 1000
 SEED = 1234
@@ -231,14 +231,18 @@ def tabulate(
     return CountTable(counts.reshape(shape).astype(np.int64))
 
 
-def table_of(triples: Iterable[Triple | None]) -> CountTable:
-    """Counts triples, equal ones together; None stands for a document that a metric leaves out.
+def table_of(documents: Iterable[Labels | None]) -> CountTable:
+    """Counts the predictions of documents, all runs alike; None stands for a document that a metric leaves out.
 
     Examples:
         >>> table_of([("en", "awe", "awe"), ("en", "fear", None), None]).sizes.tolist()
         [0, 2, 0, 0, 0, 0, 0]
+        >>> accuracy(table_of([("en", "awe", "awe", "fear", "awe", None)]))
+        0.5
     """
-    counted = Counter(tuple(triple) for triple in triples if triple is not None)
+    counted: Counter[tuple[Any, ...]] = Counter(
+        (*labels[:2], prediction) for labels in documents if labels is not None for prediction in labels[2:]
+    )
     languages, golds, predictions = zip(*counted, strict=True) if counted else ((), (), ())
     return tabulate(predictions, golds, languages, times=list(counted.values()))
 
@@ -492,6 +496,25 @@ def _bootstrapped(content: bytes, shape: tuple[int, ...], draws: int, seed: int)
         gepp=_by_emotion(_deviation(propensity(predicted, gold))),
         grqb=_by_quadrant(_deviation(quadrant_bias(predicted, gold))),
     )
+
+
+def jackknife_stderr(value: Callable[[CountTable], float], documents: Iterable[Labels]) -> float:
+    """Standard error of any metric over documents with several runs, whose predictions depend on each other.
+
+    Formula: sqrt((n - 1) / n * Σ (v_i - v)²), v_i being the metric without document i, v their mean. Of the mean of a
+    score it is the standard deviation of the documents' own means over √n. A document without which the metric is
+    undefined stays out; fewer than two documents give NaN. Not in the paper.
+
+    Examples:
+        >>> jackknife_stderr(accuracy, [("en", "awe", "awe", "awe"), ("en", "fear", "fear", "awe")])
+        0.25
+    """
+    counted = Counter(tuple(labels) for labels in documents)
+    counts = table_of(counted.elements()).counts
+    without = np.array([value(CountTable(counts - table_of([labels]).counts)) for labels in counted])
+    left = np.repeat(without, list(counted.values()))
+    left = left[~np.isnan(left)]
+    return math.sqrt((left.size - 1) * left.var()) if left.size > 1 else math.nan
 
 
 def _deviation(values: Floats) -> Floats:

@@ -16,9 +16,10 @@ from culture_tasks.benchmarks.cedar.labels import (
     FILE_NAMES,
     LANGUAGES,
     MODALITIES,
+    PREDICTION,
     QUADRANT_NAMES,
 )
-from culture_tasks.benchmarks.cedar.scoring import TOP2
+from culture_tasks.benchmarks.cedar.scoring import TOP2, UNPARSED, UNREAD
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     Answers,
@@ -29,6 +30,7 @@ from culture_tasks.benchmarks.reporting import (
     Field,
     FigureOf,
     Floats,
+    FurtherScore,
     Line,
     Ran,
     Shown,
@@ -70,6 +72,12 @@ def _units(ran: Ran) -> Iterator[UnitOf]:
         yield replace(unit, headline=in_summary and _is_no_pair(unit.key))
 
 
+def _unparsed(record: Mapping[str, Any]) -> float | None:
+    """Share of a question's replies from which no emotion could be read; None for a question that doesn't count."""
+    outcomes = record["outcomes"]
+    return outcomes.get("unparsable", 0) / sum(outcomes.values()) if "score" in record else None
+
+
 def _language_numbers(answers: Answers) -> NDArray[np.int64]:
     """Returns the language of each answer as a number."""
     numbers: NDArray[np.int64] = answers.of_field("language").indicators(LANGUAGES).argmax(axis=1)
@@ -89,16 +97,26 @@ def _variance(answers: Answers) -> Mapping[str, Floats | float]:
     return {"": metrics.variance(of_languages)} if of_languages.size > 1 else {}
 
 
+def _runs(answers: Answers) -> list[str]:
+    """Returns the fields that have what was read, one per run."""
+    return [field for field in answers.groups if field.startswith(PREDICTION)] or [PREDICTION]
+
+
+def _predicted(answers: Answers) -> Floats:
+    """Returns the share of each emotion in the runs of each answer."""
+    predicted: Floats = np.mean([answers.of_field(run).indicators(EMOTIONS) for run in _runs(answers)], axis=0)
+    return predicted
+
+
 def _propensity(answers: Answers) -> Mapping[str, Floats | float]:
     """How often each emotion is predicted, over how often it is the gold label (equation 1)."""
-    predicted, gold = answers.of_field("prediction").indicators(EMOTIONS), answers.of_field("gold").indicators(EMOTIONS)
+    predicted, gold = _predicted(answers), answers.of_field("gold").indicators(EMOTIONS)
     return {emotion: ratio_contributions(predicted[:, at], gold[:, at]) for at, emotion in enumerate(EMOTIONS)}
 
 
 def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
     """How much more often a quadrant is predicted than gold, in percent of all gold labels (equation 2)."""
-    predicted, gold = (answers.of_field(name).indicators(EMOTIONS) for name in ("prediction", "gold"))
-    apart = metrics.quadrant_difference(predicted, gold)
+    apart = metrics.quadrant_difference(_predicted(answers), answers.of_field("gold").indicators(EMOTIONS))
     return {name: 100.0 * apart[:, at] for at, name in enumerate(QUADRANT_NAMES)}
 
 
@@ -114,8 +132,10 @@ def _top2(answers: Answers) -> Mapping[str, Floats | float]:
     """Macro F1 against the two most frequent annotations (Table 5); nothing where the data have no minority labels."""
     if "minority" not in answers.groups:
         return {}
-    found = metrics.top2_macro_f1(*(_emotions_of(answers, field) for field in ("prediction", "gold", "minority")))
-    return {"": found}
+    runs = _runs(answers)
+    predictions = [emotion for run in runs for emotion in _emotions_of(answers, run)]
+    golds, minorities = (_emotions_of(answers, field) * len(runs) for field in ("gold", "minority"))
+    return {"": metrics.top2_macro_f1(predictions, golds, minorities)}
 
 
 def _emotions_of(answers: Answers, field: str) -> list[Any]:
@@ -172,9 +192,11 @@ def _accuracy(modalities: Iterable[str]) -> TableOf:
             )
             for name, (label, at) in numbers.items()
         ]
+        columns.append(Shown(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), over))
     note = (
-        "Avg. is the mean over languages, Var. their sample variance. Languages that a run was told the model doesn't "
-        "officially support are left out of both and stay empty."
+        "Avg. is the mean over languages, Var. their sample variance. Unparsed is the share of replies from which no "
+        "emotion could be read, which count as wrong. Languages that a run was told the model doesn't "
+        "officially support are left out of these and stay empty."
     )
     return TableOf(
         key="cedar_table_1",
@@ -414,6 +436,7 @@ REPORT = BenchmarkReport(
     ),
     splits=(("language",),),
     culture="language",
+    further=(FurtherScore(UNPARSED, UNREAD, read=_unparsed),),
     derived=_STATISTICS,
     units=_units,
     tables=_tables,

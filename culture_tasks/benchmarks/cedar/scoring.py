@@ -1,7 +1,8 @@
 """How the replies to a question of CEDAR are scored, and what metrics are made of them.
 
-The main metric ``acc`` has a document's whole record. Every other metric gets a triple, ``(language, gold,
-prediction)``, from which all of them can be worked out.
+The main metric ``acc`` has a document's whole record. Every other metric gets its labels, ``(language, gold,
+prediction)`` with one prediction per run, from which all of them can be worked out: each is over the replies of all
+runs. The standard errors know that the replies to one document belong together.
 
 Where ``CULTURE_TASKS_LANGUAGES`` names the languages that the model officially supports, the pooled tasks leave the
 documents of all others out of every metric, as the hyphens of Table 1 do: ``acc``, ``unparsed``, ``acc_avg``,
@@ -20,16 +21,25 @@ from typing import Any, Protocol
 
 from culture_tasks.benchmarks.cedar import metrics as measures
 from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES, Emotion, Language, Quadrant
+from culture_tasks.benchmarks.cedar.labels import (
+    EMOTIONS,
+    LANGUAGES,
+    PREDICTION,
+    QUADRANT_NAMES,
+    Emotion,
+    Language,
+    Quadrant,
+)
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.prompts import prompt_file
 from culture_tasks.benchmarks.interface import Answered, ComputedScore, Scale
 
 ACC = "acc"
 TOP2 = "top2_macro_f1"
+UNPARSED = "unparsed"
 
 PERCENT = Scale("percent", 0.0, 100.0, times=100.0)
-UNPARSED = Scale("percent", 0.0, 100.0, better="lower", times=100.0)
+UNREAD = Scale("percent", 0.0, 100.0, better="lower", times=100.0)
 RATIO = Scale("ratio", 0.0, None, better=None, neutral=1.0)
 BIAS = Scale("percent", -100.0, 100.0, better=None, neutral=0.0, times=100.0)
 VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1, times=10_000.0)
@@ -55,7 +65,7 @@ def metrics(*, is_pooled: bool) -> tuple[ComputedScore, ...]:
 
 def _of_language() -> Iterator[ComputedScore]:
     yield _metric(ACC, PERCENT, measures.accuracy, measures.accuracy_stderr)
-    yield _metric("unparsed", UNPARSED, measures.unparsed_share, measures.unparsed_stderr)
+    yield _metric(UNPARSED, UNREAD, measures.unparsed_share, measures.unparsed_stderr)
     yield from _biases("lsepp", "lsrqb")
     yield ComputedScore(name=TOP2, scale=Scale("share", 0.0, 1.0, digits=3), value=_top2)
 
@@ -82,22 +92,36 @@ def _biases(propensity: str, bias: str) -> Iterator[ComputedScore]:
 
 
 def _metric(name: str, scale: Scale, value: TableMetric, stderr: TableMetric | None = None) -> ComputedScore:
-    """Returns a metric of tables as one of a document's values: whole records for ``acc``, else triples."""
+    """Returns a metric of tables as one of a document's values: whole records for ``acc``, else labels."""
+
+    def labels_of(values: Sequence[Any]) -> Sequence[measures.Labels]:
+        return [*map(_labels, values)] if name == ACC else values
 
     def worked_out(function: TableMetric, values: Sequence[Any]) -> float:
-        return function(table_of(map(_triple, values) if name == ACC else values))
+        return function(table_of(labels_of(values)))
+
+    def error(function: TableMetric, values: Sequence[Any]) -> float:
+        documents = labels_of(values)
+        if any(len(labels) > _ONE_RUN for labels in documents):
+            return measures.jackknife_stderr(value, documents)
+        return function(table_of(documents))
 
     return ComputedScore(
         name=name,
         scale=scale,
         value=partial(worked_out, value),
-        stderr=None if stderr is None else partial(worked_out, stderr),
+        stderr=None if stderr is None else partial(error, stderr),
     )
 
 
-def _triple(record: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+_ONE_RUN = 3
+"""Number of labels of a document with one run: language, gold label, prediction."""
+
+
+def _labels(record: Mapping[str, Any]) -> tuple[Any, ...]:
     groups = record["groups"]
-    return groups["language"], groups["gold"], groups["prediction"]
+    predictions = (label for field, label in groups.items() if field.startswith(PREDICTION))
+    return groups["language"], groups["gold"], *predictions
 
 
 def _of(language: Language, function: TableMetric, table: CountTable) -> float:
@@ -121,42 +145,42 @@ def _bias_stderr(quadrant: Quadrant, table: CountTable) -> float:
 
 
 def _top2(values: Sequence[Sequence[Any]]) -> float:
-    """Macro F1 against the two most frequent annotations (Appendix B), from gold label, prediction and minority."""
-    golds, predictions, minority = zip(*values, strict=True) if values else ((), (), ())
-    return top2_macro_f1(predictions, golds, minority)
+    """Macro F1 against the two most frequent annotations (Appendix B), from gold label, minority and predictions."""
+    replies = [(prediction, gold, minority) for gold, minority, *runs in values for prediction in runs]
+    predictions, golds, minorities = zip(*replies, strict=True) if replies else ((), (), ())
+    return top2_macro_f1(predictions, golds, minorities)
 
 
 @cache
-def _names_of_triples(*, is_pooled: bool) -> tuple[str, ...]:
+def _names_of_labels(*, is_pooled: bool) -> tuple[str, ...]:
     return tuple(each.name for each in metrics(is_pooled=is_pooled) if each.name not in (ACC, TOP2))
 
 
 def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answered:
-    """Reads the reply to a question.
+    """Reads the replies to a question, one per run; its score is the share of right ones.
 
-    The tasks decode greedily, so of repeated responses the first counts. Every document has every metric, with None
-    where it is left out: the harnesses expect lists of one length.
+    Every document has every metric, with None where it is left out: the harnesses expect lists of one length.
     """
     from culture_tasks.benchmarks.cedar.reading.choice import read_reply  # its word lists take a while to prepare
 
-    prediction = read_reply(responses[0])
+    predictions = [read_reply(response) for response in responses]
     counts = doc["supported"] or not is_pooled
-    triple = (doc["language"], doc["gold"], prediction) if counts else None
-    values: dict[str, Any] = dict.fromkeys(_names_of_triples(is_pooled=is_pooled), triple)
+    labels = (doc["language"], doc["gold"], *predictions) if counts else None
+    values: dict[str, Any] = dict.fromkeys(_names_of_labels(is_pooled=is_pooled), labels)
     if doc["minority"]:
         minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
-        values[TOP2] = (doc["gold"], prediction, minority) if counts else None
+        values[TOP2] = (doc["gold"], minority, *predictions) if counts else None
     shown = doc["modality"] == "multimodal"
     return Answered(
         item=f"{doc['language']} {doc['id']}",
-        responses=responses[:1],
+        responses=responses,
         question="\n".join(part for part in (doc["narrative"], doc["question"]) if part),
         references=(doc["gold"],),
         groups={
             "language": doc["language"],
             "prompt_language": doc["prompt_language"],
             "gold": doc["gold"],
-            "prediction": prediction,
+            **{PREDICTION if run == 1 else f"{PREDICTION}_{run}": label for run, label in enumerate(predictions, 1)},
             "supported": str(doc["supported"]),
             **({"minority": doc["minority"]} if doc["minority"] else {}),
         },
@@ -165,7 +189,7 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answer
         data={"data": doc["data"]},
         prompt=prompt_file(doc["prompt_language"], doc["modality"]),  # type: ignore[arg-type]
         facts={"modality": doc["modality"]},
-        labels=(prediction,),
-        score=float(prediction == doc["gold"]) if counts else None,
+        labels=predictions,
+        score=sum(label == doc["gold"] for label in predictions) / len(predictions) if counts else None,
         values=values,
     )

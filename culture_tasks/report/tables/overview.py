@@ -243,6 +243,7 @@ def runs_table(runs: Iterable[Run]) -> Table:
         Column("items", "Items", _COUNT),
         Column("scored", "Scored", _COUNT),
         Column("coverage", "Coverage", _COVERAGE),
+        Column("unparsed", "Unparsed", _COVERAGE),
     )
     rows: list[Row] = []
     for run in runs:
@@ -250,6 +251,7 @@ def runs_table(runs: Iterable[Run]) -> Table:
             Cell(float(run.items), _COUNT),
             Cell(float(run.scored), _COUNT),
             None if run.coverage is None else Cell(run.coverage, _COVERAGE),
+            None if run.unparsed is None else Cell(run.unparsed, _COVERAGE),
         )
         texts = (
             run.model,
@@ -261,4 +263,5 @@ def runs_table(runs: Iterable[Run]) -> Table:
         )
         rows.append(Row(texts, cells))
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
-    return Table("runs", "Runs", row_headers=headers, columns=columns, rows=tuple(rows), question="runs")
+    notes = ("Unparsed: the share of replies from which no answer could be read, where no judge grades.",)
+    return Table("runs", "Runs", row_headers=headers, columns=columns, rows=tuple(rows), notes=notes, question="runs")

@@ -67,6 +67,7 @@ def column(report, table, name):
         ("blend_china_sem_w_by_region", "Chinese: China", 400 / 9, 0),  # a third and one, of three
         ("blend_en_south_korea_score_by_region", "English: South Korea", 0, 100 / 3),
         ("blend_mcq_uk_score_by_region", "English: UK", 100, 0),
+        ("blend_mcq_uk_score_by_region", "Unparsed", 0, 100),
         ("blend_mcq_uk_unparsed_by_region", "English: UK", 0, 100),
         ("blend_as_in_care", "blend_china: Chinese", 200 / 3, 0),
         ("blend_languages", "South Korea: English", 0, 100 / 3),

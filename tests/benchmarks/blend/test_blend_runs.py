@@ -97,10 +97,11 @@ def test_a_logged_sample_says_what_was_found(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_multiple_choice_counts_what_can_t_be_read_as_wrong(kind):
     def choose(doc):
-        return f'{{"answer_choice":"{doc["answer"]}"}}' if doc["question_id"] == "Toy-01" else "Any of them."
+        return f"The answer is {doc['answer']}." if doc["question_id"] == "Toy-01" else "Any of them."
 
-    _, results = run(kind, choose, ["blend_mcq_uk"])
-    agrees(reported(results, "blend_mcq_uk", ("acc", "unparsed")), {"acc": 0.5, "unparsed": 0.5})
+    _, results = run(kind, choose, ["blend_mcq"])
+    for task in ("blend_mcq_uk", "blend_mcq"):
+        agrees(reported(results, task, ("acc", "unparsed")), {"acc": 0.5, "unparsed": 0.5})
     outcomes = [sample["acc"]["runs"][0]["outcome"] for sample in results["samples"]["blend_mcq_uk"]]
     assert outcomes == ["scored", "unparsable"]
 

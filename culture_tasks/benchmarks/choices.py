@@ -1,0 +1,199 @@
+r"""The reader of a chosen option, for every benchmark that offers options.
+
+A reply chooses an option by its label (a letter, a number, or a word such as ``True``) or by its exact text, in one of
+two ways:
+
+* a statement: ``The answer is B.``, ``{"answer_choice": "B"}``, ``I choose option B``, ``\boxed{B}``;
+* a line that is the choice, whatever explains it on other lines, or whose first line begins with it: ``B``,
+  ``B. soy milk``, ``Jawaban: B``, ``No, he was rude``.
+
+Statements count more than lines that repeat the options. Two different choices are none, and so are a label that isn't
+offered, a label with another option's text, a choice that is denied, supposed or doubted, and a label that reads as a
+word: the article in "A bowl of rice", the number in "3 people".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from culture_tasks.text import answer_in
+
+_MARKUP = re.compile(r"[*`$]|\\(?:text\w*|math\w+)(?=\{)|\\[()\[\]]")
+"""Marks of Markdown and LaTeX around a choice."""
+
+_RIGHT = (
+    r"is (?:also possible|(?:also |the |my )*(?:final |most )?(?:answer|accurate|appropriate|best|correct|right))\b"
+)
+"""What says of an option that it is the choice."""
+
+_STATEMENT = re.compile(
+    r"(?<![a-z])(?:answer|choice|option|selection)(?:[ _](?:choice|id|index|key|letter|number|option))*"
+    r"(?:[\"' ]*(?:\([^()\n]{0,80}\) ?)?[:=]|(?: [\w'’-]+){0,8}? (?:is|was|(?:would|should|must) be)\b)"
+    r"|\b(?:claim|it|letter|one|statement|that|this)(?:(?: [\w'’-]+){0,4}? is|['’]s)\b"
+    r"|\bI\b(?:['’ ]\w+){0,4}? (?:believe|choose|chose|go with|going with|opt for|pick|say|select|think)\b"
+    r"|\b(?:hence|so|therefore|thus)\b"
+    rf"|\\boxed|<answer>|(?<!\w)(?=(?:[A-Z]|\d) {_RIGHT})",
+    re.IGNORECASE,
+)
+"""What precedes a choice on its line. Its English words are those of the benchmarks' prompts."""
+
+_DENIAL = re.compile(
+    r"(?:\b(?:cannot|could|either|if|may|might|neither|never|not|unless|unlikely|unsure|whether)\b|n['’]t\b)"
+    r"(?:(?!\b(?:because|but|hence|so|therefore|thus)\b)[^.,;:!?\n])*\Z",
+    re.IGNORECASE,
+)
+"""A word that denies or doubts what its clause goes on to say."""
+
+_LEAD = re.compile(r"[^\w\n]*(?:the )?(?:(?:answer|choice|letter|number|option)[ :#]+)?[^\w\n]*", re.IGNORECASE)
+"""Punctuation and words between a statement, or the beginning of a line, and the choice."""
+
+_WORD = re.compile(r"(?<!\w)(?:[^\W\d_]+|\d{1,3})(?![^\W_])")
+"""A word or number, which may be a label."""
+
+_END = re.compile(
+    rf"\s*\Z|[^\w\s](?!\w)|\s+(?:[^\w\s]|(?:as|based|because|due|for|from|given|in|since)\b|{_RIGHT})", re.IGNORECASE
+)
+"""What may follow a choice; another word makes it a part of a sentence."""
+
+_SENTENCE_END = re.compile(r"[.!?。]|,\s*[\"'][\w ]+[\"']\s*:")
+"""The end of a sentence, or of an entry of a JSON object."""
+
+_BESIDE = re.compile(r"\b(?:except|not|of|than|unlike)\W*\Z", re.IGNORECASE)
+"""What precedes an option that is named, but isn't the choice."""
+
+_GAP = re.compile(r"\W*")
+_ALSO = re.compile(r"[^\w.!?]*(?:(?:and|or)\W+)?", re.IGNORECASE)
+_QUESTION = re.compile(r"[^\w\n]*\?")
+"""Punctuation between words, with a conjunction, and with a question mark."""
+
+_BEYOND_TEXT = 500
+"""Characters that are looked at beyond the text of an option."""
+
+
+class _Choice(NamedTuple):
+    """What a piece of text chooses.
+
+    Attributes:
+        labels: The labels; an empty one for a choice that isn't offered, or is a question.
+        has_text: Whether the text of an option is named.
+        is_whole: Whether nothing else is.
+    """
+
+    labels: frozenset[str] = frozenset()
+    has_text: bool = False
+    is_whole: bool = False
+
+
+def read_choice(reply: str, options: Mapping[str, str]) -> str | None:
+    """Returns the label of the option that a reply chooses, or None where that isn't certain.
+
+    Args:
+        reply: The reply, which may hold reasoning blocks.
+        options: Texts of the options by label, such as ``{"A": "tea", "B": "milk"}``; an empty text is none.
+
+    Examples:
+        >>> drinks = {"A": "tea", "B": "soy milk"}
+        >>> read_choice("{'answer_choice': 'B'}", drinks), read_choice("A cup of tea", drinks)
+        ('B', None)
+        >>> read_choice("This is false.", {"True": "", "False": ""})
+        'False'
+    """
+    text = _plain(answer_in(reply))
+    offered = {label: _GAP.sub("", _plain(option), count=1).rstrip(" .") for label, option in options.items()}
+    reach = _BEYOND_TEXT + max(map(len, offered.values()), default=0)
+    stated, whole = set[str](), set[str]()
+    for statement in _STATEMENT.finditer(text):
+        start, end = statement.span()
+        if not _DENIAL.search(text[max(0, start - 80) : end]):
+            stated |= _choice(text[end : end + reach].partition("\n")[0], offered).labels
+    begun: list[frozenset[str]] = []
+    is_list = False
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        choice = _choice(line[:reach], offered)
+        name, _, value = line[:reach].partition(":")
+        if not _choice(name, offered).labels and (named := _choice(value, offered)).is_whole:
+            choice = named
+        if choice.is_whole or len(choice.labels) > 1:
+            whole |= choice.labels
+            if is_list and next(iter(offered), None) in choice.labels:
+                whole.add("")  # the options again, perhaps cut off after the first
+        elif choice.has_text or not line[:1].isdecimal():
+            begun.append(choice.labels)
+        is_list = line.endswith(":") and not _STATEMENT.search(line)
+    lines = whole or (set().union(*begun) if begun and begun[0] else set())
+    found = stated | lines if len(lines) == 1 or not stated else stated
+    return (found.pop() or None) if len(found) == 1 else None
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^\S\n]+", " ", _MARKUP.sub("", unicodedata.normalize("NFKC", text))).strip()
+
+
+def _choice(line: str, offered: Mapping[str, str]) -> _Choice:
+    """Reads the choice that a line, or the rest of one, begins with."""
+    rest = _LEAD.sub("", line, count=1)
+    word = _WORD.match(rest)
+    label = _label(word.group(), offered) if word else None
+    after = rest[word.end() :] if word else ""
+    labels: frozenset[str] = frozenset()
+    has_text = False
+    if label and word and not (len(label) == 1 and word.group() != label and re.match(r"\s\w", after)):
+        named, beyond = _texts(_GAP.sub("", after, count=1), offered)
+        if named and (_END.match(after) or _END.match(beyond)):
+            labels, after, has_text = named | {label}, beyond, True
+        elif _END.match(after):
+            labels = frozenset({label})
+    if not labels:
+        named, beyond = _texts(rest, offered)
+        if named and _END.match(beyond):
+            also, _ = _texts(_ALSO.sub("", beyond, count=1), offered)
+            labels, after, has_text = named | also, beyond, True
+        elif word and not label and _is_like_a_label(word.group(), offered) and _END.match(after):
+            labels = frozenset({""})
+    if not labels:
+        return _Choice()
+    labels |= _others(_SENTENCE_END.split(after.lstrip(" .:)"), maxsplit=1)[0], offered)
+    if _QUESTION.match(after):
+        labels |= {""}
+    return _Choice(labels, has_text=has_text, is_whole=not _GAP.sub("", after, count=1))
+
+
+def _texts(text: str, offered: Mapping[str, str]) -> tuple[frozenset[str], str]:
+    """Returns the options with the longest text that a text begins with, and what follows it."""
+    lengths = {
+        label: len(option)
+        for label, option in offered.items()
+        if option and text[: len(option)].casefold() == option.casefold() and _is_end_of_word(text[len(option) :])
+    }
+    longest = max(lengths.values(), default=0)
+    return frozenset(label for label, length in lengths.items() if length == longest), text[longest:]
+
+
+def _is_end_of_word(text: str) -> bool:
+    """Whether a text begins with no letter, digit, or mark of a letter such as a vowel sign."""
+    return unicodedata.category((text or " ")[0])[0] not in "LMN"
+
+
+def _label(word: str, offered: Mapping[str, str]) -> str | None:
+    word = str(int(word)) if word.isdecimal() else word.casefold()
+    return next((label for label in offered if label.casefold() == word), None)
+
+
+def _is_like_a_label(word: str, offered: Mapping[str, str]) -> bool:
+    if all(label.isdecimal() for label in offered):
+        return word.isdecimal()
+    return len(word) == 1 and word.isupper() and all(len(label) == 1 for label in offered)
+
+
+def _others(sentence: str, offered: Mapping[str, str]) -> set[str]:
+    """Returns the labels that the rest of a sentence names as choices too."""
+    found = set()
+    for word in _WORD.finditer(sentence):
+        label = _label(word.group(), offered)
+        is_named = label and (len(label) > 1 or word.group() == label) and _END.match(sentence, word.end())
+        if label and is_named and not _BESIDE.search(sentence[max(0, word.start() - 12) : word.start()]):
+            found.add(label)
+    return found
