@@ -226,7 +226,7 @@ def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
 
 
 def _without_empty_stop(create_payload: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Leaves out a list of stop strings that has none: OpenAI refuses it beside images."""
+    """Leaves out a list of stop strings that has none: OpenAI is reported to refuse it beside images."""
 
     def create(*args: Any, **kwargs: Any) -> dict[str, Any]:
         payload = create_payload(*args, **kwargs)
