@@ -1,4 +1,4 @@
-"""What a run needs of this machine, looked at in seconds: packages, harnesses, judge, data, GPU, fonts, caches, disk.
+"""What a run needs of this machine: packages, harnesses, judge, data, GPU, fonts, caches, disk.
 
 Nothing is downloaded or written, and a judge is asked one question at most. A look that fails is a finding, too.
 """

@@ -56,6 +56,7 @@ def _forget():
     if loading := sys.modules.get("culture_tasks.harness.loading"):
         loading._loaded.clear()
         loading._ahead.clear()
+        loading._to_grade.clear()
     if plugin := sys.modules.get("culture_tasks.harness.lmms_eval.plugin"):
         plugin._in_a_command = False
 

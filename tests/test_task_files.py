@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -21,6 +23,7 @@ from culture_tasks.benchmarks.registry import (
     task_folder,
     tasks_below,
 )
+from culture_tasks.errors import MissingExtraError
 from culture_tasks.harness.lmms_eval import plugin
 from culture_tasks.harness.task_files import stale_files
 
@@ -182,6 +185,34 @@ def test_every_function_resolves_in_lm_eval(benchmark):
         content = load_yaml(path, resolve_func=True)
         if "group" not in content:
             check(content, ("custom_dataset", "doc_to_text", "process_results"), path.stem)
+
+
+@pytest.mark.parametrize("benchmark", [name for harness, name in FOLDERS if harness == "lm_eval"])
+def test_what_lm_eval_itself_checks_of_a_task_holds(benchmark, monkeypatch, fixture_data, caplog):
+    """The checks of ``tests/test_tasks.py`` in lm-eval's repository, for all tasks of which there are toy data."""
+    from lm_eval.tasks import TaskManager
+
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    manager = TaskManager(include_path=str(task_folder("lm_eval") / benchmark), include_defaults=False)
+    checked = []
+    for name in manager.all_subtasks:
+        with contextlib.suppress(MissingExtraError):
+            checked += manager.load([name])["tasks"].values()
+            check_as_lm_eval(checked[-1])
+    assert checked
+    assert "--metadata" not in caplog.text
+
+
+def check_as_lm_eval(task):
+    assert (task.has_training_docs(), task.has_validation_docs(), task.has_test_docs()) == (False, False, True)
+    assert not task.should_decontaminate()
+    docs = list(itertools.islice(task.test_docs(), 3))
+    assert all(text == text.rstrip() != "" for text in map(task.doc_to_text, docs))
+    task.build_all_requests(rank=0, limit=3, world_size=1)
+    requests = [task.construct_requests(doc=doc, ctx=task.doc_to_text(doc)) for doc in docs]
+    assert [request.doc for request in requests] == [instance.doc for instance in task.instances] == docs
+    assert {request.request_type for request in requests} == {task.OUTPUT_TYPE}
 
 
 # lmms-eval

@@ -4,7 +4,8 @@ lm-eval has no entry points for tasks and takes one ``--include_path``, which th
 our folder to whatever folders lm-eval's task manager is given, and passes the arguments on unchanged.
 
 lm-eval loads the model before the data. As soon as it knows what ``--tasks`` (or ``--config``) selects, this command
-loads and checks the data sets of our tasks, and makes sure that the model takes images where they have some.
+loads and checks the data sets of our tasks, and makes sure that the model takes images where they have some, and that
+somebody can grade.
 """
 
 from __future__ import annotations
@@ -65,12 +66,20 @@ def _with_our_folder(original: Callable[..., None]) -> Callable[..., None]:
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def process_tasks(self: Any, *args: Any, **kwargs: Any) -> Any:
-        from culture_tasks.harness.loading import load_ahead
+        from culture_tasks.harness.lm_eval.task import refuse_examples
+        from culture_tasks.harness.loading import check_judge, load_ahead
 
         manager = original(self, *args, **kwargs)
         tasks = dict(_ours(manager.task_index, self.tasks))
-        _check_model(self.model, [name for name, config in tasks.items() if config.get("doc_to_image")])
-        load_ahead(_hook(config).task.name for config in tasks.values())
+        with_images = {name: config for name, config in tasks.items() if config.get("doc_to_image")}
+        _check_model(self.model, list(with_images))
+        for name, config in with_images.items():
+            shots = config.get("num_fewshot")  # 0 in a task's file stays 0, whatever the command says
+            refuse_examples(name, shots if shots == 0 or self.num_fewshot is None else self.num_fewshot)
+        names = [_hook(config).task.name for config in tasks.values()]
+        load_ahead(names)
+        for name in [] if self.predict_only else names:
+            check_judge(name)
         return manager
 
     return process_tasks

@@ -74,6 +74,15 @@ class Results(Hook):
         return scorer_of(self.task.name)(doc, results)
 
 
+def name_of(task: Any) -> str | None:
+    """Returns the name of the task of ours that a harness's task scores like; None if it scores by other code.
+
+    A user's variant of a task has another name, and the documents and hooks of the task that it includes.
+    """
+    hook = task.config.process_results
+    return hook.task.name if isinstance(hook, Hook) else None
+
+
 def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
     """Returns the images that a document's prompt shows, in order."""
     rows = (part.row for part in prompt.parts if isinstance(part, Picture))

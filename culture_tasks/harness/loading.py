@@ -1,4 +1,7 @@
-"""Documents as the harnesses want them: a ``datasets.Dataset``, checked, with the judge known to be usable."""
+"""Documents as the harnesses want them: a ``datasets.Dataset``, checked; and the check of the judge that grades them.
+
+They are two steps, since a harness says only after loading that a run predicts and nobody grades (``--predict_only``).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import reading_data, task_named
 from culture_tasks.harness.scoring import scorer_of
-from culture_tasks.harness.session import Session, current_session, renew_session
+from culture_tasks.harness.session import current_session, renew_session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.settings import Settings
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 _loaded: dict[tuple[str, Path | None], datasets.Dataset] = {}
 _commits: dict[str, Mapping[str, str]] = {}
 _ahead: dict[str, tuple[Settings, datasets.Dataset]] = {}
+_to_grade: dict[str, Documents] = {}
 _lock = threading.Lock()
 
 
@@ -31,7 +35,7 @@ def load_ahead(names: Iterable[str]) -> None:
         names: The tasks; each is loaded once. Those of an earlier run are forgotten.
 
     Raises:
-        CultureTasksError: As ``load_for_evaluation``, for the first that can't be used or graded.
+        CultureTasksError: As ``load_for_evaluation``, for the first that can't be used.
     """
     _ahead.clear()
     loaded_ahead = {}
@@ -42,13 +46,10 @@ def load_ahead(names: Iterable[str]) -> None:
 
 
 def load_for_evaluation(name: str) -> datasets.Dataset:
-    """Loads and checks the documents of a task and makes sure that its judge can be used, before any inference.
-
-    What :func:`load_ahead` has loaded with the same settings is neither loaded nor checked again.
+    """Loads and checks the documents of a task. What :func:`load_ahead` has loaded with the same settings stays.
 
     Raises:
         DataError: If the data can't be used.
-        JudgeError: If nobody can grade.
         SettingsError: If an environment variable has a value that is not allowed.
     """
     session = renew_session()
@@ -58,9 +59,10 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         return data
     with reading_data(session.settings) as commits:
         documents = task.data.load(session.settings)
-    _check_judges(session, name, documents)
     data = _as_dataset(documents)
     with _lock:
+        if scorer_of(name).is_judged:
+            _to_grade[name] = documents
         _loaded[name, session.settings.data_folder] = data
         _commits[name] = dict(commits)
     return data
@@ -86,12 +88,22 @@ def _as_dataset(documents: Documents) -> datasets.Dataset:
     return data if documents.images is None else datasets.concatenate_datasets([data, documents.images], axis=1)
 
 
-def _check_judges(session: Session, name: str, documents: Documents) -> None:
-    scorer = scorer_of(name)
+def check_judge(name: str | None) -> None:
+    """Makes sure, before any inference, that the session's judge can grade a task; once for each loading.
+
+    Args:
+        name: The task; None, and one that no judge grades, needs no judge.
+
+    Raises:
+        JudgeError: If nobody can grade.
+    """
+    if name is None or name not in _to_grade:
+        return
     by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
-    for doc in documents.rows if scorer.is_judged else ():
-        expected = scorer.expected(doc)
+    for doc in _to_grade[name].rows:
+        expected = scorer_of(name).expected(doc)
         if expected is not None:
             by_model.setdefault(expected[0].model, []).append(expected)
     for model, items in by_model.items():
-        session.judge(model).check(items)
+        current_session().judge(model).check(items)
+    del _to_grade[name]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from culture_tasks.benchmarks.interface import Run
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.aggregation import Aggregation
-from culture_tasks.harness.hooks import Hook
+from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
 from culture_tasks.harness.loading import commits_read
 from culture_tasks.harness.session import current_session
@@ -121,12 +121,9 @@ def finish(name: str, task: Task) -> None:
 
 
 def commits_of(task: Any) -> Mapping[str, str]:
-    """Returns the commits that a harness's task has its documents from, by data set of the Hub; none if it isn't ours.
-
-    A user's variant of a task has the documents of the task that it includes.
-    """
-    hook = task.config.process_results
-    return commits_read(hook.task.name) if isinstance(hook, Hook) else {}
+    """Returns the commits that a harness's task has its documents from, by data set; none if it isn't ours."""
+    name = name_of(task)
+    return commits_read(name) if name else {}
 
 
 def only_written(

@@ -60,6 +60,11 @@ def start_session(settings: Settings) -> Session:
     return hold_session(Session(settings))
 
 
+def start_prediction() -> None:
+    """Has nobody grade until the next loading: the answers are recorded, for ``culture-tasks rejudge``."""
+    start_session(current_session().settings.model_copy(update={"judge": "none"}))
+
+
 def hold_session(session: Session) -> Session:
     """Has a session hold from now on, and returns it."""
     global _current  # the harness leaves no other way to reach the hooks

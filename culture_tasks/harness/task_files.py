@@ -90,6 +90,7 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
 
     responses = _Function(f"{task.responses.__module__}.{task.responses.__qualname__}")
     named = {"task": task.name} | ({"tag": task.tag} if task.tag else {})
+    kind = {"output_type": "generate_until", "test_split": "test", "num_fewshot": 0}
     shared = {
         "doc_to_target": hook("target"),
         "process_results": hook("results"),
@@ -102,9 +103,8 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
             **named,
             "class": _Function("culture_tasks.harness.lm_eval.task.CultureTask"),
             "custom_dataset": hook("dataset"),
-            "output_type": "generate_until",
-            "test_split": "test",
-            "num_fewshot": 0,
+            **kind,
+            "fewshot_split": "test",  # so that a question is never among its own examples
             "doc_to_text": hook("text"),
             **({"doc_to_image": hook("images")} if task.shows_images else {}),
             "generation_kwargs": _lm_eval_decoding(task.decoding),
@@ -114,8 +114,7 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
         **named,
         "dataset_path": "json",
         "dataset_kwargs": {"data_files": {"test": f"../{PLACEHOLDER}"}},
-        "output_type": "generate_until",
-        "test_split": "test",
+        **kind,
         "process_docs": hook("documents"),
         "doc_to_text": hook("text"),
         "doc_to_visual": hook("visuals"),

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.interface import Harness as Harness
 
-_LM_EVAL_STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT[\d\-.]+)"  # 2026-01-31T12-30-59.123456
+_LM_EVAL_STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[\d.]*)"  # 2026-01-31T12-30-59.123456
 _LMMS_EVAL_STAMP = r"(?P<stamp>\d{8}_\d{6})"  # 20260131_123059
 _RESULT_NAME: Mapping[Harness, re.Pattern[str]] = {
     "lm_eval": re.compile(rf"results_{_LM_EVAL_STAMP}\.json"),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import jsonlines
 from pydantic_core import from_json
@@ -48,6 +49,21 @@ class RunFiles:
         if not isinstance(name, str) or not name or Path(name).name != name:
             return None
         return self.result_file.with_name(name)
+
+    @property
+    def time(self) -> datetime:
+        """The time in the names of the files, to the second; of which zone is :attr:`zone`."""
+        written = "%Y%m%d_%H%M%S" if self.harness == "lmms_eval" else "%Y-%m-%dT%H-%M-%S"
+        return datetime.strptime(self.stamp.partition(".")[0], written)
+
+    @property
+    def zone(self) -> ZoneInfo | None:
+        """The time zone of the names of the files, where the run says it: lmms-eval has an option for it."""
+        options = (self.content.get("config") or {}).get("resolved_cli_args") or {}
+        try:
+            return ZoneInfo(str(options.get("timezone")))
+        except (ValueError, ZoneInfoNotFoundError):
+            return None
 
     def samples_file(self, task: str) -> Path:
         """Returns the file of a task's samples."""
@@ -167,7 +183,11 @@ def read_samples(path: Path) -> list[dict[str, Any]]:
 
 
 def new_run(old: RunFiles, content: dict[str, Any], now: datetime) -> RunFiles:
-    """Returns a run beside an old one, named by the time as its harness does; nothing is written yet."""
+    """Returns a run beside an old one, named by the time as its harness does; nothing is written yet.
+
+    The time is of the old run's zone, and later than its own, so that the newest files sort last.
+    """
+    now = max(now.astimezone(old.zone).replace(tzinfo=None), old.time + timedelta(seconds=1))
     while True:
         stamp = now.strftime("%Y%m%d_%H%M%S") if old.harness == "lmms_eval" else now.isoformat().replace(":", "-")
         path = old.result_file.with_name(result_name(old.harness, stamp))

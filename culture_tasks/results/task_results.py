@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
@@ -151,15 +150,14 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
     data = run.content
     config = data.get("config") or {}
     args = _model_args(config.get("model_args"))
-    zone = (config.get("resolved_cli_args") or {}).get("timezone")
     shared: dict[str, Any] = {
         "harness": run.harness,
         "path": run.result_file,
-        "model": str(data.get("model_name") or args.get("pretrained") or config.get("model") or "unknown model"),
+        "model": str(_model_name(run, args) or args.get("pretrained") or config.get("model") or "unknown model"),
         "model_args": tuple(sorted((key, value) for key, value in args.items() if not _says_where(key, value))),
         "pretrained": args.get("pretrained") or args.get("model") or "",
         "adapter": next((args[name] for name in _ADAPTERS if args.get(name)), ""),
-        "date": _date(run, zone),
+        "date": _date(run),
         "graded_from": run.graded_from,
         "together": frozenset(data.get("configs") or ()),
         "seconds": _seconds(data.get("total_evaluation_time_seconds")),
@@ -178,6 +176,15 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
             samples_file=run.samples_file(task),
             spent=_spent((data.get("efficiency") or {}).get("by_task"), task),
         )
+
+
+def _model_name(run: RunFiles, args: Mapping[str, str]) -> Any:
+    """Returns the model's name as the harness has it, or None: lm-eval makes one up where the arguments name none."""
+    name = run.content.get("model_name")
+    # Eight random letters and digits.
+    if run.harness == "lm_eval" and re.fullmatch("[a-z0-9]{8}", str(name)) and name not in args.values():
+        return None
+    return name
 
 
 def _seconds(value: Any) -> float | None:
@@ -222,7 +229,7 @@ def _says_where(name: str, value: str) -> bool:
     return name in _EXECUTION or value.startswith(("http://", "https://"))
 
 
-def _date(run: RunFiles, zone: Any) -> str:
+def _date(run: RunFiles) -> str:
     """When the run was, in UTC where the file says enough: lmms-eval names its files by the time of a chosen zone."""
     date = run.content.get("date")
     if isinstance(date, (int, float)) and not isinstance(date, bool):
@@ -230,11 +237,7 @@ def _date(run: RunFiles, zone: Any) -> str:
     if run.harness == "lm_eval":
         day, _, time = run.stamp.partition("T")
         return f"{day}T{time.replace('-', ':')}"
-    local = datetime.strptime(run.stamp, "%Y%m%d_%H%M%S")
-    try:
-        return local.replace(tzinfo=ZoneInfo(str(zone))).astimezone(UTC).isoformat()
-    except (ValueError, ZoneInfoNotFoundError):
-        return local.isoformat()
+    return (run.time.replace(tzinfo=run.zone).astimezone(UTC) if run.zone else run.time).isoformat()
 
 
 def _settings(task: str, data: Mapping[str, Any], config: Mapping[str, Any], harness: Harness) -> dict[str, Any]:

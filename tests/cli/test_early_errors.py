@@ -12,10 +12,11 @@ import pytest
 import yaml
 from lm_eval.config.evaluate_config import EvaluatorConfig
 from lm_eval.tasks import TaskManager
+from support.in_process import variant
 
 from culture_tasks.benchmarks.registry import task_folder, task_named
 from culture_tasks.cli import lm_eval as command
-from culture_tasks.errors import DataError, ImagesNotShownError, JudgeNotConfiguredError
+from culture_tasks.errors import DataError, ImagesNotShownError, JudgeNotConfiguredError, SettingsError
 from culture_tasks.harness import loading
 
 TESTS = Path(__file__).parents[1]
@@ -100,6 +101,20 @@ def test_a_missing_judge_stops_lm_eval_before_the_model(loads, monkeypatch):
         process_tasks("care_zh")
 
 
+def test_a_prediction_needs_no_judge(loads, monkeypatch):
+    monkeypatch.delenv("CULTURE_JUDGE")
+    process_tasks("care_zh", predict_only=True, output_path="out")
+    assert loads == ["care_zh"]
+
+
+def test_examples_without_their_images_stop_lm_eval_before_the_model(loads, tmp_path):
+    tasks = variant(tmp_path, "lm_eval", "culturalvqa", num_fewshot=2)
+    with pytest.raises(SettingsError, match="variant: num_fewshot=3"):
+        process_tasks(tasks, tmp_path, num_fewshot=3)
+    assert loads == []
+    process_tasks(tasks, tmp_path, num_fewshot=0)
+
+
 @pytest.mark.parametrize("tasks", ["cedar", "care_zh,culturalvqa"])
 def test_a_text_model_is_refused_tasks_with_images_before_it_is_loaded(loads, tasks):
     with pytest.raises(ImagesNotShownError, match=r"'hf' takes no images.*hf-multimodal"):
@@ -176,6 +191,14 @@ def test_a_command_ends_with_one_message_and_status_1(harness, fixture_data):
     [line] = [line for line in done.stderr.splitlines() if "culture-tasks: error: " in line]
     assert "CULTURE_JUDGE=openai:<model>" in line
     assert done.stderr.rstrip().endswith(line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("harness", COMMANDS)
+def test_a_command_that_only_predicts_needs_no_judge(harness, fixture_data, tmp_path):
+    options = ("--predict_only", "--limit", "1", "--output_path", str(tmp_path))
+    done = run(*COMMANDS[harness], *options, CULTURE_TASKS_DATA=str(fixture_data))
+    assert len(list(tmp_path.rglob("*samples*care_zh*"))) == 1, done.stderr[-3000:]
 
 
 @pytest.mark.slow

@@ -9,10 +9,9 @@ import pytest
 from lm_eval.api.model import LM
 from lm_eval.models.openai_completions import LocalChatCompletion
 from support.fault_server import FaultServer, says
-from support.in_process import run_lm_eval
+from support.in_process import run_lm_eval, variant
 from support.scripted_lm import ScriptedLM
 
-from culture_tasks.benchmarks.registry import task_folder
 from culture_tasks.errors import ImagesNotShownError
 from culture_tasks.harness.lm_eval.hooks import images_first
 
@@ -68,6 +67,15 @@ def test_tasks_of_lm_eval_may_stand_beside_ours(server, tmp_path, ours_first):
         api_model(server), tasks if ours_first else tasks[::-1], include=tmp_path, limit=2, apply_chat_template=True
     )
     assert sorted(len(images_of(seen)) for seen in server.requests) == [0, 1, 1]
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+@pytest.mark.parametrize(("until", "stop"), [(None, None), (["END"], ["END"])])
+def test_a_request_names_stop_strings_only_where_there_are_some(server, concurrent, until, stop):
+    options = {} if until is None else {"gen_kwargs": {"until": until}}
+    model = api_model(server, num_concurrent=concurrent)
+    run_lm_eval(model, ["care_zh", "cedar", "culturalvqa"], limit=2, apply_chat_template=True, **options)
+    assert [seen.body.get("stop", "none") for seen in server.requests] == [stop or "none"] * 8
 
 
 def test_fewer_images_than_a_document_has_are_refused_before_the_first_request(server):
@@ -156,12 +164,6 @@ def test_answers_without_images_are_not_kept_in_the_response_cache(tmp_path):
     assert again.asked == 2
 
 
-def test_only_predicting_needs_no_metrics(tmp_path):
-    results = run_lm_eval(Model(list), ["culturalvqa", "care_zh"], limit=2, predict_only=True)
-    assert [sample["resps"] for sample in results["samples"]["culturalvqa"]] == [[["x"]], [["x"]]]
-    assert results["results"]["care_zh"]["bypass,none"] == 999
-
-
 def test_a_mixed_run_of_hf_multimodal_answers_as_runs_of_one_kind_do(tiny_vlm):
     from lm_eval.models.hf_vlms import HFMultimodalLM
 
@@ -227,12 +229,6 @@ def test_prompts_for_models_that_put_images_first(marked, expected):
     assert images_first(marked) == expected
 
 
-def repeated(tmp_path, name="care_zh_thrice"):
-    task = f"include: {task_folder('lm_eval') / 'care' / 'care_zh.yaml'}\ntask: {name}\nrepeats: 3\n"
-    (tmp_path / f"{name}.yaml").write_text(task, encoding="utf-8")
-    return [name]
-
-
 @pytest.mark.parametrize("concurrent", [1, 4])
 @pytest.mark.parametrize("use_cache", [False, True])
 def test_each_repeat_has_a_seed_of_its_own(server, tmp_path, concurrent, use_cache):
@@ -240,10 +236,15 @@ def test_each_repeat_has_a_seed_of_its_own(server, tmp_path, concurrent, use_cac
     model = api_model(server, seed=7, num_concurrent=concurrent)
     cache = str(tmp_path / "responses") if use_cache else None
     results = run_lm_eval(
-        model, repeated(tmp_path), include=tmp_path, limit=2, apply_chat_template=True, use_cache=cache
+        model,
+        variant(tmp_path, "lm_eval", "care_zh", repeats=3),
+        include=tmp_path,
+        limit=2,
+        apply_chat_template=True,
+        use_cache=cache,
     )
     assert sorted(seen.body["seed"] for seen in server.requests) == [7, 7, 8, 8, 9, 9]
-    for sample in results["samples"]["care_zh_thrice"]:
+    for sample in results["samples"]["variant"]:
         question = sample["doc"]["question"]
         assert sample["resps"] == [[f"{question} {seed}" for seed in (7, 8, 9)]]
     assert model._seed == 7
@@ -251,7 +252,12 @@ def test_each_repeat_has_a_seed_of_its_own(server, tmp_path, concurrent, use_cac
 
 def test_a_seed_among_the_generation_settings_is_the_user_s_and_is_warned_of(server, tmp_path, caplog):
     run_lm_eval(
-        api_model(server), repeated(tmp_path), include=tmp_path, limit=1, apply_chat_template=True, gen_kwargs="seed=5"
+        api_model(server),
+        variant(tmp_path, "lm_eval", "care_zh", repeats=3),
+        include=tmp_path,
+        limit=1,
+        apply_chat_template=True,
+        gen_kwargs="seed=5",
     )
     assert [seen.body["seed"] for seen in server.requests] == [5, 5, 5]
     assert "--model_args seed" in caplog.text

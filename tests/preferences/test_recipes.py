@@ -2,6 +2,7 @@
 
 import importlib.resources
 import json
+import math
 import re
 import subprocess
 import sys
@@ -135,6 +136,24 @@ def test_there_is_no_recipe_without_its_data():
     files = written("prefs", {"sft": 0, "dpo": 3, "kto": 6})
     assert {name.split(".")[0] for name in files} == {"dpo", "kto", "simpo"}
     assert set(written("prefs", {"sft": 2})) == {"sft.paper.yaml", "sft.lora.yaml"}
+
+
+def test_a_development_set_is_marked_as_ours():
+    with_dev, without = (written("prefs", dev_rows={"dpo": rows})["dpo.paper.yaml"] for rows in (168, 0))
+    assert "eval_strategy: epoch  # ours: the paper names no development set" in with_dev
+    assert 'eval_strategy: "no"\n' in without
+
+
+def test_the_steps_on_the_page_are_those_of_the_recipes():
+    page = " ".join((SUPPORT.parents[1] / "docs" / "preferences.md").read_text(encoding="utf-8").split())
+    questions = (1513, 644, 757)  # CARE's training questions in Chinese, Arabic and Japanese
+    for share, sentence in (
+        (1.0, "{} steps for Chinese, {} for Arabic and {} for Japanese"),
+        (0.9, "make {}, {} and {}"),
+    ):
+        recipes = [written("prefs", rows={"dpo": math.ceil(share * rows)})["dpo.paper.yaml"] for rows in questions]
+        steps = [re.search(r"rows: (\d+) steps", recipe)[1] for recipe in recipes]
+        assert sentence.format(*steps) in page
 
 
 def test_steps_are_counted_as_the_trainer_counts_them():

@@ -1,7 +1,7 @@
 """The files of a run: their names, finding them, reading them, and writing them anew."""
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ from culture_tasks.results.run_files import (
     write_result_file,
     write_samples,
 )
+from culture_tasks.results.task_results import task_results
 
 STAMPS = {"lm_eval": "2026-01-31T12-30-59.123456", "lmms_eval": "20260131_123059"}
 NOON = datetime(2026, 1, 31, 12, 0, 0)
@@ -123,12 +124,35 @@ def test_a_file_that_could_not_be_written_leaves_the_old_one(tmp_path):
 
 
 @pytest.mark.parametrize("harness", STAMPS)
-def test_new_runs_stand_beside_the_old_one(tmp_path, harness):
-    old = read_run(result_file(tmp_path, harness))
-    written = []
+@pytest.mark.parametrize("zone", [None, "Pacific/Kiritimati"])
+@pytest.mark.parametrize("now", [NOON, NOON + timedelta(days=3)])
+def test_new_runs_stand_beside_the_old_one_and_are_the_newest(tmp_path, harness, zone, now):
+    old = read_run(result_file(tmp_path, harness, config={"resolved_cli_args": {"timezone": zone}}))
+    written = [old.result_file]
     for _ in range(2):
-        run = new_run(old, {"results": {"é": {}}}, NOON)
+        run = new_run(old, {"results": {"é": {}}}, now)
         write_result_file(run)
         assert read_run(run.result_file) == run
         written.append(run.result_file)
-    assert len({old.result_file, *written}) == 3
+    assert written == sorted(set(written))
+
+
+def test_a_new_run_has_the_time_zone_of_the_old_one(tmp_path):
+    old = read_run(result_file(tmp_path, config={"resolved_cli_args": {"timezone": "Pacific/Kiritimati"}}))
+    assert new_run(old, {}, datetime(2026, 3, 1, 12, tzinfo=UTC)).stamp == "20260302_020000"
+
+
+@pytest.mark.parametrize(
+    ("harness", "name", "args", "shown"),
+    [
+        ("lm_eval", "qdpv68r5", "", "dummy"),
+        ("lm_eval", "qdpv68r5", {"base_url": "http://localhost"}, "dummy"),
+        ("lm_eval", "llama3v2", "pretrained=llama3v2,dtype=auto", "llama3v2"),
+        ("lm_eval", "org/model", "", "org/model"),
+        ("lmms_eval", "abcd1234", "", "abcd1234"),
+    ],
+)
+def test_a_name_that_lm_eval_made_up_is_no_model_s_name(tmp_path, harness, name, args, shown):
+    config = {"model": "dummy", "model_args": args}
+    [result] = task_results(read_run(result_file(tmp_path, harness, model_name=name, config=config)))
+    assert result.model == shown

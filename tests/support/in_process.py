@@ -12,16 +12,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+
+from culture_tasks.benchmarks.interface import Harness
+from culture_tasks.benchmarks.registry import task_file, task_named
 
 
-def run_lmms_eval(model: Any, tasks: list[str], **options: Any) -> dict[str, Any]:
+def variant(folder: Path, harness: Harness, task: str, **keys: Any) -> list[str]:
+    """Writes a user's variant of one of our tasks, and returns its name as a list of tasks."""
+    content = {"include": str(task_file(task_named(task), harness)), "task": "variant", **keys}
+    (folder / "variant.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    return ["variant"]
+
+
+def run_lmms_eval(model: Any, tasks: list[str], include: Path | None = None, **options: Any) -> dict[str, Any]:
     """Runs lmms-eval with the plug-in that its entry point would load."""
     import lmms_eval.models  # noqa: F401 - loads the plug-in
     from lmms_eval.evaluator import simple_evaluate
     from lmms_eval.tasks import TaskManager
 
     _freeze()
-    manager = TaskManager(include_defaults=False)
+    manager = TaskManager(include_path=str(include) if include else None, include_defaults=False)
     return simple_evaluate(model=model, tasks=tasks, task_manager=manager, log_samples=True, **options)
 
 

@@ -19,9 +19,12 @@ from lm_eval.api.model import LM, CachingLM
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
-from culture_tasks.errors import ImagesNotShownError
+from culture_tasks.errors import ImagesNotShownError, SettingsError
+from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.lm_eval.results import extend_results
+from culture_tasks.harness.loading import check_judge
+from culture_tasks.harness.session import start_prediction
 
 FROM_TEXT = "generate_from_text"
 FROM_IMAGES = "generate_from_images"
@@ -74,6 +77,19 @@ def _cut(needed: int, limit: int, task: str = "a task of culture-tasks") -> Imag
     )
 
 
+def refuse_examples(task: str, shots: int | None) -> None:
+    """Refuses few-shot examples of an image task: lm-eval passes on the images of the question alone.
+
+    Raises:
+        SettingsError: If there are any.
+    """
+    if shots:
+        raise SettingsError(
+            f"{task}: num_fewshot={shots}, but lm-eval shows the examples of an image task without their images. "
+            "Write num_fewshot: 0 in its file."
+        )
+
+
 class CultureTask(ConfigurableTask):  # type: ignore[misc]
     """A task of ours, as its YAML file says; see the module for what is different from lm-eval's own."""
 
@@ -91,6 +107,10 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
             for name in (FROM_TEXT, FROM_IMAGES):
                 setattr(model_class, name, answer)
 
+    def download(self, dataset_kwargs: Mapping[str, Any] | None = None, **_: Any) -> None:
+        """Loads the data, without lm-eval's warning that the task's loader could be given options."""
+        self.dataset = self.config.custom_dataset(**(self.config.metadata or {}), **(dataset_kwargs or {}))
+
     def build_all_requests(self, *, chat_template: Callable[..., Any] | None = None, **options: Any) -> None:
         """Builds the requests, for the model whose chat template is given.
 
@@ -98,7 +118,12 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 
         Raises:
             ImagesNotShownError: If the model takes fewer images than a document has.
+            JudgeError: If nobody can grade.
+            SettingsError: If an image task has few-shot examples.
         """
+        check_judge(name_of(self))
+        if self.config.doc_to_image:
+            refuse_examples(self.config.task, self.config.num_fewshot)
         model = getattr(chat_template, "__self__", None)
         self._images_first = bool(self.config.doc_to_image) and isinstance(model, TemplateAPI)
         super().build_all_requests(chat_template=chat_template, **options)
@@ -115,7 +140,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         """Returns the document's images."""
         return Images(super().doc_to_image(doc, doc_to_image))
 
-    def construct_requests(self, doc: Any, ctx: Any, *, metadata: tuple[Any, ...], **_: Any) -> Instance:
+    def construct_requests(self, doc: Any, ctx: Any, *, metadata: Any = (None, None, None), **_: Any) -> Instance:
         """Returns the document's request, of one of our types."""
         arguments: tuple[Any, ...] = (ctx, copy.deepcopy(self.config.generation_kwargs))
         kind = FROM_TEXT
@@ -123,12 +148,9 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
             arguments, kind = (*arguments, {"visual": self.doc_to_image(doc)}), FROM_IMAGES
         return Instance(request_type=kind, doc=doc, arguments=arguments, idx=0, metadata=metadata)
 
-    def process_results(self, doc: Any, results: Any) -> dict[str, Any]:
-        """Returns the document's records; with ``--predict_only``, which takes the metrics away, none."""
-        if not callable(self.config.process_results):
-            return dict.fromkeys(self._metric_fn_list)
-        found: dict[str, Any] = super().process_results(doc, results)
-        return found
+    def override_metric(self, metric_name: str) -> None:  # noqa: ARG002 - lm-eval's signature
+        """Has nobody grade, and keeps the metrics, whose records are logged: ``--predict_only`` calls this."""
+        start_prediction()
 
 
 def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
@@ -190,7 +212,8 @@ def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
             "Give it by --model_args seed=… instead, and each repeat gets the next one."
         )
     answers = [""] * len(requests)
-    first = model._seed
+    first, create_payload = model._seed, model._create_payload
+    model._create_payload = _without_empty_stop(create_payload)
     try:
         for run, places in enumerate(runs):
             model._seed = first + run
@@ -198,8 +221,20 @@ def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
             for place, answer in zip(places, found, strict=True):
                 answers[place] = answer
     finally:
-        model._seed = first
+        model._seed, model._create_payload = first, create_payload
     return answers
+
+
+def _without_empty_stop(create_payload: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Leaves out a list of stop strings that has none: OpenAI is reported to refuse it beside images."""
+
+    def create(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        payload = create_payload(*args, **kwargs)
+        if payload.get("stop") == []:
+            del payload["stop"]
+        return payload
+
+    return create
 
 
 def _images_of(request: Instance) -> Images:

@@ -4,10 +4,11 @@ lmms-eval has entry points for models, which it loads before it builds its task 
 of a model entry point extends three methods of its ``TaskManager``, which all call the original:
 
 * ``initialize_tasks`` adds our tasks to the index.
-* ``match_tasks``, which lmms-eval's commands alone call, checks data and judge before the model is loaded. For an
-  exception these print a traceback and end with status 0, so ours end the process: one message, status 1.
-* ``load_task_or_group`` extends lmms-eval's results, and checks data and judge where a program calls
-  ``simple_evaluate``, which gets the exception.
+* ``match_tasks``, which lmms-eval's commands alone call, checks the data before the model is loaded, and has
+  ``simple_evaluate`` check the judge then. For an exception these commands print a traceback and end with status 0, so
+  ours end the process: one message, status 1.
+* ``load_task_or_group`` extends lmms-eval's results and tasks, and checks the data where a program calls
+  ``simple_evaluate``, which gets the exception. A task checks the judge before it builds its requests.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 from culture_tasks.benchmarks.interface import Entry, Group, Tag
 from culture_tasks.benchmarks.registry import entries, in_harness, task_file, tasks_below
-from culture_tasks.errors import CultureTasksError
+from culture_tasks.errors import CultureTasksError, SettingsError
 
 _MARK = "_culture_tasks_extended"
 _KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertion"
@@ -54,16 +55,33 @@ def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., di
 def _with_checks_ahead(original: Callable[..., list[str]]) -> Callable[..., list[str]]:
     @functools.wraps(original)
     def match_tasks(self: Any, *args: Any, **kwargs: Any) -> list[str]:
+        from lmms_eval import evaluator
+
         from culture_tasks.harness.loading import load_ahead
+        from culture_tasks.harness.result_rows import extend
 
         global _in_a_command  # the exception that lmms-eval doesn't catch has to be told from a program's own
         names = original(self, *args, **kwargs)
         _in_a_command = True
         with one_message():
             load_ahead(our_tasks(names))
+            extend(evaluator, "simple_evaluate", _with_judges_ahead)
         return names
 
     return match_tasks
+
+
+def _with_judges_ahead(original: Callable[..., Any]) -> Callable[..., Any]:
+    def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
+        from culture_tasks.harness.loading import check_judge
+
+        if _in_a_command and not kwargs.get("predict_only"):
+            with one_message():
+                for name in our_tasks(name for name in kwargs["tasks"] if isinstance(name, str)):
+                    check_judge(name)
+        return original(*args, **kwargs)
+
+    return simple_evaluate
 
 
 _in_a_command = False
@@ -86,15 +104,53 @@ def one_message() -> Iterator[None]:
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def load_task_or_group(self: Any, task_list: Any = None, *args: Any, **kwargs: Any) -> Any:
+        from lmms_eval.api.task import ConfigurableTask
+
         from culture_tasks.harness.lmms_eval.results import extend_results
+        from culture_tasks.harness.result_rows import extend
 
         names = [task_list] if isinstance(task_list, str) else list(task_list or [])
         with one_message():
             extend_results()
+            extend(ConfigurableTask, "build_all_requests", _with_checks_of_a_task)
+            extend(ConfigurableTask, "override_metric", _with_records)
         check_before_inference(name for name in names if isinstance(name, str))
         return original(self, task_list, *args, **kwargs)
 
     return load_task_or_group
+
+
+def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]:
+    def build_all_requests(self: Any, *args: Any, **kwargs: Any) -> None:
+        from culture_tasks.harness.hooks import name_of
+        from culture_tasks.harness.loading import check_judge
+
+        name = name_of(self)
+        with one_message():
+            if name and self.config.num_fewshot:
+                raise SettingsError(
+                    f"{self.config.task}: num_fewshot={self.config.num_fewshot}, but lmms-eval gives no examples to "
+                    "a task that writes its own messages. Write num_fewshot: 0 in its file."
+                )
+            check_judge(name)
+        original(self, *args, **kwargs)
+
+    return build_all_requests
+
+
+def _with_records(original: Callable[..., None]) -> Callable[..., None]:
+    """Has nobody grade a task of ours where ``--predict_only`` would take its metrics away: they read the records."""
+
+    def override_metric(self: Any, *args: Any, **kwargs: Any) -> None:
+        from culture_tasks.harness.hooks import name_of
+        from culture_tasks.harness.session import start_prediction
+
+        if name_of(self):
+            start_prediction()
+        else:
+            original(self, *args, **kwargs)
+
+    return override_metric
 
 
 def task_index() -> dict[str, dict[str, Any]]:
@@ -120,7 +176,7 @@ def check_before_inference(names: Iterable[str]) -> None:
     """Loads and checks the documents of those names that are ours, each once.
 
     Raises:
-        CultureTasksError: With one clear message, if anything asked for can't be run or graded.
+        CultureTasksError: With one clear message, if anything asked for can't be run.
     """
     from culture_tasks.harness.loading import load_for_evaluation
 

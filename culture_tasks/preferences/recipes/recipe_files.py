@@ -35,6 +35,7 @@ _BATCH = 128
 _EPOCHS = 3
 _WARMUP = 5
 _SCRIPT = "simpo.py"
+_DEV_NOTE = "ours: the paper names no development set; data built with --dev 0 have none"
 
 
 def recipe_files(
@@ -67,7 +68,7 @@ def recipe_files(
     }
     for name, count in rows.items():
         if count:
-            evaluated = "epoch" if dev_rows.get(name) else _text("no")
+            evaluated = f"epoch  # {_DEV_NOTE}" if dev_rows.get(name) else _text("no")
             known |= {name: _text(_path(folder / name)), f"{name}_steps": _steps(count), f"{name}_evaluated": evaluated}
     files = {}
     for name, recipe in _templates().items():

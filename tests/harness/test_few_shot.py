@@ -1,0 +1,65 @@
+"""Few-shot examples: our tasks have none, and a user's variant has none without their images."""
+
+from __future__ import annotations
+
+import pytest
+from support.in_process import run_lm_eval, run_lmms_eval, variant
+from support.lmms_models import ChatEcho, SimpleEcho
+from support.scripted_lm import ScriptedLM
+
+from culture_tasks.errors import SettingsError
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch, fixture_data):
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+
+
+@pytest.fixture
+def lm():
+    return ScriptedLM(lambda prompt, _: "x")
+
+
+def prompts(**options):
+    lm, chat, simple = ScriptedLM(lambda prompt, _: "x"), ChatEcho(), SimpleEcho()
+    tasks = ["care_zh", "culturalvqa"]
+    run_lm_eval(lm, tasks, limit=1, **options)
+    run_lmms_eval(chat, tasks, limit=1, **options)
+    run_lmms_eval(simple, tasks, limit=1, **options)
+    return [sorted(lm.prompts), *(sorted(shown.text for shown in model.seen) for model in (chat, simple))]
+
+
+def test_our_tasks_are_asked_without_examples():
+    assert prompts(num_fewshot=2) == prompts()
+
+
+@pytest.mark.parametrize(("written", "option"), [(2, None), (None, 2), (3, 2)])
+def test_lm_eval_is_not_asked_with_examples_without_their_images(lm, tmp_path, written, option):
+    tasks = variant(tmp_path, "lm_eval", "culturalvqa", num_fewshot=written)
+    with pytest.raises(SettingsError, match=r"^variant: num_fewshot=2, .*num_fewshot: 0"):
+        run_lm_eval(lm, tasks, include=tmp_path, limit=1, num_fewshot=option)
+    assert lm.prompts == []
+
+
+def test_a_command_that_asks_for_no_examples_has_none(lm, tmp_path):
+    tasks = variant(tmp_path, "lm_eval", "culturalvqa", num_fewshot=2)
+    run_lm_eval(lm, tasks, include=tmp_path, limit=1, num_fewshot=0)
+    assert lm.prompts[0].count("<image>") == 1
+
+
+def test_a_question_is_not_among_its_own_examples(lm, tmp_path):
+    tasks = variant(tmp_path, "lm_eval", "culturalvqa_blind", num_fewshot=4)
+    results = run_lm_eval(lm, tasks, include=tmp_path)
+    for sample in results["samples"]["variant"]:
+        assert sample["arguments"][0][0].count(sample["doc"]["question"]) == 1
+
+
+@pytest.mark.parametrize("task", ["culturalvqa", "care_zh"])
+def test_lmms_eval_has_no_examples_for_our_tasks(tmp_path, task):
+    echo = ChatEcho()
+    with pytest.raises(SettingsError, match=r"^variant: num_fewshot=2, .*num_fewshot: 0"):
+        run_lmms_eval(echo, variant(tmp_path, "lmms_eval", task, num_fewshot=2), include=tmp_path, limit=1)
+    assert echo.seen == []

@@ -1,0 +1,43 @@
+"""Runs with ``--predict_only``: nobody grades, and the answers are recorded to be graded later."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.written_runs import write_lm_eval, write_lmms_eval
+
+from culture_tasks.cli.main import main
+from culture_tasks.errors import JudgeNotConfiguredError, JudgeUnreachableError
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+TASKS = ["care_zh", "cedar_text_en"]
+
+
+def lm_eval(folder, **options):
+    return write_lm_eval(folder, TASKS, lambda prompt, _: "answer", limit=2, **options)
+
+
+def lmms_eval(folder, **options):
+    return write_lmms_eval(folder, TASKS, limit=2, **options)
+
+
+@pytest.mark.parametrize("run", [lm_eval, lmms_eval])
+@pytest.mark.parametrize("judge", [None, "openai:gpt-4o"])
+def test_a_prediction_needs_no_judge_and_can_be_graded_later(run, judge, monkeypatch, fixture_data, tmp_path):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    if judge:
+        monkeypatch.setenv("CULTURE_JUDGE", judge)  # without a key: asking it would be an error
+    results = run(tmp_path, predict_only=True)
+    row = json.loads(results.read_text(encoding="utf-8"))["results"]["care_zh"]
+    assert (row["care_rating_coverage,none"], row["care_rating_unscored,none"]) == (0, 2)
+
+    assert main(["rejudge", str(tmp_path), "--judge", "lexical"]) == 0
+    first, last = sorted(results.parent.glob("*results*.json"))
+    assert first == results
+    row = json.loads(last.read_text(encoding="utf-8"))["results"]["care_zh"]
+    assert row["care_rating_coverage,none"] == 1
+
+    with pytest.raises((JudgeNotConfiguredError, JudgeUnreachableError)):
+        run(tmp_path)  # grades
