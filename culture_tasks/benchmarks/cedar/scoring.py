@@ -1,6 +1,6 @@
 """How the replies to a question of CEDAR are scored, and what metrics are made of them.
 
-The main metric ``acc`` has a document's whole record. Every other metric gets a triple, ``(language, gold,
+The main metric ``acc`` is the mean of the documents' scores. Every other metric gets a triple, ``(language, gold,
 prediction)``, from which all of them can be worked out.
 
 Where ``CULTURE_TASKS_LANGUAGES`` names the languages that the model officially supports, the pooled tasks leave the
@@ -14,7 +14,7 @@ those that a task leaves out have none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANT_NAMES, Emotion, Language, Quadrant
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.prompts import prompt_file
-from culture_tasks.benchmarks.interface import Answered, ComputedScore, Scale
+from culture_tasks.benchmarks.interface import Answered, ComputedScore, MeanScore, Metric, Scale
 
 ACC = "acc"
 TOP2 = "top2_macro_f1"
@@ -44,7 +44,7 @@ class TableMetric(Protocol):
 
 
 @cache
-def metrics(*, is_pooled: bool) -> tuple[ComputedScore, ...]:
+def metrics(*, is_pooled: bool) -> tuple[Metric, ...]:
     """Returns the metrics of the tasks of all languages together, or of those of one language.
 
     Pooled tasks have accuracies, GEPP and GRQB; those of one language accuracy, LSEPP and LSRQB. In a table of one
@@ -53,14 +53,14 @@ def metrics(*, is_pooled: bool) -> tuple[ComputedScore, ...]:
     return tuple(_pooled() if is_pooled else _of_language())
 
 
-def _of_language() -> Iterator[ComputedScore]:
-    yield _metric(ACC, PERCENT, measures.accuracy, measures.accuracy_stderr)
+def _of_language() -> Iterator[Metric]:
+    yield MeanScore(name=ACC, scale=PERCENT)
     yield _metric("unparsed", UNPARSED, measures.unparsed_share, measures.unparsed_stderr)
     yield from _biases("lsepp", "lsrqb")
     yield ComputedScore(name=TOP2, scale=Scale("share", 0.0, 1.0, digits=3), value=_top2)
 
 
-def _pooled() -> Iterator[ComputedScore]:
+def _pooled() -> Iterator[Metric]:
     accuracy, unparsed, *_, top2 = _of_language()
     yield from (accuracy, unparsed)
     for language in LANGUAGES:
@@ -82,10 +82,10 @@ def _biases(propensity: str, bias: str) -> Iterator[ComputedScore]:
 
 
 def _metric(name: str, scale: Scale, value: TableMetric, stderr: TableMetric | None = None) -> ComputedScore:
-    """Returns a metric of tables as one of a document's values: whole records for ``acc``, else triples."""
+    """Returns a metric of tables as one of triples."""
 
     def worked_out(function: TableMetric, values: Sequence[Any]) -> float:
-        return function(table_of(map(_triple, values) if name == ACC else values))
+        return function(table_of(values))
 
     return ComputedScore(
         name=name,
@@ -93,11 +93,6 @@ def _metric(name: str, scale: Scale, value: TableMetric, stderr: TableMetric | N
         value=partial(worked_out, value),
         stderr=None if stderr is None else partial(worked_out, stderr),
     )
-
-
-def _triple(record: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    groups = record["groups"]
-    return groups["language"], groups["gold"], groups["prediction"]
 
 
 def _of(language: Language, function: TableMetric, table: CountTable) -> float:
