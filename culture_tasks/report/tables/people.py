@@ -81,10 +81,16 @@ def checked_by_people(
     units = [
         _CheckedUnit(unit, key, entrants[key], own)
         for unit in measured
+        if unit.is_mean_of_samples
         for key in unit.runs
         if (own := [checked[each.run.key] for each in unit.runs[key] if each.run.key in checked])
     ]
-    notes = (*_NOTES, *(doubt for each in rated for doubt in doubts(each)))
+    no_means = (
+        f"{unit.unit.title} isn't here: its score is no mean of the responses' scores, which is what ratings correct."
+        for unit in measured
+        if not unit.is_mean_of_samples and any(each.run.key in checked for own in unit.runs.values() for each in own)
+    )
+    notes = (*_NOTES, *no_means, *(doubt for each in rated for doubt in doubts(each)))
     return CheckedByPeople(
         tables=[_corrected_table(units, width, notes), _agreement_table(units)],
         scores=[unit.checked for unit in units],
