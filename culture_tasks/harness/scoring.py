@@ -131,26 +131,27 @@ class Scorer:
         answered = self.task.score(doc, responses_of(results))
         main = self.task.metric
         records: dict[str, Any] = {}
+        cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)
+        values = {main: answered.score, **answered.values}
+        values |= {name: ClusteredValue(values[name], cluster) for name in self._shown if values.get(name) is not None}
+        score = values.pop(main)
         if answered.rubric is not None:
             document = JudgedDocument(self._fields(answered), answered.rubric, answered.responses, self._scale)
             belongs = [part.group for part in self._parts[main] if answered.groups.get(part.field) == part.group]
             records |= judged_results(main, document, self._groups, belongs)
         elif answered.has_record:
             records[main] = self._record(answered)
-            records |= self._of_parts(main, answered.score, answered)
-        records |= answered.values
-        cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)
-        for name in self._shown:
-            if name in answered.values and answered.values[name] is not None:
-                records[name] = ClusteredValue(answered.values[name], cluster)
-            if name in answered.values and name != main:
-                records |= self._of_parts(name, records[name], answered)
+            records |= self._of_parts(main, score, answered)
+        records |= values
+        for name, value in values.items():
+            records |= self._of_parts(name, value, answered)
         return records
 
     def _of_parts(self, name: str, value: Any, answered: Answered) -> dict[str, Any]:
         """Returns a document's value for the mean of each part: None for those that it doesn't belong to."""
         return {
-            part.metric: value if answered.groups.get(part.field) == part.group else None for part in self._parts[name]
+            part.metric: value if answered.groups.get(part.field) == part.group else None
+            for part in self._parts.get(name, ())
         }
 
     def expected(self, doc: Mapping[str, Any]) -> tuple[Rubric, JudgeItem] | None:

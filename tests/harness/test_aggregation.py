@@ -6,6 +6,8 @@ import math
 import pytest
 
 from culture_tasks.harness import aggregation
+from culture_tasks.harness.aggregation import MeanOfScores
+from culture_tasks.harness.records import ClusteredValue
 from culture_tasks.harness.session import start_session
 from culture_tasks.settings import Settings
 
@@ -102,3 +104,34 @@ def test_a_failed_run_of_a_document_is_left_out_of_that_run():
 @pytest.mark.parametrize("records", [[], [scored(1)], [run_scores(1)], [run_scores(1, None)]])
 def test_fewer_than_two_runs_have_no_spread(records):
     assert math.isnan(aggregation.spread_over_runs(records))
+
+
+def of(cluster, score=None, benchmark="b"):
+    outcomes = {"scored" if score is not None else "failed": 1}
+    return {"benchmark": benchmark, "cluster": cluster, "outcomes": outcomes} | ({} if score is None else {"score": score})
+
+
+ALL_RIGHT = MeanOfScores(min, is_judged=True)
+
+
+def test_a_cluster_with_a_failed_verdict_has_no_score(min_coverage):
+    min_coverage(0.5)
+    # "a" is all right, "b" isn't, of "c" a verdict is missing: 1 of 2; their deviation is sqrt(1/2), over sqrt(2)
+    records = [of("a", 1.0), of("b", 1.0), None, of("c", 1.0), of("b", 0.0), of("c"), of("a", 1.0)]
+    assert ALL_RIGHT(records) == 0.5
+    assert ALL_RIGHT.stderr(records) == pytest.approx(0.5)
+
+
+def test_a_document_that_does_not_count_is_no_part_of_its_cluster():
+    rows = [of("a", 1.0), of("a"), ClusteredValue(1.0, ("b", "c")), ClusteredValue(0.0, ("b", "c"))]
+    assert MeanOfScores(min)(rows) == 0.5
+
+
+def test_a_group_knows_which_clusters_its_tasks_share():
+    one, two = [of("x", 1.0), of("y", 0.0)], [of("x", 1.0), of("y", 0.0)]
+    # each task's error is 1/2; the same two questions once more tell nothing new
+    assert aggregation.MEAN.of_group([one, two], weight_by_size=False) == (0.5, pytest.approx(0.5))
+    assert aggregation.MEAN.of_group([one, two], weight_by_size=True) == (0.5, pytest.approx(0.5))
+    other = [of("x", 1.0, benchmark="c"), of("y", 0.0, benchmark="c")]  # equal names in another benchmark
+    assert aggregation.MEAN.of_group([one, other], weight_by_size=False) == (0.5, pytest.approx(math.sqrt(0.5) / 2))
+    assert MeanOfScores(min).of_group([one, [of("x", 0.0), of("y", 1.0)]], weight_by_size=True)[0] == 0.5
