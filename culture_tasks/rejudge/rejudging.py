@@ -88,7 +88,11 @@ class TaskToGrade:
         """The judged metrics that a run of the task can have."""
         first = self.samples[0]
         known = metrics_of(self.name, str(first.record.get("benchmark")), self.metric).get(self.metric)
-        return first.metrics if known is None else judged_metrics(self.metric, first.parts, aggregation_of(known, is_main=True))
+        return (
+            first.metrics
+            if known is None
+            else judged_metrics(self.metric, first.parts, aggregation_of(known, is_main=True))
+        )
 
     @property
     def written(self) -> dict[str, Written]:

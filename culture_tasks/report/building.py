@@ -253,8 +253,8 @@ def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options
         run = each.run
         if unlike := unlike_its_file(each):
             yield (
-                f"{run.model} on {run.task}: {unlike}. The two files aren't of one run, or one was changed: the scores are "
-                "marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
+                f"{run.model} on {run.task}: {unlike}. The two files aren't of one run, or one was changed: the scores "
+                "are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
             )
         if run.trained_on:
             share = f"{run.trained_on} of {run.items}" if run.items else str(run.trained_on)

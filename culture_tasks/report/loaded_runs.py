@@ -162,7 +162,9 @@ def _add(
     run = _run(f"{prefix}{len(loading.runs) + 1}", result, model=names.of(result), kind=kind, loaded=loaded)
     is_defined = kind is not None and bool(kind.metrics)
     if loaded is not None and kind is not None and not is_defined:
-        why = f"no package that is installed here defines {kind.metric} of {kind.benchmark}: the result file counts alone"
+        why = (
+            f"no package that is installed here defines {kind.metric} of {kind.benchmark}: the result file counts alone"
+        )
         loading.problems.append(Problem(str(result.samples_file), "foreign", why))
     seen = trained_on.items(result, run.model, loading.problems)
     loading.runs.append(

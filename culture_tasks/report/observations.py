@@ -112,7 +112,9 @@ def observe(
     scored = sum(int(columns.scored[mask].sum()) for _, columns, mask in used)
     verdicts = sum(int(columns.verdicts[mask].sum()) for _, columns, mask in used)
     numbers = [tasks.index(each.run.task) for each, _, _ in used]
-    items, scores, clusters = zip(*(_items(each, columns, mask, statistic) for each, columns, mask in used), strict=True)
+    items, scores, clusters = zip(
+        *(_items(each, columns, mask, statistic) for each, columns, mask in used), strict=True
+    )
     parts = np.repeat(np.array(numbers, dtype=np.int32), [own.size for own in items])
     metrics = dict(zip(numbers, (_metric(each, statistic) for each, _, _ in used), strict=True))
     records = [columns.records[mask] for _, columns, mask in used if columns.records is not None and statistic == SCORE]

@@ -22,6 +22,7 @@ from culture_tasks.report.observations import is_same_number
 from culture_tasks.report.samples import Codebook, Columns
 from culture_tasks.results.run_files import parse_json, sample_lines
 
+
 class Tested(NamedTuple):
     """Runs with the samples that a score is the mean of.
 

@@ -67,7 +67,11 @@ def test_a_harness_has_the_metric_s_own_value_and_error(runs, harness):
     for task, (metric, value) in WHOLE.items():
         assert results[task][f"{metric},none"] == pytest.approx(value), task
     error = (2 / 12 * 10 / 12 / 11) ** 0.5  # of 12 questions
-    for task, metric in (("quiz_hard", "question_acc"), ("quiz_easy", "question_acc"), ("quiz_judged", "all_good_lexical")):
+    for task, metric in (
+        ("quiz_hard", "question_acc"),
+        ("quiz_easy", "question_acc"),
+        ("quiz_judged", "all_good_lexical"),
+    ):
         row = results[task]
         assert row[f"{metric}_stderr,none"] == pytest.approx(error), task
         assert row.get(f"{metric}_stderr_clt,none", error) == pytest.approx(error), task
@@ -102,6 +106,9 @@ def test_the_report_and_the_frames_have_the_same_number(runs):
             if label != "fickle":
                 assert cell.value == pytest.approx(value), (task, label)
                 assert cell.low < value < cell.high
+    shared = next(iter(units["quiz_shared"].values()))  # five degrees of freedom: the countries have the same questions
+    error = results_in(runs / "lm_eval")["quiz_shared"]["question_acc_stderr,none"]
+    assert shared.high - shared.value == pytest.approx(t_quantile(0.95, clusters=6) * error)
     frame = frames.scores(str(runs)).dropna(subset="value")
     own = frame[(frame.model == "constant") & (frame.dimension == "")].set_index("task").value
     assert own.to_dict() == pytest.approx({task: value for task, (_, value) in WHOLE.items()})

@@ -108,7 +108,9 @@ def test_fewer_than_two_runs_have_no_spread(records):
 
 def of(cluster, score=None, benchmark="b"):
     outcomes = {"scored" if score is not None else "failed": 1}
-    return {"benchmark": benchmark, "cluster": cluster, "outcomes": outcomes} | ({} if score is None else {"score": score})
+    return {"benchmark": benchmark, "cluster": cluster, "outcomes": outcomes} | (
+        {} if score is None else {"score": score}
+    )
 
 
 ALL_RIGHT = MeanOfScores(min, is_judged=True)
