@@ -220,7 +220,8 @@ class Answered:
         question: What was asked, as a judge or reader is shown it.
         references: Answers that count as right.
         groups: The groups that the document belongs to, by field, such as ``{"country": "brazil"}``.
-        cluster: What it shares with others, such as an image, a scene or a scenario; empty means nothing.
+        cluster: What it shares with others, in the benchmark's tasks together, such as an image, a scene, a scenario or
+            a question; empty means nothing.
         image: What stands for its image, the same wherever the image is the same; empty without one.
         data: Fingerprints of the data, by name.
         prompt: The prompt file, where a benchmark has several.

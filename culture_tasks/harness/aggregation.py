@@ -39,7 +39,7 @@ class Aggregation:
         name: What it is called in the settings that a harness logs.
         is_score: Whether the mean of several tasks' values means something. Counts and shares of verdicts have none: of
             a group they are taken over all records.
-        is_of_documents: Whether a harness may take the documents' scores for a sample of it.
+        is_of_documents: Whether its standard error may be taken over documents, as lmms-eval's own is.
     """
 
     __slots__ = ("_finish", "_stderr", "_value", "is_of_documents", "is_score", "name")
@@ -61,7 +61,7 @@ class Aggregation:
             value: Works out the value.
             stderr: Works out the standard error, in the same unit; None where there is none.
             is_score: Whether the mean of several tasks' values means something.
-            is_of_documents: Whether a harness may take the documents' scores for a sample of it.
+            is_of_documents: Whether its standard error may be taken over documents, as lmms-eval's own is.
             finish: What is left to do with a task's records when a harness has its results, such as writing a file.
         """
         self.name = name

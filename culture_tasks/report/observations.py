@@ -23,7 +23,7 @@ from culture_tasks.report.model import Cell, Flag
 from culture_tasks.report.samples import Columns
 
 SCORE = "score"
-"""The statistic that is the mean of a unit's own score."""
+"""The statistic that is a unit's own score."""
 
 
 Compute = Callable[[int, Sequence[Any]], float]
