@@ -72,25 +72,25 @@ def checked_by_people(
 
     Raises:
         DataError: If the ratings are of other responses than those of the runs.
-        SettingsError: If two draws are of the same responses.
+        SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
     """
     if not rated:
         return CheckedByPeople()
     runs = {each.run.key: each for unit in measured for own in unit.runs.values() for each in own}
     checked = _checked_runs(rated, list(runs.values()))
+    for unit in measured:
+        if not unit.is_mean_of_samples and any(each.run.key in checked for own in unit.runs.values() for each in own):
+            raise SettingsError(
+                f"spotcheck: the score of {unit.unit.key} is no mean of its responses' scores, which is what people's "
+                "ratings correct. Leave its ratings out."
+            )
     units = [
         _CheckedUnit(unit, key, entrants[key], own)
         for unit in measured
-        if unit.is_mean_of_samples
         for key in unit.runs
         if (own := [checked[each.run.key] for each in unit.runs[key] if each.run.key in checked])
     ]
-    no_means = (
-        f"{unit.unit.title} isn't here: its score is no mean of the responses' scores, which is what ratings correct."
-        for unit in measured
-        if not unit.is_mean_of_samples and any(each.run.key in checked for own in unit.runs.values() for each in own)
-    )
-    notes = (*_NOTES, *no_means, *(doubt for each in rated for doubt in doubts(each)))
+    notes = (*_NOTES, *(doubt for each in rated for doubt in doubts(each)))
     return CheckedByPeople(
         tables=[_corrected_table(units, width, notes), _agreement_table(units)],
         scores=[unit.checked for unit in units],
