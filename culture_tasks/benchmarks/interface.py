@@ -171,9 +171,13 @@ class MeanScore(Metric):
 
     Attributes:
         groups: Parts of the data with a mean of their own, ``<name>_<group>``, by field of :attr:`Answered.groups`.
+        per_cluster: Makes one score of the scores of each cluster's documents (:attr:`Answered.cluster`): ``min`` where
+            a question counts only if all of its rows are right. The mean is over clusters then; one with a document
+            that has no verdict is left out. None: every document has a score by itself.
     """
 
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    per_cluster: Callable[[Sequence[float]], float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,11 +193,13 @@ class JudgedScore(MeanScore):
 class ComputedScore(Metric):
     """A number that is worked out from the values that the documents have for it, documents without one left out.
 
-    For a task's main metric the values are the records of the documents that have a score.
+    For a task's main metric the values are the records of the documents that have a score. Its interval and tests in
+    the report are those of a bootstrap over clusters, for which it is worked out of a thousand resamples of records.
 
     Attributes:
-        value: Works it out.
-        stderr: Works out its standard error, in the same unit; None where there is none.
+        value: Works it out, from any number of values, in any order.
+        stderr: Works out its standard error, in the same unit; None where there is none, and for a main metric that
+            of the bootstrap.
         is_score: Whether the mean of several tasks' numbers means something.
         finish: Called once with the values, the task's name and the run, when a harness has its results.
     """
@@ -214,7 +220,8 @@ class Answered:
         question: What was asked, as a judge or reader is shown it.
         references: Answers that count as right.
         groups: The groups that the document belongs to, by field, such as ``{"country": "brazil"}``.
-        cluster: What it shares with others, such as an image, a scene or a scenario; empty means nothing.
+        cluster: What it shares with others, in the benchmark's tasks together, such as an image, a scene, a scenario or
+            a question; empty means nothing.
         image: What stands for its image, the same wherever the image is the same; empty without one.
         data: Fingerprints of the data, by name.
         prompt: The prompt file, where a benchmark has several.

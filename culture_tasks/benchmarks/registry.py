@@ -18,7 +18,7 @@ from pathlib import Path
 
 from culture_tasks import benchmarks as package
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
-from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Tag, Task
+from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Metric, Tag, Task
 from culture_tasks.data.hub import hub_revisions
 from culture_tasks.data.tables import extra_columns
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
@@ -92,6 +92,23 @@ def task_named(name: str) -> Task:
     if not isinstance(entry, Task):
         raise CultureTasksError(f"culture-tasks: no task {name!r}.{nearest(name, entries())}")
     return entry
+
+
+@cache
+def metrics_of(task: str, benchmark: str, metric: str) -> Mapping[str, Metric]:
+    """Returns the metrics of a task, by name; nothing where the package that defines them isn't installed.
+
+    Args:
+        task: The task. A user's own has those of the first task of its benchmark with the same main metric.
+        benchmark: Its benchmark.
+        metric: Its main metric.
+    """
+    known = entries().get(task)
+    alike = benchmarks()[benchmark].entries() if benchmark in benchmarks() else ()
+    for each in (known, *alike):
+        if isinstance(each, Task) and (each is known or each.metric == metric):
+            return {one.name: one for one in each.metrics()}
+    return {}
 
 
 @cache

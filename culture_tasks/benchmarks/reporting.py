@@ -95,10 +95,12 @@ class Answers:
 
     Attributes:
         scores: The score.
+        clusters: What it shares with others, numbered.
         groups: The group, by field, of the fields that every answer has.
     """
 
     scores: Floats
+    clusters: Codes
     groups: Mapping[str, Texts]
 
     def of_field(self, name: str) -> Texts:
@@ -107,7 +109,8 @@ class Answers:
 
     def only(self, mask: Mask) -> Answers:
         """Returns some of the answers."""
-        return Answers(self.scores[mask], {field: texts.only(mask) for field, texts in self.groups.items()})
+        groups = {field: texts.only(mask) for field, texts in self.groups.items()}
+        return Answers(self.scores[mask], self.clusters[mask], groups)
 
 
 @dataclass(frozen=True, slots=True)

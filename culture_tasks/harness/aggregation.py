@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from culture_tasks.benchmarks.interface import ComputedScore, Run
+from culture_tasks.benchmarks.interface import ComputedScore, JudgedScore, MeanScore, Metric, Run
+from culture_tasks.benchmarks.reporting import Floats
 from culture_tasks.harness.records import PartRecord
 from culture_tasks.harness.session import current_session
+from culture_tasks.metrics.means import cluster_numbers, cluster_scores, contributions, mean_and_error
+from culture_tasks.metrics.resampling import bootstrapped, replicates
 
 Record = Mapping[str, Any]
 Number = float | Literal["N/A"]
@@ -37,9 +39,10 @@ class Aggregation:
         name: What it is called in the settings that a harness logs.
         is_score: Whether the mean of several tasks' values means something. Counts and shares of verdicts have none: of
             a group they are taken over all records.
+        is_of_documents: Whether its standard error may be taken over documents, as lmms-eval's own is.
     """
 
-    __slots__ = ("_finish", "_stderr", "_value", "is_score", "name")
+    __slots__ = ("_finish", "_stderr", "_value", "is_of_documents", "is_score", "name")
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class Aggregation:
         stderr: Callable[[Sequence[Any]], float] | None = None,
         *,
         is_score: bool = True,
+        is_of_documents: bool = True,
         finish: Callable[[Sequence[Any], str, Run], None] | None = None,
     ) -> None:
         """Makes an aggregation.
@@ -57,10 +61,12 @@ class Aggregation:
             value: Works out the value.
             stderr: Works out the standard error, in the same unit; None where there is none.
             is_score: Whether the mean of several tasks' values means something.
+            is_of_documents: Whether its standard error may be taken over documents, as lmms-eval's own is.
             finish: What is left to do with a task's records when a harness has its results, such as writing a file.
         """
         self.name = name
         self.is_score = is_score
+        self.is_of_documents = is_of_documents
         self._finish = finish
         self._value = value
         self._stderr = stderr
@@ -103,16 +109,14 @@ def _shown(value: float) -> Number:
     return "N/A" if math.isnan(value) else value
 
 
-class _Tally(NamedTuple):
-    """The records of a metric, counted.
+def _concerned(records: Iterable[Record | None]) -> Iterator[Record]:
+    """Yields the documents that the metric concerns, without the detour over a view."""
+    return (record.record if isinstance(record, PartRecord) else record for record in records if record is not None)
 
-    Attributes:
-        scores: Scores of the documents with a scored verdict.
-        scored: Number of scored verdicts.
-        asked: Number of verdicts asked for.
-    """
 
-    scores: np.ndarray[Any, np.dtype[np.float64]]
+class _Counts(NamedTuple):
+    """How many verdicts of a metric's records were scored, and how many were asked for."""
+
     scored: int
     asked: int
 
@@ -126,21 +130,12 @@ class _Tally(NamedTuple):
         return self.scored > 0 and self.coverage >= current_session().settings.judge_min_coverage
 
 
-def _concerned(records: Iterable[Record | None]) -> Iterator[Record]:
-    """Yields the documents that the metric concerns, without the detour over a view."""
-    return (record.record if isinstance(record, PartRecord) else record for record in records if record is not None)
-
-
-def _tally(records: Iterable[Record | None]) -> _Tally:
-    scores: list[float] = []
+def _counted(records: Iterable[Record | None]) -> _Counts:
     scored = asked = 0
     for record in _concerned(records):
-        outcomes = record["outcomes"]
-        asked += sum(outcomes.values())
-        if "score" in record:
-            scores.append(record["score"])
-            scored += outcomes["scored"]
-    return _Tally(np.array(scores, dtype=np.float64), scored, asked)
+        asked += sum(record["outcomes"].values())
+        scored += record["outcomes"].get("scored", 0)
+    return _Counts(scored, asked)
 
 
 def coverage(records: Iterable[Record | None]) -> float:
@@ -148,18 +143,14 @@ def coverage(records: Iterable[Record | None]) -> float:
 
     Range 0-1; 1 is best. Without any verdict asked for, NaN.
     """
-    asked = scored = 0
-    for record in _concerned(records):
-        asked += sum(record["outcomes"].values())
-        scored += record["outcomes"].get("scored", 0)
-    return scored / asked if asked else math.nan
+    return _counted(records).coverage
 
 
 def coverage_stderr(records: Sequence[Record | None]) -> float:
     """Standard error of :func:`coverage`: the square root of p (1 - p) / n over n verdicts; NaN without any."""
-    share = coverage(records)
-    asked = sum(sum(record["outcomes"].values()) for record in _concerned(records))
-    return math.sqrt(share * (1.0 - share) / asked) if asked else math.nan
+    counts = _counted(records)
+    share = counts.coverage
+    return math.sqrt(share * (1.0 - share) / counts.asked) if counts.asked else math.nan
 
 
 def unscored(records: Iterable[Record | None]) -> int:
@@ -167,34 +158,8 @@ def unscored(records: Iterable[Record | None]) -> int:
 
     Range 0 and up; 0 is best. How many of them ended how stands in the records, under ``outcomes``.
     """
-    return sum(
-        number
-        for record in _concerned(records)
-        for outcome, number in record["outcomes"].items()
-        if outcome != "scored"
-    )
-
-
-def mean_of_scored(records: Iterable[Record | None]) -> float:
-    """Mean score over the documents with a scored verdict.
-
-    A verdict that failed is left out, never counted as a zero. With a coverage under
-    ``CULTURE_JUDGE_MIN_COVERAGE``, or without any scored verdict, the mean is NaN: what is missing may be what is hard.
-    """
-    tally = _tally(records)
-    if tally.asked and not tally.enough:
-        _explain(tally)
-    return float(tally.scores.mean()) if tally.enough else math.nan
-
-
-def stderr_of_scored(records: Iterable[Record | None]) -> float:
-    """Standard error of :func:`mean_of_scored`: the sample standard deviation over the square root of n.
-
-    NaN where the mean is NaN, or with a single document.
-    """
-    tally = _tally(records)
-    count = len(tally.scores)
-    return float(tally.scores.std(ddof=1) / math.sqrt(count)) if tally.enough and count > 1 else math.nan
+    counts = _counted(records)
+    return counts.asked - counts.scored
 
 
 def spread_over_runs(records: Iterable[Record | None]) -> float:
@@ -210,7 +175,7 @@ def spread_over_runs(records: Iterable[Record | None]) -> float:
     return float(np.nanmean(table, axis=0).std(ddof=1)) if table.shape[1] > 1 else math.nan
 
 
-def _explain(tally: _Tally) -> None:
+def _explain(counts: _Counts) -> None:
     """Says once for each evaluation why scores are NaN: many metrics are over the same verdicts."""
     session = current_session()
     if session.said_why_nan:
@@ -219,59 +184,145 @@ def _explain(tally: _Tally) -> None:
     _log.warning(
         "judged scores are NaN: of the first, %d of %d verdicts were scored; CULTURE_JUDGE_MIN_COVERAGE asks for %g. "
         "Run again, which asks only for what is missing, or grade the logged samples with `culture-tasks rejudge`.",
-        tally.scored,
-        tally.asked,
+        counts.scored,
+        counts.asked,
         session.settings.judge_min_coverage,
     )
 
 
-def mean_of_values(records: Iterable[Any]) -> float:
-    """Mean over the documents that the metric concerns; NaN without any."""
-    values = _values(records)
-    return float(values.mean()) if len(values) else math.nan
+class MeanOfScores(Aggregation):
+    """The mean of the scores of documents, or of those that clusters of documents make together.
 
-
-def stderr_of_values(records: Iterable[Any]) -> float:
-    """Standard error of :func:`mean_of_values`: the sample standard deviation over the square root of n.
-
-    NaN with fewer than two documents.
+    Documents that the metric doesn't concern, or that have no score and need no verdict, are left out. So is a verdict
+    that failed: it is never counted as a zero, and a cluster with one has no score. With a coverage under
+    ``CULTURE_JUDGE_MIN_COVERAGE``, or without any score, the mean is NaN: what is missing may be what is hard.
     """
-    values = _values(records)
-    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+
+    __slots__ = ("_is_judged", "_per_cluster")
+
+    def __init__(
+        self, per_cluster: Callable[[Sequence[float]], float] | None = None, *, is_judged: bool = False
+    ) -> None:
+        """Makes an aggregation.
+
+        Args:
+            per_cluster: Makes one score of those of a cluster; None: every document has a score by itself.
+            is_judged: Whether a judge gives the scores.
+        """
+        over = "" if per_cluster is None else f", {getattr(per_cluster, '__name__', 'one score')} of each cluster"
+        name = f"mean{' of the scored' if is_judged else ''}{over}"
+        super().__init__(name, self._mean, self._error, is_of_documents=per_cluster is None)
+        self._per_cluster = per_cluster
+        self._is_judged = is_judged
+
+    def of_group(self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool) -> tuple[float, Number]:
+        """Returns the value and standard error of a group of tasks, where a cluster may have documents of several.
+
+        Clusters of one benchmark with equal names are one. Where tasks share none, the standard error is that of
+        :meth:`Aggregation.of_group`; else it is cluster-robust (CR1), as the report's.
+        """
+        together = list(chain.from_iterable(tasks))
+        parts = [self._scores(records) for records in tasks]
+        scores = np.concatenate([part.scores for part in parts])
+        clusters = [cluster for part in parts for cluster in part.clusters]
+        if weight_by_size:
+            value, error = self._mean_of(scores, together), _shown(self._error_of(scores, together))
+        else:
+            value, error = super().of_group(tasks, weight_by_size=False)
+        if not math.isnan(value) and len(set(clusters)) < sum(len(set(part.clusters)) for part in parts):
+            strata = np.repeat(np.arange(len(parts)), [part.scores.size for part in parts])
+            influence = contributions(scores, None if weight_by_size else strata)
+            error = _shown(mean_and_error(influence, clusters).error)
+        return value, error
+
+    def _mean(self, records: Sequence[Any]) -> float:
+        return self._mean_of(self._scores(records).scores, records)
+
+    def _error(self, records: Sequence[Any]) -> float:
+        return self._error_of(self._scores(records).scores, records)
+
+    def _mean_of(self, scores: Floats, records: Sequence[Any]) -> float:
+        if self._is_judged:
+            counts = _counted(records)
+            if counts.asked and not counts.enough:
+                _explain(counts)
+                return math.nan
+        return float(scores.mean()) if scores.size else math.nan
+
+    def _error_of(self, scores: Floats, records: Sequence[Any]) -> float:
+        """The sample standard deviation over the square root of n; NaN where the mean is, and for a single score."""
+        enough = not self._is_judged or _counted(records).enough
+        return float(scores.std(ddof=1) / math.sqrt(scores.size)) if enough and scores.size > 1 else math.nan
+
+    def _scores(self, records: Sequence[Any]) -> _Scores:
+        scores: list[float] = []
+        clusters: list[Hashable] = []
+        for record in _concerned(records):
+            score = record.get("score") if isinstance(record, Mapping) else record
+            if score is not None or (self._is_judged and self._per_cluster is not None):
+                scores.append(math.nan if score is None else score)
+                clusters.append(cluster_of(record))
+        found = np.array(scores, dtype=np.float64)
+        if self._per_cluster is not None:
+            numbers = cluster_numbers(clusters, np.ones(found.size, dtype=np.bool_))
+            found = cluster_scores(found, numbers, self._per_cluster)
+            clusters = list(dict.fromkeys(clusters))
+        kept = ~np.isnan(found)
+        return _Scores(found[kept], [cluster for cluster, keep in zip(clusters, kept, strict=True) if keep])
 
 
-def _values(records: Iterable[Any]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    found = (record.get("score") if isinstance(record, Mapping) else record for record in records)
-    return np.array([value for value in found if value is not None], dtype=np.float64)
+class _Scores(NamedTuple):
+    """The scores that a mean is of, with the cluster of each."""
+
+    scores: Floats
+    clusters: Sequence[Hashable]
 
 
-def aggregation_of(metric: ComputedScore, *, is_main: bool) -> Aggregation:
-    """Returns the aggregation of a benchmark's own metric.
+def cluster_of(record: Any) -> Hashable:
+    """Returns the benchmark and the cluster of a record or value; one that says nothing stands alone."""
+    if isinstance(record, Mapping) and record.get("cluster") is not None:
+        return record.get("benchmark"), record["cluster"]
+    return getattr(record, "cluster", None) or object()
+
+
+def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
+    """Returns the aggregation of a metric.
 
     Args:
         metric: The metric.
         is_main: Whether it is its task's main metric, whose records are whole.
     """
+    if isinstance(metric, MeanScore):
+        return MeanOfScores(metric.per_cluster, is_judged=isinstance(metric, JudgedScore))
+    assert isinstance(metric, ComputedScore)
 
-    def given(function: Callable[[Sequence[Any]], Any], records: Sequence[Any]) -> Any:
-        return function([record for record in records if record is not None and (not is_main or "score" in record)])
+    def given(records: Sequence[Any]) -> list[Any]:
+        return [record for record in records if record is not None and (not is_main or "score" in record)]
+
+    def stderr(records: Sequence[Any]) -> float:
+        values = given(records)
+        if metric.stderr is not None:
+            return metric.stderr(values)
+        clusters = [cluster_of(record) for record in values]
+        again = replicates(lambda places: metric.value([values[place] for place in places]), clusters)
+        return bootstrapped(metric.value(values), again, n=len(values), clusters=len(set(clusters))).error
 
     def finish(records: Sequence[Any], task: str, run: Run) -> None:
-        finish_values = metric.finish
-        if finish_values is not None:
-            given(lambda values: finish_values(values, task, run), records)
+        if metric.finish is not None:
+            metric.finish(given(records), task, run)
 
     return Aggregation(
         metric.name,
-        partial(given, metric.value),
-        None if metric.stderr is None else partial(given, metric.stderr),
+        lambda records: metric.value(given(records)),
+        stderr if is_main or metric.stderr is not None else None,
         is_score=metric.is_score,
+        is_of_documents=not is_main,
         finish=finish,
     )
 
 
-MEAN = Aggregation("mean", mean_of_values, stderr_of_values)
-MEAN_OF_SCORED = Aggregation("mean of the scored", mean_of_scored, stderr_of_scored)
+MEAN = MeanOfScores()
+MEAN_OF_SCORED = MeanOfScores(is_judged=True)
 COVERAGE = Aggregation("share of verdicts that were scored", coverage, coverage_stderr, is_score=False)
 UNSCORED = Aggregation("number of verdicts that were not scored", unscored, is_score=False)
 SPREAD_OVER_RUNS = Aggregation("deviation of the mean over runs", spread_over_runs, is_score=False)

@@ -109,7 +109,7 @@ class PartRecord(dict[str, Any]):
     """
 
     __slots__ = ("record",)
-    names = frozenset({"item", "outcomes", "score", "run_scores"})
+    names = frozenset({"benchmark", "cluster", "item", "outcomes", "score", "run_scores"})
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         """Makes a view.
@@ -141,3 +141,24 @@ class CountedRecord(PartRecord):
 
     __slots__ = ()
     names = frozenset({"item", "outcomes", "run_scores"})
+
+
+class ClusteredValue(float):
+    """A document's value for a metric without records, with the document's cluster: logged as a plain number."""
+
+    __slots__ = ("cluster",)
+    cluster: tuple[str, str]
+
+    def __new__(cls, value: float, cluster: tuple[str, str]) -> ClusteredValue:
+        """Makes a value.
+
+        Args:
+            value: The value.
+            cluster: The benchmark and the cluster.
+        """
+        made = super().__new__(cls, value)
+        made.cluster = cluster
+        return made
+
+    def __reduce__(self) -> tuple[type[ClusteredValue], tuple[float, tuple[str, str]]]:
+        return type(self), (float(self), self.cluster)

@@ -73,6 +73,9 @@ def complete_row(row: dict[str, Any], task: Task) -> None:
     for key, (aggregation, records) in task.items():
         if aggregation is not None:
             row[_stderr(key)] = aggregation.stderr(records)
+            of_documents = key.replace(",", "_stderr_clt,", 1)  # which lmms-eval takes over documents
+            if of_documents in row and not aggregation.is_of_documents:
+                row[of_documents] = row[_stderr(key)]
         if not concerns_any(records):
             _take_out(row, key)
 

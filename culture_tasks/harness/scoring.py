@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.interface import (
     Answered,
-    ComputedScore,
     JudgedScore,
     MeanScore,
     Metric,
@@ -27,7 +26,7 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.registry import benchmark_of, task_named
 from culture_tasks.harness import aggregation
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
-from culture_tasks.harness.records import CountedRecord, PartRecord, PendingRecord
+from culture_tasks.harness.records import ClusteredValue, CountedRecord, PartRecord, PendingRecord
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.judge import Ready, Ticket
 from culture_tasks.judges.rubrics import Rubric
@@ -54,28 +53,28 @@ def metric_list(task: Task) -> list[dict[str, Any]]:
 
 
 def _listed(metric: Metric, *, is_main: bool) -> list[dict[str, Any]]:
+    function = aggregation_of(metric, is_main=is_main)
     if isinstance(metric, JudgedScore):
-        return judged_metrics(metric.name, [part.group for part in _parts(metric)])
+        return judged_metrics(metric.name, [part.group for part in parts_of(metric)], function)
     better = None if metric.scale.better is None else metric.scale.better == "higher"
-    if isinstance(metric, MeanScore):
-        names = [metric.name, *(part.metric for part in _parts(metric))]
-        return [_entry(name, aggregation.MEAN, better) for name in names]
-    assert isinstance(metric, ComputedScore)
-    return [_entry(metric.name, aggregation_of(metric, is_main=is_main), better)]
+    return [_entry(name, function, better) for name in (metric.name, *(part.metric for part in parts_of(metric)))]
 
 
-def judged_metrics(name: str, groups: Iterable[str]) -> list[dict[str, Any]]:
+def judged_metrics(
+    name: str, groups: Iterable[str], function: Aggregation = aggregation.MEAN_OF_SCORED
+) -> list[dict[str, Any]]:
     """Returns the metrics that come with a judged score.
 
     Args:
         name: Its name, such as ``lave``.
         groups: Parts of the data with a mean of their own, such as ``brazil``.
+        function: The aggregation of the score.
     """
     parts = list(groups)
     listed: list[dict[str, Any]] = []
     for base in (name, f"{name}{LEXICAL}"):
         means = (base, *(f"{base}_{group}" for group in parts))
-        listed += [_entry(mean, aggregation.MEAN_OF_SCORED, True) for mean in means]
+        listed += [_entry(mean, function, True) for mean in means]
         listed.append(_entry(f"{base}_run_sd", aggregation.SPREAD_OVER_RUNS, False))
     listed.append(_entry(f"{name}_coverage", aggregation.COVERAGE, True))
     listed.append(_entry(f"{name}_unscored", aggregation.UNSCORED, False))
@@ -87,7 +86,7 @@ def _entry(name: str, function: Aggregation, better: bool | None) -> dict[str, A
     return {"metric": name, "aggregation": function, "higher_is_better": better}
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """A part of the data with a mean of its own: a group, the field that it belongs to, and the mean's name."""
 
     field: str
@@ -95,9 +94,10 @@ class _Part(NamedTuple):
     metric: str
 
 
-def _parts(metric: Metric) -> list[_Part]:
+def parts_of(metric: Metric) -> list[Part]:
+    """Returns the parts of the data with a mean of their own."""
     groups = metric.groups if isinstance(metric, MeanScore) else {}
-    return [_Part(field, name, f"{metric.name}_{name}") for field, names in groups.items() for name in names]
+    return [Part(field, name, f"{metric.name}_{name}") for field, names in groups.items() for name in names]
 
 
 # The records of a document
@@ -115,8 +115,7 @@ class Scorer:
         """Looks at the task's metrics once."""
         self.task = task
         metrics = {metric.name: metric for metric in task.metrics()}
-        self._parts = {name: _parts(metric) for name, metric in metrics.items()}
-        self._with_parts = [name for name, parts in self._parts.items() if parts and name != task.metric]
+        self._parts = {name: parts_of(metric) for name, metric in metrics.items()}
         self._groups = tuple(part.group for part in self._parts[task.metric])
         self._shown = [name for name, metric in metrics.items() if isinstance(metric, MeanScore)]
         self._scale = metrics[task.metric].scale
@@ -132,23 +131,27 @@ class Scorer:
         answered = self.task.score(doc, responses_of(results))
         main = self.task.metric
         records: dict[str, Any] = {}
+        cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)
+        values = {main: answered.score, **answered.values}
+        values |= {name: ClusteredValue(values[name], cluster) for name in self._shown if values.get(name) is not None}
+        score = values.pop(main)
         if answered.rubric is not None:
             document = JudgedDocument(self._fields(answered), answered.rubric, answered.responses, self._scale)
             belongs = [part.group for part in self._parts[main] if answered.groups.get(part.field) == part.group]
             records |= judged_results(main, document, self._groups, belongs)
         elif answered.has_record:
             records[main] = self._record(answered)
-            records |= self._of_parts(main, answered.score, answered)
-        records |= answered.values
-        for name in self._with_parts:
-            if name in answered.values:
-                records |= self._of_parts(name, answered.values[name], answered)
+            records |= self._of_parts(main, score, answered)
+        records |= values
+        for name, value in values.items():
+            records |= self._of_parts(name, value, answered)
         return records
 
     def _of_parts(self, name: str, value: Any, answered: Answered) -> dict[str, Any]:
         """Returns a document's value for the mean of each part: None for those that it doesn't belong to."""
         return {
-            part.metric: value if answered.groups.get(part.field) == part.group else None for part in self._parts[name]
+            part.metric: value if answered.groups.get(part.field) == part.group else None
+            for part in self._parts.get(name, ())
         }
 
     def expected(self, doc: Mapping[str, Any]) -> tuple[Rubric, JudgeItem] | None:

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from scipy import optimize, special
 
-from culture_tasks.metrics.intervals import mean_interval, proportion_interval, t_quantile
+from culture_tasks.metrics.intervals import interval_of, proportion_interval, t_quantile
 from culture_tasks.metrics.means import check_confidence, cluster_numbers, cluster_sums, mean_and_error
+from culture_tasks.metrics.resampling import bootstrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike, NDArray
 
-    from culture_tasks.metrics.means import Clusters, Floats
+    from culture_tasks.metrics.means import Clusters, Floats, Mean
 
 _BATCH_CELLS = 4_000_000
 """Most numbers in one array of a batch: bounds memory at some dozens of megabytes."""
@@ -33,7 +34,15 @@ _MANY_EQUAL = 32
 EXACT_BELOW = 25
 """McNemar's test is exact with fewer discordant pairs than this, and mid-p from there on."""
 
-Method = Literal["paired t", "clustered paired t", "sign flips", "all sign flips", "McNemar exact", "McNemar mid-p"]
+Method = Literal[
+    "paired t",
+    "clustered paired t",
+    "cluster bootstrap",
+    "sign flips",
+    "all sign flips",
+    "McNemar exact",
+    "McNemar mid-p",
+]
 """How a difference was tested."""
 
 
@@ -112,18 +121,50 @@ def paired_difference(
         >>> found.difference, round(found.low, 2), round(found.high, 2), round(found.p, 3)
         (1.0, -0.3, 2.3, 0.092)
     """
-    method: Method = "paired t" if clusters is None else "clustered paired t"
     differences = _differences(a, b)
-    interval = mean_interval(differences, clusters, confidence)
-    mean = mean_and_error(differences, clusters)
-    sd = mean.error * math.sqrt(mean.n)
-    if mean.clusters < 2 or mean.reason:
-        p = _p_without_spread(mean.value, mean.clusters)
-    else:
-        p = 2.0 * float(special.stdtr(mean.clusters - 1, -abs(mean.value) / mean.error))
     kept = ~np.isnan(differences)
     sums = cluster_sums(differences[kept][:, None], cluster_numbers(clusters, kept))
-    reason = mean.reason.replace("score", "difference") if mean.reason else None
+    found = _by_t(
+        mean_and_error(differences, clusters), "paired t" if clusters is None else "clustered paired t", confidence
+    )
+    return found._replace(differing=int(np.count_nonzero(_without_noise(sums))))
+
+
+def paired_bootstrap(
+    value: float, replicates: Floats, *, n: int, clusters: int, confidence: float = 0.95
+) -> Difference:
+    """Tests a difference of two scores that are no means, by its bootstrap standard error over clusters.
+
+    Formula: t = difference / se with G - 1 degrees of freedom for G clusters; se is that of
+    :func:`~culture_tasks.metrics.resampling.bootstrapped`. Assumes enough clusters for the difference to be near
+    normal: in simulations of macro F1 with 20 to 200 clusters, 4 to 7 % of equal models were told apart.
+
+    Args:
+        value: The first model's score less the second's, on the items that both have a score for.
+        replicates: The same of each resample, which has the same items of both
+            (:func:`~culture_tasks.metrics.resampling.replicates`).
+        n: Number of items.
+        clusters: Number of clusters.
+        confidence: Share of intervals meant to hold the true difference, between 0 and 1.
+
+    Returns:
+        The difference. Where it is the same in every resample, the ends are NaN, and p is that of
+        :func:`paired_difference`.
+
+    Examples:
+        >>> found = paired_bootstrap(0.2, np.array([0.1, 0.2, 0.3, 0.2]), n=40, clusters=20)
+        >>> round(found.low, 2), round(found.high, 2), round(found.p, 3)
+        (0.02, 0.38, 0.028)
+    """
+    return _by_t(bootstrapped(value, replicates, n=n, clusters=clusters), "cluster bootstrap", confidence)
+
+
+def _by_t(mean: Mean, method: Method, confidence: float) -> Difference:
+    interval = interval_of(mean, confidence)
+    if mean.error > 0.0:
+        p = 2.0 * float(special.stdtr(mean.clusters - 1, -abs(mean.value) / mean.error))
+    else:
+        p = math.nan if math.isnan(mean.error) else 1.0 if mean.value == 0.0 else 2.0 ** (1 - mean.clusters)
     return Difference(
         difference=mean.value,
         low=interval.low,
@@ -132,9 +173,8 @@ def paired_difference(
         n=mean.n,
         method=method,
         clusters=mean.clusters,
-        differing=int(np.count_nonzero(_without_noise(sums))),
-        sd=sd,
-        reason=reason,
+        sd=mean.error * math.sqrt(mean.n),
+        reason=mean.reason.replace("score", "difference") if mean.reason else None,
     )
 
 
@@ -258,12 +298,6 @@ def paired_permutation(
 def _without_noise(sums: Floats) -> Floats:
     """Returns sums with 0 in place of what rounding leaves of it."""
     return np.where(np.abs(sums) > 1e-9 * np.abs(sums).max(initial=0.0), sums, 0.0)
-
-
-def _p_without_spread(difference: float, clusters: int) -> float:
-    if clusters < 2:
-        return math.nan
-    return 1.0 if difference == 0.0 else 2.0 ** (1 - clusters)
 
 
 def _parted(by_cluster: Floats, resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:

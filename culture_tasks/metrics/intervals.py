@@ -72,8 +72,19 @@ def mean_interval(values: ArrayLike, clusters: Clusters | None = None, confidenc
         >>> mean_interval([3.0, 5.0], clusters=["one image", "one image"]).reason
         "one cluster: its spread can't be known"
     """
+    return interval_of(mean_and_error(values, clusters), confidence)
+
+
+def interval_of(mean: Mean, confidence: float = 0.95) -> Interval:
+    """Interval of a score with a standard error, by Student's t: see :func:`mean_interval`.
+
+    Examples:
+        >>> from culture_tasks.metrics.resampling import bootstrapped
+        >>> interval = interval_of(bootstrapped(0.5, np.array([0.25, 0.75, 0.5]), n=60, clusters=30))
+        >>> round(interval.low, 2), round(interval.high, 2)
+        (-0.02, 1.02)
+    """
     check_confidence(confidence)
-    mean = mean_and_error(values, clusters)
     if mean.reason:
         return Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason)
     reach = t_quantile(confidence, mean.clusters) * mean.error

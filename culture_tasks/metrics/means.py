@@ -6,7 +6,7 @@ Scores are numbers; NaN stands for an item without a score, which is left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -181,6 +181,25 @@ def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:
     many = int(numbers.max()) + 1 if numbers.size else 0
     sums = [np.bincount(numbers, weights=column, minlength=many) for column in columns.T]
     return np.stack(sums, axis=1) if sums else np.empty((many, 0))
+
+
+def cluster_scores(scores: Floats, numbers: Numbers, reduce: Callable[[Sequence[float]], float]) -> Floats:
+    """Makes one score of the scores of each cluster's items; NaN where an item has none.
+
+    Args:
+        scores: One score an item; NaN where there is none.
+        numbers: The cluster's number of each item, from :func:`cluster_numbers`.
+        reduce: Makes it, such as ``min`` where all items must be right.
+
+    Examples:
+        >>> cluster_scores(np.array([1.0, 0.0, 1.0, 1.0]), np.array([0, 0, 1, 1]), min).tolist()
+        [0.0, 1.0]
+    """
+    if not scores.size:
+        return scores
+    order = np.argsort(numbers, kind="stable")
+    clusters = np.split(scores[order], np.flatnonzero(np.diff(numbers[order])) + 1)
+    return np.array([math.nan if np.isnan(own).any() else reduce(own.tolist()) for own in clusters], dtype=np.float64)
 
 
 def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Floats | None = None) -> Floats:

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from culture_tasks.benchmarks.interface import Group
-from culture_tasks.benchmarks.registry import entries
+from culture_tasks.benchmarks.registry import entries, metrics_of
 from culture_tasks.errors import DataError
-from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.harness.aggregation import Aggregation, aggregation_of
 from culture_tasks.harness.judge_costs import KEY as COSTS
 from culture_tasks.harness.judge_costs import judge_costs, judged_records
 from culture_tasks.harness.result_rows import Written, complete_group_row, complete_row
-from culture_tasks.harness.scoring import LEXICAL, JudgedDocument
+from culture_tasks.harness.scoring import LEXICAL, JudgedDocument, judged_metrics
 from culture_tasks.harness.session import Session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
@@ -86,7 +86,13 @@ class TaskToGrade:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The judged metrics that a run of the task can have."""
-        return self.samples[0].metrics
+        first = self.samples[0]
+        known = metrics_of(self.name, str(first.record.get("benchmark")), self.metric).get(self.metric)
+        return (
+            first.metrics
+            if known is None
+            else judged_metrics(self.metric, first.parts, aggregation_of(known, is_main=True))
+        )
 
     @property
     def written(self) -> dict[str, Written]:

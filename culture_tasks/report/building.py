@@ -17,9 +17,9 @@ from culture_tasks.report.gains import Training
 from culture_tasks.report.lineage import lineages
 from culture_tasks.report.loaded_runs import Entered, LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.report.model import Cell, Comparison, Contrast, Entrant, Fairness, Mean, Report, Table, Unit
+from culture_tasks.report.observations import unlike_its_file
 from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.overall import means
-from culture_tasks.report.runs import Run
 from culture_tasks.report.sample_store import FileSamples
 from culture_tasks.report.scores import Scores, all_scores, measure
 from culture_tasks.report.standings import stand
@@ -118,7 +118,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
         ),
-        notes=tuple(_notes(context.entrants, context.runs, options)),
+        notes=tuple(_notes(context.entrants, runs, options)),
     )
 
 
@@ -244,12 +244,18 @@ def _said(options: Options) -> dict[str, str]:
     }
 
 
-def _notes(entrants: Mapping[str, Entrant], runs: Mapping[str, Run], options: Options) -> Iterator[str]:
+def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options: Options) -> Iterator[str]:
     yield "Intervals are 95 % intervals; they count items that share an image, a scene or a scenario as one cluster."
     if any(entrant.variation for entrant in entrants.values()):
         yield "A row with brackets is a model once more, under the settings in the brackets."
     seen: dict[str, dict[str, str]] = {}
-    for run in runs.values():
+    for each in loaded:
+        run = each.run
+        if unlike := unlike_its_file(each):
+            yield (
+                f"{run.model} on {run.task}: {unlike}. The two files aren't of one run, or one was changed: the scores "
+                "are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
+            )
         if run.trained_on:
             share = f"{run.trained_on} of {run.items}" if run.items else str(run.trained_on)
             seen.setdefault(run.model, {})[run.task] = f"{run.task} ({share})"

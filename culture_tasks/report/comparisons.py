@@ -22,7 +22,15 @@ from culture_tasks.metrics.rankings import spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.report import comparability
 from culture_tasks.report.model import Comparison, Entrant, Fairness, Flag, GroupValue
-from culture_tasks.report.observations import SCORE, Observations, aligned, in_order, known, ordered
+from culture_tasks.report.observations import (
+    SCORE,
+    Observations,
+    aligned,
+    bootstrap_difference,
+    in_order,
+    known,
+    ordered,
+)
 from culture_tasks.report.scores import Measured, Scores
 
 ALPHA = 0.05
@@ -38,7 +46,10 @@ _LEAST_SWAPS = 10_000
 """Swaps that are drawn at least where signs are flipped; more for a large family, so that a p-value can be small."""
 
 OF_ITS_OWN: frozenset[Flag] = frozenset(
-    ("low_coverage", "mixed_settings", "incomplete", "unjudged", "other_harness", "trained_on_test")
+    (
+        *("low_coverage", "mixed_settings", "incomplete", "unjudged"),
+        *("other_harness", "trained_on_test", "unlike_its_file"),
+    )
 )
 """Flags that keep a number out of tests by itself, whatever it is compared with."""
 
@@ -133,7 +144,12 @@ def pair(measured: Measured, first: str, second: str, one: Observations, two: Ob
 
 
 def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int, many: int) -> Difference:
-    """McNemar for right and wrong; for other means Student's t, or sign flips where few clusters differ."""
+    """McNemar for right and wrong; for other means Student's t, or sign flips where few clusters differ.
+
+    What is no mean has the bootstrap over clusters.
+    """
+    if one.compute is not None:
+        return bootstrap_difference(one, two, confidence)
     numbers = numbered(one.clusters)[1]
     clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
     width = _width(scale)
@@ -235,7 +251,7 @@ def _needed(found: Difference, level: float) -> int | None:
     clusters = items_needed(found.difference, found.sd / math.sqrt(each), alpha=level)
     if math.isnan(clusters):
         return None
-    if found.method not in ("paired t", "clustered paired t"):
+    if found.method not in ("paired t", "clustered paired t", "cluster bootstrap"):
         clusters = max(clusters, math.ceil(math.log2(2.0 / level)) * found.clusters / found.differing)
     return max(math.ceil(each * clusters), found.n + 1)
 

@@ -15,7 +15,16 @@ from culture_tasks.report import comparability
 from culture_tasks.report.comparisons import OF_ITS_OWN
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
-from culture_tasks.report.observations import SCORE, Observations, aligned, in_order, known, observe, ordered
+from culture_tasks.report.observations import (
+    SCORE,
+    Observations,
+    aligned,
+    bootstrap_difference,
+    in_order,
+    known,
+    observe,
+    ordered,
+)
 from culture_tasks.report.scores import OF_JUDGES, Measured, Scores
 
 
@@ -141,7 +150,8 @@ def _difference(first: _Side, second: _Side, statistic: str, flags: set[Flag]) -
     """Returns the second number less the first, on the items that both have a score for."""
     one, two = aligned(in_order(first.observe(statistic)), in_order(second.observe(statistic)))
     clusters = two.clusters if np.unique(two.clusters).size < two.items.size else None
-    found = paired_difference(two.scores, one.scores, clusters)
+    is_mean = one.compute is None
+    found = paired_difference(two.scores, one.scores, clusters) if is_mean else bootstrap_difference(two, one)
     scale = second.cell.scale
     return Cell(
         known(found.difference),

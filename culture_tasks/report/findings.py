@@ -310,9 +310,9 @@ def _tested_cultures(measured: Measured, entrant: str, values: Sequence[GroupVal
 
 
 def _by_cluster(measured: Measured, entrant: str, value: GroupValue) -> Floats:
-    """Returns the mean score of each cluster of a culture's items."""
+    """Returns the mean score of each cluster of a culture's items; nothing where the score is no mean."""
     observed = measured.observe(entrant, value.cell.where)
-    known = ~np.isnan(observed.scores)
+    known = ~np.isnan(observed.scores) & (observed.compute is None)
     _, codes = np.unique(observed.clusters[known], return_inverse=True)
     means: Floats = np.bincount(codes, weights=observed.scores[known]) / np.bincount(codes)
     return means

@@ -184,13 +184,14 @@ class Training:
         )
 
     def _observed(self, place: _Place, entrants: Sequence[str]) -> Observations | None:
-        """Returns the samples behind a number, of several runs as one; None where one of them has none."""
+        """Returns the samples behind a number, of several runs as one; None where one has none, or no item's mean."""
         measured, statistic, where = place.measured, place.address.statistic, place.address.where
         has_samples = statistic == SCORE or any(each.name == statistic for each in measured.reported.further)
         if not has_samples or not all(measured.runs[key] for key in entrants):
             return None
         observe = measured.observe_group if where else measured.observe
-        return averaged([observe(key, where, statistic) for key in entrants])
+        found = [observe(key, where, statistic) for key in entrants]
+        return None if len(found) > 1 and found[0].compute is not None else averaged(found)
 
     def _trial(self, place: _Place, entrants: Sequence[str], observed: Observations | None, side: Side) -> Trial:
         cells = [place.cells[key] for key in entrants]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Task
-from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries
+from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, metrics_of
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.report.comparability import differences, other_questions, variation
@@ -157,15 +157,21 @@ def _add(
     entry = entries().get(result.task)
     if entry is not None and not isinstance(entry, Task):
         return  # a group of ours is worked out again from its members
-    kind = _of_task(entry) if entry is not None else _of_first_record(result.samples_file)
+    kind = _of_task(entry) if entry is not None else _of_first_record(result.task, result.samples_file)
     loaded = None if kind is None else _samples(result, kind, reader=reader, problems=loading.problems)
     run = _run(f"{prefix}{len(loading.runs) + 1}", result, model=names.of(result), kind=kind, loaded=loaded)
+    is_defined = kind is not None and bool(kind.metrics)
+    if loaded is not None and kind is not None and not is_defined:
+        why = (
+            f"no package that is installed here defines {kind.metric} of {kind.benchmark}: the result file counts alone"
+        )
+        loading.problems.append(Problem(str(result.samples_file), "foreign", why))
     seen = trained_on.items(result, run.model, loading.problems)
     loading.runs.append(
         LoadedRun(
             run=replace(run, trained_on=_seen_in_training(seen, result, kind, loaded, reader)) if seen else run,
             result=result,
-            columns=None if loaded is None else loaded.columns,
+            columns=loaded.columns if loaded is not None and is_defined else None,
             kind=kind,
             lexical=loaded.lexical if loaded else kind is not None and any(LEXICAL in name for name in result.metrics),
             order=(result.date, result.path.name),
@@ -193,22 +199,21 @@ def _seen_in_training(
 @cache
 def _of_task(task: Task) -> RecordKind:
     benchmark = benchmark_of(task.name)
-    scales = {metric.name: metric.scale for metric in task.metrics()}
-    others = frozenset(scales.keys() - {task.metric})
-    return RecordKind(
-        benchmark.name, task.metric, scale=scales[task.metric], further=benchmark.report().further, others=others
-    )
+    metrics = {metric.name: metric for metric in task.metrics()}
+    scale = metrics[task.metric].scale
+    return RecordKind(benchmark.name, task.metric, scale, further=benchmark.report().further, metrics=metrics)
 
 
-def _of_first_record(path: Path) -> RecordKind | None:
+def _of_first_record(task: str, path: Path) -> RecordKind | None:
     """Returns what to expect of a task that isn't in the registry, such as a user's own variant."""
     record = first_record(path)
     scale = None if record is None else scale_of(record)
     if record is None or scale is None:
         return None
-    known = benchmarks().get(str(record.get("benchmark")))
+    benchmark, metric = str(record.get("benchmark")), str(record.get("metric"))
+    known = benchmarks().get(benchmark)
     further = () if known is None else known.report().further
-    return RecordKind(str(record.get("benchmark")), str(record.get("metric")), scale=scale, further=further)
+    return RecordKind(benchmark, metric, scale, further=further, metrics=metrics_of(task, benchmark, metric))
 
 
 def _samples(

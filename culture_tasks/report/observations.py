@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.interface import ComputedScore, MeanScore, Metric, Scale
 from culture_tasks.benchmarks.reporting import Answers, Codes, Floats, Mask, Texts, Where
-from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval
-from culture_tasks.metrics.means import contributions, mean_and_error
+from culture_tasks.harness.scoring import LEXICAL, parts_of
+from culture_tasks.metrics.comparison import Difference, paired_bootstrap
+from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval, share_interval
+from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
+from culture_tasks.metrics.resampling import bootstrapped, replicates
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import Cell, Flag
+from culture_tasks.report.samples import Columns
 
 SCORE = "score"
-"""The statistic that is the mean of a unit's own score."""
+"""The statistic that is a unit's own score."""
 
 
-@dataclass(frozen=True, slots=True)
+Compute = Callable[[int, Sequence[Any]], float]
+"""Works out a score that is no mean, by the number of a part of it and what the items of that part have for it."""
+
+
+@dataclass(frozen=True)
 class Observations:
     """Scored and unscored samples of one entrant.
+
+    Where a metric has one score per cluster, each cluster is one item.
 
     Attributes:
         runs: Keys of the runs that they come from.
@@ -32,6 +44,8 @@ class Observations:
         strata: Parts of the score, numbered; None where every item weighs the same.
         coverage: Scored verdicts over verdicts; None without any.
         shares: What each part counts, by its number; None where all count the same.
+        values: What each item has for a score that is no mean of the scores; None for a mean.
+        compute: Works such a score out; None for a mean.
     """
 
     runs: tuple[str, ...]
@@ -41,11 +55,35 @@ class Observations:
     strata: Codes | None
     coverage: float | None
     shares: Floats | None = None
+    values: NDArray[np.object_] | None = None
+    compute: Compute | None = None
 
     @property
     def n(self) -> int:
         """Number of items with a score."""
         return int(np.count_nonzero(~np.isnan(self.scores)))
+
+    @property
+    def score(self) -> float:
+        """The score that they make together; NaN where none of them has one."""
+        if self.compute is None:
+            return mean_and_error(contributions(self.scores, self.strata, self.shares)).value
+        return self._computed(np.flatnonzero(~np.isnan(self.scores)))
+
+    @cached_property
+    def replicates(self) -> Floats:
+        """A score that is no mean, of resamples of whole clusters; all observations have a score."""
+        return replicates(self._computed, self.clusters)
+
+    def _computed(self, places: NDArray[np.intp]) -> float:
+        assert self.compute is not None
+        assert self.values is not None
+        if not places.size:
+            return math.nan
+        codes = np.zeros(places.size, dtype=np.int32) if self.strata is None else self.strata[places]
+        parts = np.unique(codes)
+        scores = [self.compute(int(part), list(self.values[places[codes == part]])) for part in parts]
+        return float(np.average(scores, weights=None if self.shares is None else self.shares[parts]))
 
 
 def observe(
@@ -71,19 +109,88 @@ def observe(
         return Observations(
             (), nothing.astype(np.int64), scores=np.zeros(0), clusters=nothing, strata=None, coverage=None
         )
-    parts = np.concatenate([np.full(mask.sum(), tasks.index(each.run.task), np.int32) for each, _, mask in used])
-    items = np.concatenate([columns.items[mask] for _, columns, mask in used])
-    scores = [columns.scores if statistic == SCORE else columns.further[statistic] for _, columns, _ in used]
     scored = sum(int(columns.scored[mask].sum()) for _, columns, mask in used)
     verdicts = sum(int(columns.verdicts[mask].sum()) for _, columns, mask in used)
+    numbers = [tasks.index(each.run.task) for each, _, _ in used]
+    items, scores, clusters = zip(
+        *(_items(each, columns, mask, statistic) for each, columns, mask in used), strict=True
+    )
+    parts = np.repeat(np.array(numbers, dtype=np.int32), [own.size for own in items])
+    metrics = dict(zip(numbers, (_metric(each, statistic) for each, _, _ in used), strict=True))
+    records = [columns.records[mask] for _, columns, mask in used if columns.records is not None and statistic == SCORE]
+
+    def compute(part: int, values: Sequence[Any]) -> float:
+        metric = metrics[part if equal_parts else numbers[0]]
+        assert isinstance(metric, ComputedScore)
+        return _times(used[0][0], statistic) * metric.value(values)
+
     return Observations(
         runs=tuple(each.run.key for each, _, _ in used),
-        items=(parts.astype(np.int64) << 32) | items,
-        scores=np.concatenate([own[mask] for own, (_, _, mask) in zip(scores, used, strict=True)]),
-        clusters=np.concatenate([columns.clusters[mask] for _, columns, mask in used]),
+        items=(parts.astype(np.int64) << 32) | np.concatenate(items),
+        scores=np.concatenate(scores),
+        clusters=np.concatenate(clusters),
         strata=parts if equal_parts else None,
         coverage=scored / verdicts if verdicts else None,
+        values=np.concatenate(records) if records else None,
+        compute=compute if records else None,
     )
+
+
+def _metric(each: LoadedRun, statistic: str) -> Metric | None:
+    """Returns the metric behind a statistic; None for one that the report alone has."""
+    return None if each.kind is None else each.kind.metrics.get(each.kind.metric if statistic == SCORE else statistic)
+
+
+def _times(each: LoadedRun, statistic: str) -> float:
+    """Returns what 1 of a harness's number is on the scale of a statistic."""
+    metric = None if statistic == SCORE else _metric(each, statistic)
+    return 1.0 if each.kind is None else (each.kind.scale if metric is None else metric.scale).times
+
+
+def _items(each: LoadedRun, columns: Columns, mask: Mask, statistic: str) -> tuple[Codes, Floats, Codes]:
+    """Returns items, scores and clusters: the samples', or one per cluster where the metric says so."""
+    items, clusters = columns.items[mask], columns.clusters[mask]
+    scores = (columns.scores if statistic == SCORE else columns.further[statistic])[mask]
+    metric = _metric(each, statistic)
+    if not isinstance(metric, MeanScore) or metric.per_cluster is None:
+        return items, scores, clusters
+    lacks_verdict = (columns.scored < columns.verdicts)[mask] & (statistic == SCORE)
+    counts, times = ~np.isnan(scores) | lacks_verdict, _times(each, statistic)
+    names, numbers = numbered(clusters[counts])
+    codes = names.astype(np.int32)
+    return codes, times * cluster_scores(scores[counts] / times, numbers, metric.per_cluster), codes
+
+
+def is_same_number(one: float, other: float) -> bool:
+    """Whether two numbers are the same but for the order in which each was added up."""
+    return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE)
+
+
+def unlike_its_file(each: LoadedRun) -> str:
+    """Says which number of a run's result file its samples don't give; empty where they give all that they should.
+
+    Compared are the means of all samples and those of parts of the data. Where samples are missing or were left out,
+    which is said elsewhere, nothing is.
+    """
+    if each.columns is None or each.kind is None or each.run.problems:
+        return ""
+    for name, metric in each.kind.metrics.items():
+        statistic = SCORE if name == each.kind.metric else name
+        if statistic != SCORE and (isinstance(metric, ComputedScore) or name not in each.columns.further):
+            continue
+        places: list[tuple[str, Where]] = [(part.metric, ((part.field, part.group),)) for part in parts_of(metric)]
+        for label, where in ((name, ()), *places):
+            lexical = label.replace(name, f"{name}{LEXICAL}", 1)
+            names = (lexical, label) if each.lexical else (label, lexical)
+            in_file = next((each.result.metrics[one] for one in names if one in each.result.metrics), math.nan)
+            score = observe([each], [each.run.task], where, statistic=statistic).score / _times(each, statistic)
+            if not math.isnan(in_file) and not math.isnan(score) and not is_same_number(in_file, score):
+                return f"{label} is {in_file:.6g} in the result file and {score:.6g} by its samples"
+    return ""
+
+
+_CLOSE = 1e-6
+"""How far a number may be from the harness's, as a part of it."""
 
 
 def _chosen(runs: Sequence[LoadedRun], where: Where) -> Iterator[tuple[LoadedRun, Mask]]:
@@ -94,8 +201,8 @@ def _chosen(runs: Sequence[LoadedRun], where: Where) -> Iterator[tuple[LoadedRun
             yield each, mask
 
 
-def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> tuple[Answers, Codes] | None:
-    """Returns the samples with a score, or with a further score, as columns, and their clusters; None without any."""
+def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> Answers | None:
+    """Returns the samples with a score, or with a further score, as columns; None without any."""
     used = [each.columns for each in runs if each.columns is not None]
     numbers = [each.scores if statistic == SCORE else each.further[statistic] for each in used]
     columns = [(each, ~np.isnan(own)) for each, own in zip(used, numbers, strict=True)]
@@ -108,7 +215,7 @@ def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> tuple[Answe
     }
     scores = np.concatenate([own[mask] for own, (_, mask) in zip(numbers, columns, strict=True)])
     whole = {field: texts for field, texts in groups.items() if texts.codes.size == scores.size}
-    return Answers(scores, whole), np.concatenate([each.clusters[mask] for each, mask in columns])
+    return Answers(scores, np.concatenate([each.clusters[mask] for each, mask in columns]), whole)
 
 
 def _joined(parts: Sequence[Texts]) -> Texts:
@@ -127,17 +234,19 @@ def repeat_means(runs: Sequence[LoadedRun], tasks: Sequence[str], where: Where, 
         where: Groups that the samples must belong to.
         equal_parts: Whether the tasks weigh the same, rather than the items.
     """
-    tables = [
-        columns.repeats[mask]
-        for each, mask in _chosen(runs, where)
-        if (columns := each.columns) is not None and columns.repeats is not None
-    ]
-    observed = observe(runs, tasks, where, equal_parts=equal_parts)
-    if len({table.shape[1] for table in tables}) != 1 or sum(map(len, tables)) != observed.items.size:
+    chosen = [(each, each.columns) for each, _ in _chosen(runs, where) if each.columns is not None]
+    repeats = {0 if columns.repeats is None else columns.repeats.shape[1] for _, columns in chosen}
+    if len(repeats) != 1:
         return []
-    repeats = np.concatenate(tables).T
-    means = (mean_and_error(contributions(each, observed.strata, observed.shares)).value for each in repeats)
-    return [mean for mean in means if not math.isnan(mean)]
+    scores: list[float] = []
+    for at in range(repeats.pop()):
+        own = [
+            replace(each, columns=replace(columns, scores=columns.repeats[:, at]))
+            for each, columns in chosen
+            if columns.repeats is not None
+        ]
+        scores.append(observe(own, tasks, where, equal_parts=equal_parts).score)
+    return [score for score in scores if not math.isnan(score)]
 
 
 def averaged(runs: Sequence[Observations]) -> Observations:
@@ -183,20 +292,37 @@ def _chosen_items(observed: Observations, at: NDArray[np.intp]) -> Observations:
         scores=observed.scores[at],
         clusters=observed.clusters[at],
         strata=None if observed.strata is None else observed.strata[at],
+        values=None if observed.values is None else observed.values[at],
     )
 
 
 def interval(observed: Observations, scale: Scale) -> Interval:
     """Returns a score with its 95 % interval.
 
-    Right/wrong scores get Wilson's interval, any others Student's t; both count clusters where items share one.
+    Right/wrong scores get Wilson's interval, other means Student's t, and what is no mean a bootstrap over clusters;
+    all count clusters where items share one.
     """
+    if observed.compute is not None:
+        scored = in_order(observed)
+        many = int(np.unique(scored.clusters).size)
+        return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
     clusters = observed.clusters if np.unique(observed.clusters).size < observed.clusters.size else None
     width = _right_or_wrong(observed, scale)
     if width is None:
         return mean_interval(contributions(observed.scores, observed.strata, observed.shares), clusters)
     found = share_interval(observed.scores / width, clusters)
     return found._replace(value=found.value * width, low=found.low * width, high=found.high * width)
+
+
+def bootstrap_difference(one: Observations, two: Observations, confidence: float = 0.95) -> Difference:
+    """Tests the first less the second of two scores that are no means, of the same items in one order."""
+    return paired_bootstrap(
+        one.score - two.score,
+        one.replicates - two.replicates,
+        n=one.n,
+        clusters=int(np.unique(one.clusters).size),
+        confidence=confidence,
+    )
 
 
 def _right_or_wrong(observed: Observations, scale: Scale) -> float | None:

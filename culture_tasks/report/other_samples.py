@@ -18,11 +18,9 @@ import numpy as np
 
 from culture_tasks.benchmarks.reporting import Floats
 from culture_tasks.report.loaded_runs import LoadedRun
+from culture_tasks.report.observations import is_same_number
 from culture_tasks.report.samples import Codebook, Columns
 from culture_tasks.results.run_files import parse_json, sample_lines
-
-_CLOSE = 1e-6
-"""How far a mean may be from the harness's number, as a part of it: both add up in some order of their own."""
 
 
 class Tested(NamedTuple):
@@ -61,7 +59,7 @@ class OtherSamples:
             return None
         whole = float(np.mean(np.concatenate([own.values for own in scores])))
         equal = float(np.mean([own.values.mean() for own in scores]))
-        near = [math.isclose(wanted, mean, rel_tol=_CLOSE, abs_tol=_CLOSE) for mean in (whole, equal)]
+        near = [is_same_number(wanted, mean) for mean in (whole, equal)]
         if not any(near):
             return None
         columns = tuple(replace(run, columns=_columns(own, times)) for run, own in zip(runs, scores, strict=True))

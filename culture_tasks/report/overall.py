@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -289,6 +289,7 @@ def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
     parts: list[Observations] = []
     strata: list[Codes] = []
     shares: list[float] = []
+    owners: list[tuple[Observations, Scale, int]] = []
     for each, weight in zip(columns, weights([each.unit for each in columns]), strict=True):
         observed = each.observe(entrant)
         codes = np.zeros(observed.items.size, dtype=np.int32) if observed.strata is None else observed.strata
@@ -296,6 +297,14 @@ def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
         parts.append(observed)
         strata.append(codes + np.int32(len(shares)))
         shares += [weight / many] * many
+        owners += [(observed, each.unit.scale, part) for part in range(many)]
+
+    def compute(part: int, values: Sequence[Any]) -> float:
+        own, scale, number = owners[part]
+        return _mapped(float(np.mean(values)) if own.compute is None else own.compute(number, values), scale)
+
+    values = [own.scores.astype(np.object_) if own.values is None else own.values for own in parts]
+    is_mean = all(own.compute is None for own in parts)
     scores = [_mapped_scores(own.scores, each.unit.scale) for own, each in zip(parts, columns, strict=True)]
     items = [own.items + (np.int64(at) << 48) for at, own in enumerate(parts)]
     clusters = [
@@ -310,4 +319,6 @@ def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
         strata=np.concatenate(strata),
         coverage=None,
         shares=np.array(shares),
+        values=None if is_mean else np.concatenate(values),
+        compute=None if is_mean else compute,
     )

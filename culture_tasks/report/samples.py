@@ -10,7 +10,7 @@ import json
 import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.interface import ComputedScore, Metric, Scale
 from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherScore, Mask, Texts
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.report.runs import Judge
@@ -48,6 +48,7 @@ class Columns:
         further: Its further scores, by name; NaN without one.
         repeats: Its score in each repeat, a column each; NaN without one. None unless every item was asked equally
             often, and more than once.
+        records: Its whole record, where the metric is computed from records; else None.
     """
 
     items: Codes
@@ -59,6 +60,7 @@ class Columns:
     groups: Mapping[str, Texts]
     further: Mapping[str, Floats]
     repeats: Floats | None = None
+    records: NDArray[np.object_] | None = None
 
     def where(self, pairs: Sequence[tuple[str, str]]) -> Mask:
         """Returns which samples belong to all of these groups; none where a field isn't there."""
@@ -74,17 +76,18 @@ class RecordKind:
 
     Attributes:
         benchmark: Their benchmark.
-        metric: Their metric.
+        metric: Name of their metric.
         scale: The scale of their scores.
         further: Further scores to keep.
-        others: The task's other metrics: a sample that has one of them and no record couldn't be scored.
+        metrics: The task's metrics, by name; empty where the package that defines them isn't installed. A sample that
+            has another one and no record couldn't be scored.
     """
 
     benchmark: str
     metric: str
     scale: Scale
     further: tuple[FurtherScore, ...] = ()
-    others: frozenset[str] = frozenset()
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,7 @@ class _Pass:
         self._lexical = False
         self._facts = SampleFacts()
         self._repeats: array[float] | None = array("d")
+        self._records: list[Record] | None = [] if isinstance(kind.metrics.get(kind.metric), ComputedScore) else None
         self._many = 0
         # Most records of a file say the same of these: only what differs from the last record is looked into.
         self._last_scale: Any = object()
@@ -226,7 +230,8 @@ class _Pass:
             sample = parse_json(line)
             found = record_of(sample)
             if found is None:
-                return "withheld" if any(sample.get(name) is not None for name in self._kind.others) else "foreign"
+                others = self._kind.metrics.keys() - {self._kind.metric}
+                return "withheld" if any(sample.get(name) is not None for name in others) else "foreign"
             key, record = found
             row = self._row(record) if self._is_expected(record) else None
         except ValueError:
@@ -314,6 +319,8 @@ class _Pass:
             column.append(value)
 
     def _note(self, key: str, record: Record, row: _Row) -> None:
+        if self._records is not None:
+            self._records.append(record)
         self._lexical |= key.endswith(LEXICAL)
         for outcome, count in row.outcomes.items():
             self._outcomes[outcome] = self._outcomes.get(outcome, 0) + count
@@ -360,6 +367,7 @@ class _Pass:
                 groups=groups,
                 further=further,
                 repeats=np.array(self._repeats, dtype=np.float64).reshape(-1, self._many) if self._repeats else None,
+                records=None if self._records is None else np.fromiter(self._records, dtype=np.object_),
             ),
             judges=judges_of(self._judges.values()),
             prompts=tuple(sorted(self._prompts)),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from culture_tasks.benchmarks.interface import Benchmark, Group, Scale, Task
+from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below
 from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, FurtherScore, Ran, UnitOf, Where
 from culture_tasks.harness.model_costs import combined
@@ -20,7 +20,16 @@ from culture_tasks.metrics.intervals import Interval, mean_interval
 from culture_tasks.report import comparability
 from culture_tasks.report.loaded_runs import Entered, LoadedRun
 from culture_tasks.report.model import Cell, Flag, GroupValue, Unit
-from culture_tasks.report.observations import SCORE, Observations, answers_of, cell_of, from_interval, observe, ordered
+from culture_tasks.report.observations import (
+    SCORE,
+    Observations,
+    answers_of,
+    cell_of,
+    from_interval,
+    observe,
+    ordered,
+    unlike_its_file,
+)
 
 _Z = 1.959963984540054
 OF_JUDGES: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_judge_prompt", "unjudged"))
@@ -62,6 +71,12 @@ class Measured:
     def reported(self) -> BenchmarkReport:
         """How its benchmark is reported."""
         return report_of(self.unit.benchmark)
+
+    @property
+    def is_mean_of_samples(self) -> bool:
+        """Whether its score is the mean of its samples' scores."""
+        metrics = [each.kind.metrics[each.kind.metric] for own in self.runs.values() for each in own if each.kind]
+        return all(isinstance(metric, MeanScore) and metric.per_cluster is None for metric in metrics)
 
     def observe(self, entrant: str, where: Where = (), statistic: str = SCORE) -> Observations:
         """Gathers an entrant's samples in some groups."""
@@ -212,6 +227,8 @@ def flags_of(each: LoadedRun) -> Iterator[Flag]:
         yield "other_harness"
     if each.run.trained_on:
         yield "trained_on_test"
+    if unlike_its_file(each):
+        yield "unlike_its_file"
 
 
 def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
@@ -385,10 +402,9 @@ def _further(
 
 def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
     for entrant, runs in measured.runs.items():
-        found = answers_of(runs, derived.of)
-        if found is None:
+        answers = answers_of(runs, derived.of)
+        if answers is None:
             continue
-        answers, clusters = found
         flags, keys = set(measured.flags[entrant]), tuple(each.run.key for each in runs)
         if derived.of != SCORE:
             flags -= OF_JUDGES
@@ -398,12 +414,13 @@ def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
                 mask &= answers.groups[name].equals(group)
             if not mask.any():
                 continue
-            for group, value in derived.compute(answers.only(mask)).items():
+            own = answers.only(mask)
+            for group, value in derived.compute(own).items():
                 if isinstance(value, float):
                     cell = Cell(value, derived.scale, n=int(mask.sum()), flags=ordered(flags), runs=keys, where=where)
                 else:
                     cell = from_interval(
-                        mean_interval(value, clusters[mask]), derived.scale, flags=flags, runs=keys, where=where
+                        mean_interval(value, own.clusters), derived.scale, flags=flags, runs=keys, where=where
                     )
                 place = ((derived.dimension, group),) if derived.dimension else ()
                 add = scores.put_group if derived.dimension else scores.put

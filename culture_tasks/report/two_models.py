@@ -16,7 +16,7 @@ from culture_tasks.report.comparability import differences, explain, what_differ
 from culture_tasks.report.comparisons import Pair, adjusted, pair, why_not
 from culture_tasks.report.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest
 from culture_tasks.report.model import Cell, Comparison, Entrant, Unit
-from culture_tasks.report.observations import cell_of, observe, ordered
+from culture_tasks.report.observations import cell_of, observe, ordered, unlike_its_file
 from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.samples import SampleReader
 from culture_tasks.report.scores import Measured, measure
@@ -224,6 +224,12 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     reasons += [f"{key.upper()}: {note}" for key in "ab" if "incomplete" in flags and (note := unit.cells[key].note)]
     if seen := [key.upper() for key in "ab" if "trained_on_test" in unit.cells[key].flags]:
         reasons.append(f"trained on the test: {' and '.join(seen)}")
+    reasons += [
+        f"{key.upper()}, {each.run.task}: {unlike}"
+        for key in "ab"
+        for each in measured.runs[key]
+        if (unlike := unlike_its_file(each))
+    ]
     asked, answered = measured.observe("a").items, measured.observe("b").items
     if lost := np.setdiff1d(asked, answered).size:
         reasons.append(f"B lacks {lost} of A's {asked.size} items")

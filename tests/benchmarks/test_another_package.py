@@ -8,11 +8,9 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
+from support import another_package
 
 pytestmark = pytest.mark.slow
 
@@ -20,15 +18,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """The package where Python finds it, with the task files that it would ship."""
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copytree(PACKAGE, folder, dirs_exist_ok=True)
-    write = (
-        "from culture_tasks.benchmarks.registry import benchmarks;"
-        "from culture_tasks.harness.task_files import write_task_files;"
-        "benchmark = benchmarks()['proverbs']; write_task_files(benchmark, benchmark.task_files)"
-    )
-    python(folder, "-c", write)
-    return folder
+    with another_package.installed(tmp_path_factory.mktemp("site")) as folder:
+        return folder
 
 
 def python(site, *arguments, cwd=None):

@@ -6,6 +6,8 @@ import math
 import pytest
 
 from culture_tasks.harness import aggregation
+from culture_tasks.harness.aggregation import MeanOfScores
+from culture_tasks.harness.records import ClusteredValue
 from culture_tasks.harness.session import start_session
 from culture_tasks.settings import Settings
 
@@ -30,29 +32,29 @@ def min_coverage():
 def test_a_failed_verdict_is_left_out_of_the_mean_and_never_a_zero(min_coverage):
     min_coverage(0.5)
     # (1 + 0 + 1) / 3, not / 4
-    assert aggregation.mean_of_scored([scored(1), scored(0), FAILED, scored(1)]) == pytest.approx(2 / 3)
+    assert aggregation.MEAN_OF_SCORED([scored(1), scored(0), FAILED, scored(1)]) == pytest.approx(2 / 3)
 
 
 def test_documents_that_a_metric_does_not_concern_are_no_part_of_it(min_coverage):
-    assert aggregation.mean_of_scored([None, scored(4), None, scored(8)]) == 6
+    assert aggregation.MEAN_OF_SCORED([None, scored(4), None, scored(8)]) == 6
     assert aggregation.coverage([None, scored(4)]) == 1
 
 
 def test_a_mean_with_too_little_coverage_is_nan_and_the_log_says_once_what_to_do(min_coverage, caplog):
     records = [scored(1)] * 18 + [FAILED] * 2  # 18 / 20 = 0.9 < 0.95
     with caplog.at_level(logging.WARNING):
-        assert math.isnan(aggregation.mean_of_scored(records))
-        assert math.isnan(aggregation.mean_of_scored(records))
-    assert math.isnan(aggregation.stderr_of_scored(records))
+        assert math.isnan(aggregation.MEAN_OF_SCORED(records))
+        assert math.isnan(aggregation.MEAN_OF_SCORED(records))
+    assert aggregation.MEAN_OF_SCORED.stderr(records) == "N/A"
     [message] = [record.getMessage() for record in caplog.records]
     assert "18 of 20" in message
     assert "rejudge" in message
     min_coverage(0.9)
-    assert aggregation.mean_of_scored(records) == 1
+    assert aggregation.MEAN_OF_SCORED(records) == 1
 
 
 def test_coverage_exactly_at_the_bound_is_enough(min_coverage):
-    assert aggregation.mean_of_scored([scored(1)] * 19 + [FAILED]) == 1  # 19 / 20 = 0.95
+    assert aggregation.MEAN_OF_SCORED([scored(1)] * 19 + [FAILED]) == 1  # 19 / 20 = 0.95
 
 
 def test_coverage_and_counts():
@@ -65,14 +67,14 @@ def test_coverage_and_counts():
 
 def test_standard_error_is_the_sample_deviation_over_the_root_of_n(min_coverage):
     # scores 1, 2, 3: sample variance 1, so 1 / sqrt(3)
-    assert aggregation.stderr_of_scored([scored(1), scored(2), scored(3)]) == pytest.approx(1 / math.sqrt(3))
+    assert aggregation.MEAN_OF_SCORED.stderr([scored(1), scored(2), scored(3)]) == pytest.approx(1 / math.sqrt(3))
 
 
 @pytest.mark.parametrize("records", [[], [None], [FAILED]])
 def test_without_any_score_the_mean_is_nan(min_coverage, records):
     min_coverage(0.0)
-    assert math.isnan(aggregation.mean_of_scored(records))
-    assert math.isnan(aggregation.stderr_of_scored(records))
+    assert math.isnan(aggregation.MEAN_OF_SCORED(records))
+    assert aggregation.MEAN_OF_SCORED.stderr(records) == "N/A"
 
 
 def test_without_any_verdict_coverage_is_nan():
@@ -81,7 +83,7 @@ def test_without_any_verdict_coverage_is_nan():
 
 
 def test_one_document_has_no_standard_error(min_coverage):
-    assert math.isnan(aggregation.stderr_of_scored([scored(1)]))
+    assert aggregation.MEAN_OF_SCORED.stderr([scored(1)]) == "N/A"
 
 
 def run_scores(*scores):
@@ -102,3 +104,36 @@ def test_a_failed_run_of_a_document_is_left_out_of_that_run():
 @pytest.mark.parametrize("records", [[], [scored(1)], [run_scores(1)], [run_scores(1, None)]])
 def test_fewer_than_two_runs_have_no_spread(records):
     assert math.isnan(aggregation.spread_over_runs(records))
+
+
+def of(cluster, score=None, benchmark="b"):
+    outcomes = {"scored" if score is not None else "failed": 1}
+    return {"benchmark": benchmark, "cluster": cluster, "outcomes": outcomes} | (
+        {} if score is None else {"score": score}
+    )
+
+
+ALL_RIGHT = MeanOfScores(min, is_judged=True)
+
+
+def test_a_cluster_with_a_failed_verdict_has_no_score(min_coverage):
+    min_coverage(0.5)
+    # "a" is all right, "b" isn't, of "c" a verdict is missing: 1 of 2; their deviation is sqrt(1/2), over sqrt(2)
+    records = [of("a", 1.0), of("b", 1.0), None, of("c", 1.0), of("b", 0.0), of("c"), of("a", 1.0)]
+    assert ALL_RIGHT(records) == 0.5
+    assert ALL_RIGHT.stderr(records) == pytest.approx(0.5)
+
+
+def test_a_document_that_does_not_count_is_no_part_of_its_cluster():
+    rows = [of("a", 1.0), of("a"), ClusteredValue(1.0, ("b", "c")), ClusteredValue(0.0, ("b", "c"))]
+    assert MeanOfScores(min)(rows) == 0.5
+
+
+def test_a_group_knows_which_clusters_its_tasks_share():
+    one, two = [of("x", 1.0), of("y", 0.0)], [of("x", 1.0), of("y", 0.0)]
+    # each task's error is 1/2; the same two questions once more tell nothing new
+    assert aggregation.MEAN.of_group([one, two], weight_by_size=False) == (0.5, pytest.approx(0.5))
+    assert aggregation.MEAN.of_group([one, two], weight_by_size=True) == (0.5, pytest.approx(0.5))
+    other = [of("x", 1.0, benchmark="c"), of("y", 0.0, benchmark="c")]  # equal names in another benchmark
+    assert aggregation.MEAN.of_group([one, other], weight_by_size=False) == (0.5, pytest.approx(math.sqrt(0.5) / 2))
+    assert MeanOfScores(min).of_group([one, [of("x", 0.0), of("y", 1.0)]], weight_by_size=True)[0] == 0.5

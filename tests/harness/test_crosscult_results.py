@@ -1,4 +1,5 @@
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from culture_tasks.benchmarks.crosscult.benchmark import open_release
 from culture_tasks.benchmarks.crosscult.scoring import Insertions, score
 from culture_tasks.benchmarks.interface import Task, responses_of
 from culture_tasks.benchmarks.registry import benchmarks, task_named
-from culture_tasks.harness.aggregation import mean_of_values, stderr_of_values
+from culture_tasks.harness.aggregation import MEAN
 from culture_tasks.harness.loading import load_for_evaluation
 from culture_tasks.harness.scoring import metric_list, scorer_of
 
@@ -136,10 +137,10 @@ def test_parts_concern_the_documents_that_belong_to_them(doc):
 
 
 def test_means_leave_out_documents_that_are_not_concerned():
-    assert mean_of_values([100.0, None, 0.0]) == 50.0
-    assert stderr_of_values([100.0, None, 0.0]) == pytest.approx(50.0)  # sd 70.71 over the root of 2
-    assert mean_of_values([None]) != mean_of_values([None])
-    assert stderr_of_values([1.0, None]) != stderr_of_values([1.0, None])
+    assert MEAN([100.0, None, 0.0]) == 50.0
+    assert MEAN.stderr([100.0, None, 0.0]) == pytest.approx(50.0)  # sd 70.71 over the root of 2
+    assert math.isnan(MEAN([None]))
+    assert MEAN.stderr([1.0, None]) == "N/A"
 
 
 def test_the_release_is_read_again_when_its_file_changes(folder):

@@ -16,9 +16,11 @@ from culture_tasks.metrics.comparison import (
     Difference,
     at_confidence,
     mcnemar,
+    paired_bootstrap,
     paired_difference,
     paired_permutation,
 )
+from culture_tasks.metrics.resampling import replicates
 
 score = st.integers(0, 10).map(float) | st.just(math.nan)
 pairs = st.lists(st.tuples(score, score, st.integers(0, 5)), max_size=14)
@@ -377,3 +379,37 @@ def test_ends_of_swaps_hold_the_difference_where_few_clusters_differ(for_first, 
         return paired_permutation(sizes * kind, np.zeros(n), resamples=2000)
 
     assert covered(drawn, (for_first - for_second) / n) >= 0.93
+
+
+def test_the_bootstrap_of_a_mean_is_nearly_the_t_test():
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(40), 3)
+    ours = rng.normal(size=120) + np.repeat(rng.normal(size=40), 3)
+    theirs = ours + 0.3 + np.repeat(rng.normal(size=40), 3)
+    exact = paired_difference(ours, theirs, clusters)
+    again = [replicates(lambda at, own=own: float(own[at].mean()), clusters) for own in (ours, theirs)]
+    found = paired_bootstrap(float((ours - theirs).mean()), again[0] - again[1], n=120, clusters=40)
+    assert (found.difference, found.clusters, found.method) == (
+        pytest.approx(exact.difference),
+        40,
+        "cluster bootstrap",
+    )
+    assert found.sd == pytest.approx(exact.sd, rel=0.1)
+    assert found.low == pytest.approx(exact.low, abs=0.05)
+    assert at_confidence(found, 0.99).low < found.low
+    assert (found.p <= 0.05) == (found.high < 0 or found.low > 0)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "p", "reason"),
+    [
+        ([0.5] * 100, 2.0**-9, "every resample has the same difference"),
+        ([0.0] * 100, 1.0, "every resample has the same difference"),
+        ([0.1, 0.2] * 40 + [math.nan] * 20, math.nan, "defined in 80 of 100 resamples only"),
+    ],
+)
+def test_a_bootstrap_without_spread_has_no_interval(drawn, p, reason):
+    found = paired_bootstrap(drawn[0], np.array(drawn), n=20, clusters=10)
+    assert found.p == pytest.approx(p, nan_ok=True)
+    assert math.isnan(found.low)
+    assert found.reason == reason

@@ -178,6 +178,10 @@ def one_culture_unscored(folder):
         write_run(folder / side, side, {"culturalvqa": samples})
 
 
+def samples_of_another_run(folder):
+    write_vqa(folder / "b", "b", STEADY, results={"culturalvqa": {"lave,none": 0.409}})
+
+
 def later_run_crashed(folder):
     (folder / "b" / f"{LATER}_results.json").write_text("", encoding="utf-8")
 
@@ -196,6 +200,7 @@ def later_run_under_other_settings(folder):
         (no_samples, "there are no scored samples of B"),
         (not_a_number, "there are no scored samples of B"),
         (other_benchmark_instead, "B didn't run it"),
+        (samples_of_another_run, "B, culturalvqa: lave is 0.409 in the result file and 0.75 by its samples"),
         (later_run_crashed, "B has a file that can't be used: empty"),
         (later_run_under_other_settings, "another revision of the data"),
     ],

@@ -1,8 +1,11 @@
 """What can't be compared is marked, and neither ranked nor tested."""
 
+import shutil
+
 import pytest
 from support.sample_files import JUDGE, care_sample, vqa_record, vqa_samples, write_run, write_vqa
 
+from culture_tasks.cli.main import main
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.comparability import variation
 from culture_tasks.report.formats import write_report
@@ -355,3 +358,42 @@ def judge(**changes):
 )
 def test_a_label_says_what_differs_and_nothing_else(ours, theirs, said):
     assert variation(run_of(**ours), run_of(**theirs)) == said
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ({"lave,none": 0.625 + 1e-9}, ""),
+        ({"lave,none": float("nan")}, ""),  # its coverage was under what its user asked for
+        ({"lave,none": 0.409}, "lave is 0.409 in the result file and 0.625 by its samples"),
+        ({"lave_lexical,none": 0.409}, "lave is 0.409"),
+        ({"lave,none": 0.625, "lave_brazil,none": 1.0}, "lave_brazil is 1 in the result file and 0.5"),
+        ({"lave,none": 0.625, "lave_brazil,none": float("nan")}, ""),
+    ],
+)
+def test_samples_of_another_run_are_marked(two, numbers, said):
+    write_vqa(two / "c", "c", SCORES, results={"culturalvqa": numbers})
+    report = build([str(two)], Options())
+    cell = cells(report)["c"]
+    assert cell.value == 0.625
+    assert ("unlike_its_file" in cell.flags) == bool(said) == (cell.rank is None)
+    assert [note for note in report.notes if "c on culturalvqa" in note and said in note] if said else True
+    assert len([note for note in report.notes if "the result file" in note]) == bool(said)
+    groups = [each.cell for each in report.groups if each.cell.runs == cell.runs]
+    assert all(("unlike_its_file" in each.flags) == bool(said) for each in groups)
+
+
+def test_a_run_with_lines_left_out_is_not_marked_for_its_number(two):
+    samples = vqa_samples(SCORES)
+    write_run(two / "c", "c", {"culturalvqa": [*samples, samples[0]]}, results={"culturalvqa": {"lave,none": 0.409}})
+    assert "unlike_its_file" not in cells(build([str(two)], Options()))["c"].flags
+
+
+def test_no_run_of_a_harness_is_marked_nor_its_grading(results, tmp_path, monkeypatch):
+    monkeypatch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0.5")
+    shutil.copytree(results, tmp_path / "results")
+    assert main(["rejudge", str(tmp_path / "results"), "--judge", "lexical"]) == 0
+    report = build([str(tmp_path / "results")], Options(all_runs=True))
+    assert {run.settings.judged_by for run in report.runs.values()} == {"", "scripted", "text overlap"}
+    cells = [cell for unit in report.units.values() for cell in unit.cells.values()]
+    assert not [cell for cell in cells if "unlike_its_file" in cell.flags]

@@ -4,7 +4,17 @@ import json
 import math
 
 import pytest
-from support.sample_files import cedar_sample, result_data, vqa_record, vqa_samples, write_run, write_vqa
+from support.another_package import installed
+from support.sample_files import (
+    cedar_sample,
+    judged,
+    record,
+    result_data,
+    vqa_record,
+    vqa_samples,
+    write_run,
+    write_vqa,
+)
 
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.report.building import Options, build
@@ -211,16 +221,20 @@ def elsewhere(number, score, **changes):
     return {"points": own | {"groups": {"region": ("coast", "hills")[number % 2]}} | changes}
 
 
-def test_a_benchmark_of_a_package_that_is_not_here_is_a_plain_column(tmp_path):
-    write_run(tmp_path / "a", "m", {"elsewhere_hard": [elsewhere(n, float(n % 5)) for n in range(10)]})
-    write_run(tmp_path / "b", "other", {"elsewhere_hard": [elsewhere(n, 4.0) for n in range(10)]})
+def test_of_a_package_that_is_not_here_the_result_file_s_number_stands(tmp_path):
+    for folder, model, value in (("a", "m", 1.5), ("b", "other", 4.0)):
+        samples = [elsewhere(n, float(n % 5)) for n in range(10)]
+        results = {"elsewhere_hard": {"points,none": value, "points_stderr,none": 0.5}}
+        write_run(tmp_path / folder, model, {"elsewhere_hard": samples}, results=results)
     report = report_of(tmp_path)
     unit = report.units["elsewhere_hard"]
     assert (unit.benchmark, unit.metric, unit.scale.unit, unit.scale.high) == ("elsewhere", "points", "points", 5.0)
-    assert {label: cell.value for label, cell in cells(report, "elsewhere_hard").items()} == {"m": 2.0, "other": 4.0}
-    groups = {(each.entrant, each.dimension, each.group): each.cell.value for each in report.groups}
-    assert groups["e1", "region", "coast"] == (0 + 2 + 4 + 1 + 3) / 5
-    assert len(report.comparisons) == 1
+    found = {label: (cell.value, cell.flags) for label, cell in cells(report, "elsewhere_hard").items()}
+    assert found == {"m": (1.5, ("from_result_file",)), "other": (4.0, ("from_result_file",))}
+    assert not report.groups
+    assert not report.comparisons
+    assert kinds(report) == ["foreign", "foreign"]
+    assert "no package that is installed here defines points of elsewhere" in report.problems[0].detail
     assert report.tables[0].columns[0].key == "elsewhere_hard"
 
 
@@ -244,7 +258,8 @@ def test_a_scale_that_is_none_makes_no_column(tmp_path, scale):
 
 
 def test_a_scale_may_leave_out_what_is_usual(tmp_path):
-    write_run(tmp_path, "m", {"elsewhere_hard": [elsewhere(n, 7.0, scale={"unit": "points"}) for n in range(3)]})
+    samples = [elsewhere(n, 7.0, scale={"unit": "points"}) for n in range(3)]
+    write_run(tmp_path, "m", {"elsewhere_hard": samples}, results={"elsewhere_hard": {"points,none": 7.0}})
     assert cells(report_of(tmp_path), "elsewhere_hard")["m"].value == 7.0
 
 
@@ -258,17 +273,18 @@ def test_a_record_on_another_scale_than_its_task_is_left_out(good):
 
 
 def test_a_field_that_names_items_is_no_split(tmp_path):
-    samples = [elsewhere(n, 1.0, groups={"id": f"i{n}", "region": "coast"}) for n in range(150)]
-    write_run(tmp_path, "m", {"elsewhere_hard": samples})
-    assert {each.dimension for each in report_of(tmp_path).groups} == {"region"}
+    with installed(tmp_path / "site"):  # a benchmark that says nothing of its report
+        groups = [{"id": f"i{n}", "region": "north"} for n in range(150)]
+        records = [record("proverbs", "proverbs_north", "ending", f"q{n}", own) for n, own in enumerate(groups)]
+        write_run(tmp_path / "run", "m", {"proverbs_north": [{"ending": own | judged(1.0)} for own in records]})
+        assert {each.dimension for each in report_of(tmp_path / "run").groups} == {"region"}
 
 
 def test_a_file_with_a_field_for_every_line_does_not_fill_the_memory(tmp_path):
     samples = [elsewhere(n, 1.0, groups={f"field{n}": "x"}) for n in range(200)]
     write_run(tmp_path, "m", {"elsewhere_hard": samples})
     report = report_of(tmp_path)
-    assert kinds(report) == ["unknown_record"]
-    assert report.problems[0].lines == 160
+    assert [each.lines for each in report.problems if each.kind == "unknown_record"] == [160]
 
 
 def test_records_without_the_groups_of_their_benchmark_are_shown_as_far_as_they_go(tmp_path):

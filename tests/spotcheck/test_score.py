@@ -14,6 +14,7 @@ from support.sample_files import JUDGE, crosscult_sample, write_run
 from culture_tasks.cli.main import main
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.report.building import Options, build
+from culture_tasks.report.scores import Measured
 from culture_tasks.spotcheck.design import read_rated
 
 SIZES = {"zh": 80, "ar": 60, "ja": 40}
@@ -350,3 +351,10 @@ def test_the_same_draw_twice_is_refused(checked, capsys):
 def test_a_missing_sheet_is_named(tmp_path, capsys):
     assert main(["spotcheck", "score", str(tmp_path), str(tmp_path / "x.csv"), "--results", str(tmp_path)]) == 1
     assert "spotcheck.json can't be read (No such file or directory)" in capsys.readouterr().err
+
+
+def test_a_score_that_is_no_mean_of_responses_is_not_corrected(checked, capsys, monkeypatch):
+    ratings = write_ratings(checked / "sheet", checked / "amina.csv")
+    monkeypatch.setattr(Measured, "is_mean_of_samples", False)
+    assert score(checked, ratings) == 1
+    assert "the score of care is no mean of its responses' scores" in capsys.readouterr().err

@@ -1,8 +1,9 @@
 """How the replies to a question of CEDAR are scored, and what metrics are made of them.
 
-The main metric ``acc`` has a document's whole record. Every other metric gets its labels, ``(language, gold,
-prediction)`` with one prediction per run, from which all of them can be worked out: each is over the replies of all
-runs. The standard errors know that the replies to one document belong together.
+The main metric ``acc`` is the mean of the documents' scores, each the share of a document's runs that are right. Every
+other metric gets its labels, ``(language, gold, prediction)`` with one prediction per run, from which all of them can
+be worked out: each is over the replies of all runs. The standard errors know that the replies to one document belong
+together.
 
 Where ``CULTURE_TASKS_LANGUAGES`` names the languages that the model officially supports, the pooled tasks leave the
 documents of all others out of every metric, as the hyphens of Table 1 do: ``acc``, ``unparsed``, ``acc_avg``,
@@ -15,7 +16,7 @@ those that a task leaves out have none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from typing import Any, Protocol
 
@@ -32,7 +33,7 @@ from culture_tasks.benchmarks.cedar.labels import (
 )
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.prompts import prompt_file
-from culture_tasks.benchmarks.interface import Answered, ComputedScore, Scale
+from culture_tasks.benchmarks.interface import Answered, ComputedScore, MeanScore, Metric, Scale
 
 ACC = "acc"
 TOP2 = "top2_macro_f1"
@@ -54,7 +55,7 @@ class TableMetric(Protocol):
 
 
 @cache
-def metrics(*, is_pooled: bool) -> tuple[ComputedScore, ...]:
+def metrics(*, is_pooled: bool) -> tuple[Metric, ...]:
     """Returns the metrics of the tasks of all languages together, or of those of one language.
 
     Pooled tasks have accuracies, GEPP and GRQB; those of one language accuracy, LSEPP and LSRQB. In a table of one
@@ -63,14 +64,14 @@ def metrics(*, is_pooled: bool) -> tuple[ComputedScore, ...]:
     return tuple(_pooled() if is_pooled else _of_language())
 
 
-def _of_language() -> Iterator[ComputedScore]:
-    yield _metric(ACC, PERCENT, measures.accuracy, measures.accuracy_stderr)
+def _of_language() -> Iterator[Metric]:
+    yield MeanScore(name=ACC, scale=PERCENT)
     yield _metric(UNPARSED, UNREAD, measures.unparsed_share, measures.unparsed_stderr)
     yield from _biases("lsepp", "lsrqb")
     yield ComputedScore(name=TOP2, scale=Scale("share", 0.0, 1.0, digits=3), value=_top2)
 
 
-def _pooled() -> Iterator[ComputedScore]:
+def _pooled() -> Iterator[Metric]:
     accuracy, unparsed, *_, top2 = _of_language()
     yield from (accuracy, unparsed)
     for language in LANGUAGES:
@@ -92,19 +93,15 @@ def _biases(propensity: str, bias: str) -> Iterator[ComputedScore]:
 
 
 def _metric(name: str, scale: Scale, value: TableMetric, stderr: TableMetric | None = None) -> ComputedScore:
-    """Returns a metric of tables as one of a document's values: whole records for ``acc``, else labels."""
-
-    def labels_of(values: Sequence[Any]) -> Sequence[measures.Labels]:
-        return [*map(_labels, values)] if name == ACC else values
+    """Returns a metric of tables as one of a document's labels."""
 
     def worked_out(function: TableMetric, values: Sequence[Any]) -> float:
-        return function(table_of(labels_of(values)))
+        return function(table_of(values))
 
     def error(function: TableMetric, values: Sequence[Any]) -> float:
-        documents = labels_of(values)
-        if any(len(labels) > _ONE_RUN for labels in documents):
-            return measures.jackknife_stderr(value, documents)
-        return function(table_of(documents))
+        if any(len(labels) > _ONE_RUN for labels in values):
+            return measures.jackknife_stderr(value, values)
+        return function(table_of(values))
 
     return ComputedScore(
         name=name,
@@ -116,12 +113,6 @@ def _metric(name: str, scale: Scale, value: TableMetric, stderr: TableMetric | N
 
 _ONE_RUN = 3
 """Number of labels of a document with one run: language, gold label, prediction."""
-
-
-def _labels(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    groups = record["groups"]
-    predictions = (label for field, label in groups.items() if field.startswith(PREDICTION))
-    return groups["language"], groups["gold"], *predictions
 
 
 def _of(language: Language, function: TableMetric, table: CountTable) -> float:

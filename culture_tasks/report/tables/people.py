@@ -72,12 +72,18 @@ def checked_by_people(
 
     Raises:
         DataError: If the ratings are of other responses than those of the runs.
-        SettingsError: If two draws are of the same responses.
+        SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
     """
     if not rated:
         return CheckedByPeople()
     runs = {each.run.key: each for unit in measured for own in unit.runs.values() for each in own}
     checked = _checked_runs(rated, list(runs.values()))
+    for unit in measured:
+        if not unit.is_mean_of_samples and any(each.run.key in checked for own in unit.runs.values() for each in own):
+            raise SettingsError(
+                f"spotcheck: the score of {unit.unit.key} is no mean of its responses' scores, which is what people's "
+                "ratings correct. Leave its ratings out."
+            )
     units = [
         _CheckedUnit(unit, key, entrants[key], own)
         for unit in measured

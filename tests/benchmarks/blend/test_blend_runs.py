@@ -79,6 +79,19 @@ def test_in_the_group_every_region_weighs_the_same(kind):
     agrees(reported(results, "blend", ("sem_b", "sem_w")), {"sem_b": 2 / 3 / 16, "sem_w": 5 / 12 / 16})
 
 
+@pytest.mark.parametrize("kind", ["lm_eval", "chat"])
+def test_regions_that_share_questions_know_no_more_than_one(kind):
+    def knows_one_question(doc):
+        votes = doc["annotations"][0]
+        return (votes["answers"] or votes["en_answers"])[0] if doc["question_id"] == "Toy-01" else "?"
+
+    _, results = run(kind, knows_one_question, ["blend"])
+    for metric in ("sem_b", "sem_w"):
+        assert results["results"]["blend"][f"{metric},none"] == pytest.approx(1 / 3)
+        # as of one region: the sample standard deviation of 1, 0 and 0 over the root of three
+        assert results["results"]["blend"][f"{metric}_stderr,none"] == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_logged_sample_says_what_was_found(kind):
     _, results = run(kind, korean, ["blend_south_korea"])
