@@ -112,6 +112,8 @@ def test_the_report_and_the_frames_have_the_same_number(runs):
     frame = frames.scores(str(runs)).dropna(subset="value")
     own = frame[(frame.model == "constant") & (frame.dimension == "")].set_index("task").value
     assert own.to_dict() == pytest.approx({task: value for task, (_, value) in WHOLE.items()})
+    [solved] = frame[(frame.model == "constant") & (frame.metric == "solved")].value
+    assert solved == pytest.approx(2 / 12)
     rows = frame[(frame.model == "constant") & (frame.group == "chile")].set_index(["task", "metric"]).value
     assert rows["quiz_hard", "question_acc"] == pytest.approx(1 / 6)
     assert rows["quiz_hard", "row_acc"] == pytest.approx(18 / 24)

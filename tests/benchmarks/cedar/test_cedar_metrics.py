@@ -243,7 +243,8 @@ def test_a_report_gives_the_numbers_of_the_harness(table):
     predictions, golds, languages = columns(ROWS)
     columns_of = {"language": languages, "prediction": predictions, "gold": golds}
     scores = np.array([100.0 * (prediction == gold) for prediction, gold, _ in ROWS])
-    answers = Answers(scores, {field: _texts(values) for field, values in columns_of.items()})
+    groups = {field: _texts(values) for field, values in columns_of.items()}
+    answers = Answers(scores, np.arange(len(ROWS), dtype=np.int32), groups)
     found = {
         (each.name, group): np.mean(values)
         for each in REPORT.derived
