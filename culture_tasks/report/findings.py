@@ -15,7 +15,7 @@ from scipy import special
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Floats, Question
-from culture_tasks.metrics.significance import holm
+from culture_tasks.metrics.significance import below_the_others, holm
 from culture_tasks.report.comparisons import ALPHA
 from culture_tasks.report.gains import OVER_ALL
 from culture_tasks.report.model import (
@@ -287,25 +287,16 @@ def _distance(whole: Cell, low: Cell) -> str:
 
 
 def _tested_cultures(measured: Measured, entrant: str, values: Sequence[GroupValue]) -> list[_Low]:
-    """Tests each culture of a model against the others.
-
-    The t test has one variance for all, so that a small group without any spread of its own is no proof. Items of a
-    culture that share a cluster count as one.
-    """
+    """Tests each culture of a model against the others; items of a culture that share a cluster count as one."""
     scale, whole = measured.unit.scale, measured.unit.cells[entrant].value
     own = [value for value in values if value.cell.value is not None]
     if len(own) < 2 or scale.better is None or whole is None or not own[0].cell.comparable:
         return []
     sign = -1.0 if scale.better == "lower" else 1.0
-    parts = [_by_cluster(measured, entrant, value) for value in own]
+    parts = [sign * _by_cluster(measured, entrant, value) for value in own]
     return [
-        _Low(
-            value,
-            below=sign * (whole - float(value.cell.value or 0.0)) / _width(scale),
-            items=parts[at].size,
-            p=_below_the_rest(parts, at, sign),
-        )
-        for at, value in enumerate(own)
+        _Low(value, below=sign * (whole - float(value.cell.value or 0.0)) / _width(scale), items=part.size, p=float(p))
+        for value, part, p in zip(own, parts, below_the_others(parts), strict=True)
     ]
 
 
@@ -316,21 +307,6 @@ def _by_cluster(measured: Measured, entrant: str, value: GroupValue) -> Floats:
     _, codes = np.unique(observed.clusters[known], return_inverse=True)
     means: Floats = np.bincount(codes, weights=observed.scores[known]) / np.bincount(codes)
     return means
-
-
-def _below_the_rest(parts: Sequence[Floats], at: int, sign: float) -> float:
-    """Returns the two-sided p-value where a part is below the others; 1 where it isn't, NaN where there is no test."""
-    one = parts[at]
-    rest = np.concatenate([part for place, part in enumerate(parts) if place != at])
-    count = one.size + rest.size
-    if one.size < 2 or rest.size < 2:
-        return math.nan
-    difference = sign * float(rest.mean() - one.mean())
-    spread = float(np.std(np.concatenate([one, rest]), ddof=1))
-    if difference <= 0 or spread == 0:
-        return 1.0
-    error = spread * math.sqrt(1 / one.size + 1 / rest.size)
-    return float(2 * special.stdtr(count - 2, -difference / error))
 
 
 # What biases are there?
