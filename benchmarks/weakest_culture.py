@@ -1,8 +1,8 @@
 """How often a culture is called significantly below the others where all have the same mean: by which t test.
 
-Each world draws the scores of a model on several cultures anew. The report tests each culture against all others, adjusts
-over all of them (Holm), and names the lowest. ``python benchmarks/weakest_culture.py`` prints a table (about four minutes on
-one core) with a test of one variance, Welch's test, and the larger p of both, which is the report's.
+Each world draws the scores of a model on several cultures anew. The report tests each culture against all others,
+adjusts over all of them (Holm), and names the lowest. ``python benchmarks/weakest_culture.py`` prints a table (about
+ten minutes on one core) with a test of one variance, Welch's test, and the larger p of both, which is the report's.
 """
 
 from __future__ import annotations
@@ -108,9 +108,7 @@ def main() -> None:
     print(as_markdown(headers, rows, numbers=len(TESTS) * len(CULTURES)))
 
 
-def _errors(
-    rng: np.random.Generator, first: Draw, others: Draw, sizes: Sequence[int], draws: int
-) -> dict[str, float]:
+def _errors(rng: np.random.Generator, first: Draw, others: Draw, sizes: Sequence[int], draws: int) -> dict[str, float]:
     errors = dict.fromkeys(TESTS, 0)
     for _ in range(draws):
         parts = [(others if at else first)(rng, size) for at, size in enumerate(sizes)]

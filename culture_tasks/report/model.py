@@ -43,13 +43,14 @@ Flag = Literal[
     "published",
     "other_harness",
     "trained_on_test",
+    "unknown_settings",
 ]
 """What a reader must know of a cell.
 
-The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged``, ``in_batches`` and
-``trained_on_test`` mean that the cell is neither ranked nor tested against others, unless the user asked for it.
-``lexical_judge`` is a score by text overlap, ``from_result_file`` a number that a harness worked out, and ``published``
-a paper's own.
+The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged``, ``in_batches``,
+``trained_on_test`` and ``unknown_settings`` mean that the cell is neither ranked nor tested against others, unless the
+user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a number that a harness worked
+out, and ``published`` a paper's own.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {
@@ -70,12 +71,13 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "published": "published by the paper, with the paper's own judge",
     "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
     "trained_on_test": "the model was trained on items of this test",
+    "unknown_settings": "its judge, prompts and data aren't known",
 }
 """What each flag means, in words for a legend."""
 
 NOT_COMPARABLE: frozenset[Flag] = frozenset(
     flag for flag in FLAG_TEXT if flag.startswith("other_") or flag in {"low_coverage", "mixed_settings", "incomplete"}
-) | {"unjudged", "in_batches", "trained_on_test"}
+) | {"unjudged", "in_batches", "trained_on_test", "unknown_settings"}
 """Flags that keep a cell out of ranks and tests."""
 
 

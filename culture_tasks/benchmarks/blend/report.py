@@ -147,7 +147,7 @@ def _asked_in(at: Drawn) -> str:
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("region", _LABELS, {region.label: region.code for region in REGIONS}, _CULTURES),
+        Field("region", _LABELS, cultures=_CULTURES),
         Field("topic", tuple(TOPICS), _TOPICS),
     ),
     splits=(("region",), ("topic",)),

@@ -135,7 +135,7 @@ REPORT = BenchmarkReport(
         Field(
             "language",
             tuple(sorted(_LANGUAGES)),
-            short={each: each.upper() for each in _LANGUAGES},
+            names=_LANGUAGES,
             cultures=_LANGUAGES,
         ),
         Field("category", CATEGORIES),

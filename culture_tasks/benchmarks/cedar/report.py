@@ -402,13 +402,12 @@ _FIGURES = (
     ),
 )
 
-_CODES: Mapping[str, str] = {language: language.upper() for language in LANGUAGES}
 _CULTURES = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese", "en": "American", "hi": "Indian"}
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("language", LANGUAGES, short=_CODES, cultures=_CULTURES),
-        Field("prompt_language", LANGUAGES, _CODES),
+        Field("language", LANGUAGES, names=_NAMES, cultures=_CULTURES),
+        Field("prompt_language", LANGUAGES, _NAMES),
         Field("emotion", EMOTIONS, {each: each for each in EMOTIONS}),
         Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),
     ),

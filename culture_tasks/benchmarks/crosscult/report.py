@@ -487,14 +487,14 @@ _WITHOUT_AND_WITH = ContrastOf(
     ),
 )
 
-_CODES: Mapping[str, str] = {each: each.upper() for each in PARTITIONS}
+_LANGUAGES: Mapping[str, str] = {each: LANGUAGE_NAMES[each] for each in PARTITIONS}
 
 REPORT = BenchmarkReport(
     fields=(
         Field("role", get_args(Role)),
         Field("topic", TOPICS),
-        Field("partition", PARTITIONS, short=_CODES, cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"}),
-        Field("language", PARTITIONS, _CODES),
+        Field("partition", PARTITIONS, names=_LANGUAGES, cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"}),
+        Field("language", PARTITIONS, _LANGUAGES),
         Field("after", ("0", "1", "2", "3")),
         Field("threshold", _THRESHOLDS),
     ),

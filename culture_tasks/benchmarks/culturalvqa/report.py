@@ -37,7 +37,7 @@ def _by(unit: str, field: str, groups: tuple[str, ...]) -> TableOf:
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("country", COUNTRIES, short=_UPPER, cultures={"china": "Chinese", "usa": "American", "india": "Indian"}),
+        Field("country", COUNTRIES, names=_UPPER, cultures={"china": "Chinese", "usa": "American", "india": "Indian"}),
         Field("facet", FACETS),
     ),
     splits=(("country",), ("facet",)),

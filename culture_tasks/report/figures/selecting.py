@@ -14,6 +14,7 @@ from culture_tasks.report.figures.names import cleaned
 from culture_tasks.report.figures.style import is_ratio
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
 from culture_tasks.report.observations import SCORE
+from culture_tasks.report.text.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -87,7 +88,7 @@ def overview(report: Report) -> Chart | None:
         return None
     shown, lost = found[:_MOST_PANELS], len(found[_MOST_PANELS:])
     left = [
-        f"{count} more {what}{'s' if count > 1 else ''}"
+        counted(count, f"more {what}")
         for count, what in ((lost, "score"), (len(rows) - _MOST_ROWS, "model"))
         if count > 0
     ]
@@ -284,12 +285,8 @@ class _Names:
 
 
 def group_name(reported: BenchmarkReport, dimension: str, group: str) -> str:
-    """Returns a group as it is written in a figure: as its benchmark says, else words with capitals."""
-    short = reported.field_named(dimension).short.get(group)
-    if short is not None:
-        return short
-    words = cleaned(group.replace("_", " "))
-    return words.title() if words.islower() else words
+    """Returns a group as it is written in a figure."""
+    return cleaned(reported.field_named(dimension).name_of(group))
 
 
 def _told_apart(names: Mapping[str, str]) -> dict[str, str]:
