@@ -412,6 +412,7 @@ class ContrastFigure:
         parts: Labels of the first and the second number.
         statistic: Which numbers.
         panel: Gives the title of a number's panel.
+        value: What the numbers are, with their unit; empty for the name of the statistic.
     """
 
     key: str
@@ -422,6 +423,7 @@ class ContrastFigure:
     parts: tuple[str, str]
     statistic: str = "score"
     panel: Naming = lambda at: at.model
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)

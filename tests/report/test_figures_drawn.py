@@ -4,10 +4,12 @@ import io
 import logging
 import re
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 from lxml import etree
+from matplotlib.text import Text
 from PIL import Image
 from support.example_report import MODELS, example_report
 
@@ -342,27 +344,56 @@ def test_a_papers_numbers_are_hollow_marks_without_intervals(key):
     assert pictures[0].count(b'id="LineCollection') == pictures[1].count(b'id="LineCollection')
 
 
-def test_a_papers_rows_stand_in_each_row_of_bars_with_one_legend():
-    report = example_report([f"model {number}" for number in range(13)])
-    [chart] = [one for one in charts(report, published=True) if one.key == "culturalvqa_facet"]
-    [svg] = svg_images([chart])
-    assert _texts(svg).count("CulturalVQA") == 3
-    assert _texts(svg).count("GPT-4V [published]") == 1
-    marks = svg.count(b"fill: #ffffff; stroke: #")
-    assert marks == 3 * len(chart.panels[0].groups) + 1
+def _overlapping(chart, monkeypatch):
+    """Pairs of texts of a figure that lie over each other."""
+    drawn = []
+    with styled([chart]):
+        figure = drawing._DRAW[chart.kind](chart)
+        figure.get_layout_engine().execute(figure)
+        figure.set_layout_engine(None)
+        with monkeypatch.context() as patch:
+            patch.setattr(Text, "draw", lambda self, _: drawn.append(self))
+            figure.canvas.draw()
+        texts = [text for text in drawn if text.get_visible() and text.get_text().strip()]
+        boxes = [(text.get_text(), text.get_rotation() % 90, text.get_window_extent().padded(-1)) for text in texts]
+    pairs = [(one, two) for one, two in combinations(boxes, 2) if one[2].overlaps(two[2])]
+    return [(one[0], two[0]) for one, two in pairs if not (one[1] and one[1] == two[1])]  # both turned alike
 
 
-def test_many_models_are_drawn_in_rows_of_six():
-    report = example_report([f"model {number}" for number in range(13)], published=False)
-    [svg] = svg_images([_figure(report, "culturalvqa_facet")])
-    assert _texts(svg).count("CulturalVQA") == 3
+@pytest.mark.slow
+@pytest.mark.parametrize("models", [1, 7, 17])
+def test_no_text_of_a_figure_lies_over_another(models, monkeypatch):
+    report = example_report([f"organisation/a-model-with-a-name-{at}" for at in range(models)], published=False)
+    for chart in charts(report):
+        assert _overlapping(chart, monkeypatch) == [], chart.key
 
 
-def test_rows_of_bars_are_about_equally_full():
+def test_differences_of_many_groups_do_not_lie_over_each_other(monkeypatch):
+    scale, apart = Scale("percent", 0, 100, digits=1), Scale("points", digits=1)
+    groups = tuple(f"Northern Region {at}" for at in range(16))
+    sides = [Series(name, {group: Cell(50.0 + 9 * at, scale) for group in groups}) for at, name in enumerate("ab")]
+    difference = Series("Difference", {group: Cell(-18.0, apart, -29.1, -6.9) for group in groups})
+    panel = Panel("organisation/a-model-with-a-name · blend", groups, (*sides, difference))
+    chart = Chart("k", "Title", "", "pairs", "region", "asked in", "SEM-B (percent)", (panel,) * 7)
+    assert _overlapping(chart, monkeypatch) == []
+
+
+def test_seven_models_stand_in_one_panel_and_the_best_comes_first():
     report = example_report([f"model {number}" for number in range(7)], published=False)
-    [svg] = svg_images([_figure(report, "culturalvqa_facet")])
-    legends = [text for text in _texts(svg) if text.startswith("model")]
-    assert "".join("|" if text == "model" else "x" for text in legends) == "|xxxx|xxx"
+    chart = _figure(report, "culturalvqa_facet")
+    scores = {report.entrants[key].label: cell.value for key, cell in report.units["culturalvqa"].cells.items()}
+    [panel] = chart.panels
+    assert [series.label.removesuffix(" †") for series in panel.series] == sorted(scores, key=scores.get, reverse=True)
+    assert chart.kind == "bars"
+
+
+def test_many_panels_are_several_figures_of_which_each_can_be_read():
+    report = example_report([f"model {number}" for number in range(17)], published=False)
+    parts = [chart for chart in charts(report) if chart.key.startswith("cedar_lsepp")]
+    assert [chart.key for chart in parts] == ["cedar_lsepp", "cedar_lsepp_2", "cedar_lsepp_3"]
+    assert [chart.title.rpartition(" (")[2] for chart in parts] == ["1 of 3)", "2 of 3)", "3 of 3)"]
+    assert [len(chart.panels) for chart in parts] == [12, 12, 10]
+    assert len({panel.title for chart in parts for panel in chart.panels}) == 34
 
 
 def test_a_model_looks_the_same_in_every_figure():

@@ -184,3 +184,23 @@ def test_descriptions_say_what_is_seen():
     low = min(cell.value for cell in country.panels[0].cells)
     assert f"Lowest {low:.1f}" in country.description
     assert all(model in "".join(country.texts) for model in MODELS[1:])
+
+
+def test_what_an_axis_is_called_is_no_code():
+    for chart in charts(example_report(("m",), published=False)):
+        for text in (chart.value, chart.groups, chart.series):
+            assert "_" not in text, chart.key
+    named = [figure.value for each in benchmarks().values() for figure in each.report().figures]
+    named += [one.value for each in benchmarks().values() for of in each.report().contrasts for one in of.figures]
+    assert all(named)
+
+
+def test_the_overview_says_what_it_leaves_out():
+    report = example_report([f"m{number}" for number in range(17)], published=False)
+    whole = overview(example_report(("m",), published=False))
+    assert whole.title == "All models on all benchmarks"
+    assert len(whole.panels) == sum(unit.headline for unit in report.units.values())
+    more = {f"more_{at}": replace(report.units["arab_culture"], key=f"more_{at}", title=f"m{at}") for at in range(30)}
+    part = overview(replace(report, units=report.units | more))
+    assert part.title == "15 of 17 models on 24 of 39 scores"
+    assert len(part.panels) == 24

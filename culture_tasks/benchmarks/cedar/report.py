@@ -338,7 +338,8 @@ def _prompt_language(at: Drawn) -> str:
 _FIGURES = (
     FigureOf(
         key="cedar_gepp",
-        title="Emotion prediction propensity (GEPP)",
+        title="CEDAR: emotion prediction propensity (GEPP)",
+        value="GEPP: named / gold (ratio)",
         source="CEDAR, Figure 3",
         kind="points",
         statistic="gepp",
@@ -349,7 +350,8 @@ _FIGURES = (
     ),
     FigureOf(
         key="cedar_lsepp",
-        title="Emotion prediction propensity by language (LSEPP)",
+        title="CEDAR: emotion prediction propensity by language (LSEPP)",
+        value="LSEPP: named / gold (ratio)",
         source="CEDAR, Figure 4",
         kind="radar",
         statistic="lsepp",
@@ -363,7 +365,8 @@ _FIGURES = (
     ),
     FigureOf(
         key="cedar_grqb",
-        title="Bias towards Russell's quadrants (GRQB)",
+        title="CEDAR: bias towards Russell's quadrants (GRQB)",
+        value="GRQB (percent of gold labels)",
         source="CEDAR, Figure 5",
         kind="bars",
         statistic="grqb",
@@ -374,7 +377,8 @@ _FIGURES = (
     ),
     FigureOf(
         key="cedar_lsrqb",
-        title="Bias towards Russell's quadrants by language (LSRQB)",
+        title="CEDAR: bias towards Russell's quadrants by language (LSRQB)",
+        value="LSRQB (percent of gold labels)",
         source="CEDAR, Figure 6",
         kind="points",
         statistic="lsrqb",
@@ -388,7 +392,8 @@ _FIGURES = (
     ),
     FigureOf(
         key="cedar_matrix",
-        title="Accuracy by prompt and data language",
+        title="CEDAR: accuracy by prompt and data language",
+        value="Accuracy (percent)",
         source="CEDAR, Figure 7",
         kind="heat",
         dimensions=("language",),
