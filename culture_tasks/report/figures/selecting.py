@@ -117,18 +117,19 @@ def _rows_of_overview(report: Report, headline: Sequence[Unit], mean: Mean | Non
     return sorted(own, key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
 
 
-def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[bool, float]]:
+def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[bool, float, int]]:
     """Returns what sorts the models of a figure: the best first, by its scores on the figure's units; papers last."""
     units = [report.units[key] for key in dict.fromkeys(value.unit for value in values)]
-    signs = {"higher": -1.0, "lower": 1.0}
+    signs, order = {"higher": -1.0, "lower": 1.0}, list(report.entrants)
 
-    def place(entrant: str) -> tuple[bool, float]:
+    def place(entrant: str) -> tuple[bool, float, int]:
         scores = [
             signs.get(unit.scale.better or "", 0.0) * cell.value
             for unit in units
             if (cell := unit.cells.get(entrant)) is not None and cell.value is not None
         ]
-        return report.entrants[entrant].published, sum(scores) / len(scores) if scores else math.inf
+        mean = sum(scores) / len(scores) if scores else math.inf
+        return report.entrants[entrant].published, mean, order.index(entrant)
 
     return {entrant: place(entrant) for entrant in {value.entrant for value in values}}
 
@@ -187,15 +188,15 @@ def _chart(
         order=tuple(group_name(reported, field.name, group) for field in fields for group in field.order),
     )
     kind: Kind = spec.kind
-    if kind != "heat":
-        found = tuple(part for one in found for part in limited(one))
     if (
         kind == "bars"
         and reported.culture in spec.dimensions
         and max(len(one.groups) for one in found) > _MOST_CULTURES
     ):
         kind, found = "dots", tuple(map(by_mean, found))
-    elif kind in _MOST_MARKS:
+    if kind != "heat":
+        found = tuple(part for one in found for part in limited(one))
+    if kind in _MOST_MARKS:
         most = _MOST_MARKS[kind][len(found) > IN_ONE_COLUMN]
         kind = "dots" if max(len(one.groups) * len(one.series) for one in found) > most else kind
     return Chart(
