@@ -44,14 +44,19 @@ class Field:
     Attributes:
         name: Its name in the records.
         order: Its groups in the order in which they are shown; others come after them.
-        short: Groups as figures write them, where that isn't the group itself with a capital.
+        names: Groups as figures and sentences write them, where that isn't the group itself with a capital.
         cultures: Groups that are cultures which other benchmarks have too, and the name that all of them share.
     """
 
     name: str
     order: tuple[str, ...] = ()
-    short: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     cultures: Mapping[str, str] = field(default_factory=dict)
+
+    def name_of(self, group: str) -> str:
+        """Returns a group as it is written: as its benchmark says, else words with capitals."""
+        words = group.replace("_", " ")
+        return self.names.get(group) or (words.title() if words.islower() else words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,6 +415,7 @@ class ContrastFigure:
         parts: Labels of the first and the second number.
         statistic: Which numbers.
         panel: Gives the title of a number's panel.
+        value: What the numbers are, with their unit; empty for the name of the statistic.
     """
 
     key: str
@@ -420,6 +426,7 @@ class ContrastFigure:
     parts: tuple[str, str]
     statistic: str = "score"
     panel: Naming = lambda at: at.model
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,11 +154,11 @@ _HEADER = ("A", "B", "B - A", "interval", "p (Holm)", "items", "verdict")
 def _row(tested: Tested) -> tuple[str, ...]:
     from culture_tasks.report.comparability import explain
     from culture_tasks.report.model import Cell
-    from culture_tasks.report.text.wording import P_VALUE, interval, number
+    from culture_tasks.report.text.wording import ITEMS_NEEDED, P_VALUE, interval, number
 
     test, scale = tested.test, tested.scale
     difference = Cell(test.difference, scale, test.low, test.high)
-    needed = f" ({test.items_needed} items needed)" if test.items_needed else ""
+    needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""
     return (
         tested.name,
         *(number(cell.value, scale) for cell in tested.cells),

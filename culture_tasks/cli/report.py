@@ -210,12 +210,15 @@ def choices(options: argparse.Namespace) -> Options:
 
 
 def _say(report: Report, paths: list[Path], folder: Path) -> None:
-    print(f"{len(report.runs)} runs of {len(report.models)} models, {len(report.tables)} tables")
+    from culture_tasks.report.text.wording import counted
+
+    runs, models = counted(len(report.runs), "run"), counted(len(report.models), "model")
+    print(f"{runs} of {models}, {counted(len(report.tables), 'table')}")
     for path in paths:
         if path.parent == folder:
             print(printable(str(path)))
-    if len(paths) > sum(path.parent == folder for path in paths):
-        print(f"and {sum(path.parent != folder for path in paths)} files below {printable(str(folder))}")
+    if below := sum(path.parent != folder for path in paths):
+        print(f"and {counted(below, 'file')} below {printable(str(folder))}")
     say_problems(report.problems)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from culture_tasks.report.model import FLAG_TEXT, Flag
@@ -16,6 +17,9 @@ ByTask = Mapping[str, Settings]
 def differences(one: Settings, two: Settings) -> set[Flag]:
     """Returns how two runs of one task differ in what decides comparability."""
     found: set[Flag] = set()
+    if one.partial != two.partial:
+        known = (replace(each, judges=(), prompt="", data=(), partial=False) for each in (one, two))
+        return differences(*known) | {"unknown_settings"}
     if _graders(one) != _graders(two):
         found.add("other_judge")
     elif _other_prompts(one.judges, two.judges):
@@ -85,7 +89,7 @@ def within(settings: ByTask) -> set[Flag]:
 
 
 def _pairs(settings: ByTask) -> list[tuple[Settings, Settings]]:
-    return list(combinations(settings.values(), 2))
+    return [(one, two) for one, two in combinations(settings.values(), 2) if one.partial == two.partial]
 
 
 def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, str]]) -> str:
@@ -118,8 +122,8 @@ def variation(run: Run, first: Run) -> str:
 
 def what_differs(ours: Settings, theirs: Settings) -> list[str]:
     """Returns in words what sets settings apart from others: what differs, and nothing that both have."""
-    parts: list[str] = []
     found = differences(ours, theirs)
+    parts = [f"{'without' if ours.partial else 'with'} samples"] if "unknown_settings" in found else []
     if "other_judge" in found:
         parts.append(_judge(ours, theirs))
     if "other_limit" in found:
@@ -131,7 +135,7 @@ def what_differs(ours: Settings, theirs: Settings) -> list[str]:
         parts.append(f"data: {_first_of(commits or [name[:8] for name in ours.data if name not in theirs.data])}")
     if "other_decoding" in found:
         parts.append(f"decoding: {_decoding(ours.decoding, theirs.decoding)}")
-    if ours.prompt != theirs.prompt:
+    if ours.prompt != theirs.prompt and ours.partial == theirs.partial:
         parts.append(f"prompt: {_other_parts(ours.prompt, theirs.prompt) or 'plain'}")
     if _other_template(ours, theirs):
         parts.append("no chat template" if ours.chat_template == "none" else "chat template")

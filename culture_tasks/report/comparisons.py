@@ -127,6 +127,12 @@ def _family(measured: Measured, anyway: bool) -> list[Pair]:
     ]
 
 
+def scale_of_differences(scale: Scale) -> Scale:
+    """Returns the scale of a difference of two numbers: percents differ by points."""
+    unit = "points" if scale.unit in ("percent", "points of 100") else scale.unit
+    return Scale(unit, None, None, better=None, neutral=0.0, digits=scale.digits)
+
+
 def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     """Returns why two entrants can't be compared on a unit; nothing where they can."""
     settings = [{each.run.task: each.run.settings for each in measured.runs[key]} for key in (first, second)]

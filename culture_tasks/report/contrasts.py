@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At, ContrastOf, OtherArgument, OtherTask
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report import comparability
-from culture_tasks.report.comparisons import OF_ITS_OWN
+from culture_tasks.report.comparisons import OF_ITS_OWN, scale_of_differences
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
 from culture_tasks.report.observations import (
@@ -152,10 +151,9 @@ def _difference(first: _Side, second: _Side, statistic: str, flags: set[Flag]) -
     clusters = two.clusters if np.unique(two.clusters).size < two.items.size else None
     is_mean = one.compute is None
     found = paired_difference(two.scores, one.scores, clusters) if is_mean else bootstrap_difference(two, one)
-    scale = second.cell.scale
     return Cell(
         known(found.difference),
-        Scale(scale.unit, None, None, better=None, neutral=0.0, digits=scale.digits),
+        scale_of_differences(second.cell.scale),
         low=known(found.low),
         high=known(found.high),
         n=found.n,

@@ -7,7 +7,7 @@ isn't significant after adjustment is said to be open, or isn't said.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,8 +15,8 @@ from scipy import special
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Floats, Question
-from culture_tasks.metrics.significance import holm
-from culture_tasks.report.comparisons import ALPHA
+from culture_tasks.metrics.significance import below_the_others, holm
+from culture_tasks.report.comparisons import ALPHA, scale_of_differences
 from culture_tasks.report.gains import OVER_ALL
 from culture_tasks.report.model import (
     Cell,
@@ -33,7 +33,7 @@ from culture_tasks.report.model import (
 )
 from culture_tasks.report.observations import SCORE
 from culture_tasks.report.scores import Measured, Scores, report_of
-from culture_tasks.report.text.wording import NOTHING, interval, number
+from culture_tasks.report.text.wording import amount, counted, interval, number
 
 _MOST_NAMED = 3
 """Most models or columns that a sentence names; others are counted."""
@@ -109,6 +109,10 @@ class _Writer:
     def models(self, keys: Sequence[str]) -> list[Part]:
         return _listed([[self.model(key)] for key in keys], "model")
 
+    def number_of_models(self, keys: Iterable[str]) -> int:
+        """Returns how many models these entrants are: one may be there under several settings."""
+        return len({self.entrants[key].model for key in keys})
+
 
 def _finding(question: Question, *pieces: str | Part | Sequence[Part]) -> Finding:
     parts: list[Part] = []
@@ -122,7 +126,7 @@ def _listed(items: Sequence[Sequence[Part]], what: str, most: int = _MOST_NAMED)
     shown = [list(each) for each in items[:most]]
     more = len(items) - len(shown)
     if more:
-        shown.append([Part(f"{more} more {what}{'s' if more > 1 else ''}")])
+        shown.append([Part(counted(more, f"more {what}"))])
     parts: list[Part] = []
     for at, each in enumerate(shown):
         if at:
@@ -131,16 +135,9 @@ def _listed(items: Sequence[Sequence[Part]], what: str, most: int = _MOST_NAMED)
     return parts
 
 
-def amount(value: float, scale: Scale) -> str:
-    """Returns a number with its unit, where that is a sign or a word that follows a number."""
-    unit = {"percent": " %", "points of 100": " of 100"}.get(scale.unit, "")
-    return f"{number(value, scale)}{unit}"
-
-
 def _value(cell: Cell) -> str:
     """Returns a number with its interval, such as ``7.10, 6.90 to 7.30``."""
-    shown = NOTHING if cell.value is None else amount(cell.value, cell.scale)
-    ends = interval(cell, " to ")
+    shown, ends = amount(cell.value, cell.scale), interval(cell, " to ")
     return f"{shown}, {ends}" if ends else shown
 
 
@@ -152,11 +149,11 @@ def _best_on_average(writer: _Writer, headline: Sequence[Unit], means: Sequence[
     if mean is None:
         return _without_mean(writer, headline, means)
     order = sorted(mean.cells, key=lambda key: mean.cells[key].value or 0.0, reverse=True)
-    leader, others = order[0], len(order)
+    leader = order[0]
     start = [
         writer.model(leader),
         Part(f" has the highest mean ({_value(mean.cells[leader])}) over the {len(mean.columns)} columns that "),
-        Part(f"{others} models share"),
+        Part(f"{counted(writer.number_of_models(order), 'model')} share"),
     ]
     return _finding("best", start, _how_certain(writer, mean.standing, leader), ".")
 
@@ -184,8 +181,8 @@ def _without_mean(writer: _Writer, headline: Sequence[Unit], means: Sequence[Mea
             return None
         return _finding("best", writer.model(key), " was run alone: ", _spaced(said), ".")
     if len(headline) > 1 and not any(len(each.cells) > 1 for each in means):
-        names = {writer.entrants[key].model for key in models}
-        return _finding("best", f"No mean ranks the {len(names)} models: no two of them share two benchmarks.")
+        count = writer.number_of_models(models)
+        return _finding("best", f"No mean ranks the {count} models: no two of them share two benchmarks.")
     return None
 
 
@@ -256,8 +253,9 @@ def _worst_culture(writer: _Writer, scores: Scores, headline: Sequence[Unit], me
     leader = next((each.standing.ranked[0] for each in means if each.standing.ranked), None)
     low = max([each for each in sure if each.value.entrant == leader] or sure, key=lambda each: each.below)
     unit = scores.units[low.value.unit].unit
-    same = sum((each.value.unit, each.value.group) == (unit.key, low.value.group) for each in sure)
-    models = sum(key == unit.key for key, _ in groups)
+    alike = [each.value for each in sure if (each.value.unit, each.value.group) == (unit.key, low.value.group)]
+    same = writer.number_of_models(value.entrant for value in alike)
+    models = writer.number_of_models(entrant for key, entrant in groups if key == unit.key)
     return _finding(
         "cultures",
         "The weakest culture of ",
@@ -267,45 +265,34 @@ def _worst_culture(writer: _Writer, scores: Scores, headline: Sequence[Unit], me
         " on ",
         writer.unit(unit.key),
         f" ({_value(low.value.cell)}), {_distance(unit.cells[low.value.entrant], low.value.cell)} its mean there",
-        f"; it is the weakest, significantly below the others, for {same} of {models} models" if models > 1 else "",
+        f"; it is the weakest, significantly below the others together, for {same} of {models} models"
+        if models > 1
+        else "",
         ".",
     )
 
 
 def _group_name(unit: Unit, dimension: str, group: str) -> str:
-    """Returns a group by the name of its culture, or as its benchmark writes it, else in words with capitals."""
-    field = report_of(unit.benchmark).field_named(dimension)
-    words = group.replace("_", " ")
-    return field.cultures.get(group) or field.short.get(group) or (words.title() if words.islower() else words)
+    return report_of(unit.benchmark).field_named(dimension).name_of(group)
 
 
 def _distance(whole: Cell, low: Cell) -> str:
     away = abs((whole.value or 0.0) - (low.value or 0.0))
-    points = " points" if whole.scale.unit == "percent" else ""
     worse = "under" if whole.scale.better != "lower" else "over"
-    return f"{number(away, whole.scale)}{points} {worse}"
+    return f"{amount(away, scale_of_differences(whole.scale))} {worse}"
 
 
 def _tested_cultures(measured: Measured, entrant: str, values: Sequence[GroupValue]) -> list[_Low]:
-    """Tests each culture of a model against the others.
-
-    The t test has one variance for all, so that a small group without any spread of its own is no proof. Items of a
-    culture that share a cluster count as one.
-    """
+    """Tests each culture of a model against the others; items of a culture that share a cluster count as one."""
     scale, whole = measured.unit.scale, measured.unit.cells[entrant].value
     own = [value for value in values if value.cell.value is not None]
     if len(own) < 2 or scale.better is None or whole is None or not own[0].cell.comparable:
         return []
     sign = -1.0 if scale.better == "lower" else 1.0
-    parts = [_by_cluster(measured, entrant, value) for value in own]
+    parts = [sign * _by_cluster(measured, entrant, value) for value in own]
     return [
-        _Low(
-            value,
-            below=sign * (whole - float(value.cell.value or 0.0)) / _width(scale),
-            items=parts[at].size,
-            p=_below_the_rest(parts, at, sign),
-        )
-        for at, value in enumerate(own)
+        _Low(value, below=sign * (whole - float(value.cell.value or 0.0)) / _width(scale), items=part.size, p=float(p))
+        for value, part, p in zip(own, parts, below_the_others(parts), strict=True)
     ]
 
 
@@ -316,21 +303,6 @@ def _by_cluster(measured: Measured, entrant: str, value: GroupValue) -> Floats:
     _, codes = np.unique(observed.clusters[known], return_inverse=True)
     means: Floats = np.bincount(codes, weights=observed.scores[known]) / np.bincount(codes)
     return means
-
-
-def _below_the_rest(parts: Sequence[Floats], at: int, sign: float) -> float:
-    """Returns the two-sided p-value where a part is below the others; 1 where it isn't, NaN where there is no test."""
-    one = parts[at]
-    rest = np.concatenate([part for place, part in enumerate(parts) if place != at])
-    count = one.size + rest.size
-    if one.size < 2 or rest.size < 2:
-        return math.nan
-    difference = sign * float(rest.mean() - one.mean())
-    spread = float(np.std(np.concatenate([one, rest]), ddof=1))
-    if difference <= 0 or spread == 0:
-        return 1.0
-    error = spread * math.sqrt(1 / one.size + 1 / rest.size)
-    return float(2 * special.stdtr(count - 2, -difference / error))
 
 
 # What biases are there?
@@ -462,7 +434,7 @@ def _beside_its_base(writer: _Writer, trained: str, base: str, gains: Sequence[G
             )
             pieces.append([Part(f"significantly {word} on "), *units])
     if open_ones:
-        pieces.append([Part(f"not told apart from it on {open_ones} benchmark{'s' if open_ones > 1 else ''}")])
+        pieces.append([Part(f"not told apart from it on {counted(open_ones, 'benchmark')}")])
     return [
         Part(trained, is_name=True),
         Part(", trained from "),
@@ -474,8 +446,7 @@ def _beside_its_base(writer: _Writer, trained: str, base: str, gains: Sequence[G
 
 def _signed(cell: Cell) -> str:
     """Returns a difference with its sign and its interval."""
-    shown = number(cell.value, cell.scale, signed=True)
-    ends = interval(cell, " to ", signed=True)
+    shown, ends = amount(cell.value, cell.scale, signed=True), interval(cell, " to ", signed=True)
     return f"{shown}, {ends}" if ends else shown
 
 

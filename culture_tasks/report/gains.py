@@ -16,7 +16,7 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report import comparability
-from culture_tasks.report.comparisons import ALPHA, OF_ITS_OWN, Pair, adjusted
+from culture_tasks.report.comparisons import ALPHA, OF_ITS_OWN, Pair, adjusted, scale_of_differences
 from culture_tasks.report.lineage import Lineage, Side
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Flag, Gain, Trial
 from culture_tasks.report.observations import (
@@ -267,13 +267,7 @@ def _percent(base: Cell, trained: Cell, *, compared: bool) -> Cell:
 
 def _difference(each: _Untested, test: Comparison | None, *, compared: bool) -> Cell:
     base, trained = each.base.cell, each.trained.cell
-    own = trained.scale
-    nothing = Cell(
-        None,
-        Scale(own.unit, None, None, better=None, neutral=0.0, digits=own.digits),
-        runs=(*base.runs, *trained.runs),
-        where=trained.where,
-    )
+    nothing = Cell(None, scale_of_differences(trained.scale), runs=(*base.runs, *trained.runs), where=trained.where)
     if not compared:
         return nothing
     if test is None:

@@ -17,7 +17,8 @@ from xml.etree import ElementTree
 from culture_tasks import __version__
 from culture_tasks.benchmarks.registry import entries
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
-from culture_tasks.report.text.wording import p_value
+from culture_tasks.report.comparisons import scale_of_differences
+from culture_tasks.report.text.wording import amount, counted, p_value
 from culture_tasks.report.two_models import B_IS_WORSE, Side, Tested, TwoModels
 from culture_tasks.results.finding import Kind
 from culture_tasks.text import storable
@@ -154,8 +155,8 @@ def _of_test(tested: Tested, margin: float) -> Check:
     test = tested.test
     if not test.n or test.p_holm is None:
         return Check(tested.name, "not compared", "too few items have a score of both", tested, margin)
-    digits = tested.scale.digits
-    change = f"B - A is {test.difference:+.{digits}f} ({p_value(test.p_holm)} after adjustment, {test.n} items)"
+    difference = amount(test.difference, scale_of_differences(tested.scale), signed=True)
+    change = f"B - A is {difference} ({p_value(test.p_holm)} after adjustment, {counted(test.n, 'item')})"
     if test.verdict != B_IS_WORSE:
         return Check(tested.name, "passed", f"{test.verdict}: {change}", tested, margin)
     if tested.drop <= margin + _ROUNDING:

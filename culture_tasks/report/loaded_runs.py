@@ -251,7 +251,7 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
         harness=result.harness,
         task=result.task,
         benchmark=kind.benchmark if kind else None,
-        settings=_settings(result, loaded),
+        settings=replace(_settings(result, loaded), partial=kind is not None and loaded is None),
         date=result.date,
         results_file=str(result.path),
         samples_file=str(result.samples_file) if loaded else None,

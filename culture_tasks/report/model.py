@@ -44,13 +44,14 @@ Flag = Literal[
     "other_harness",
     "trained_on_test",
     "unlike_its_file",
+    "unknown_settings",
 ]
 """What a reader must know of a cell.
 
 The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged``, ``in_batches``,
-``trained_on_test`` and ``unlike_its_file`` mean that the cell is neither ranked nor tested against others, unless the
-user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a number that a harness worked
-out, and ``published`` a paper's own.
+``trained_on_test``, ``unlike_its_file`` and ``unknown_settings`` mean that the cell is neither ranked nor tested
+against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a number
+that a harness worked out, and ``published`` a paper's own.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {
@@ -72,12 +73,13 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
     "trained_on_test": "the model was trained on items of this test",
     "unlike_its_file": "the result file has another number than the samples beside it",
+    "unknown_settings": "its judge, prompts and data aren't known",
 }
 """What each flag means, in words for a legend."""
 
 NOT_COMPARABLE: frozenset[Flag] = frozenset(
     flag for flag in FLAG_TEXT if flag.startswith("other_") or flag in {"low_coverage", "mixed_settings", "incomplete"}
-) | {"unjudged", "in_batches", "trained_on_test", "unlike_its_file"}
+) | {"unjudged", "in_batches", "trained_on_test", "unlike_its_file", "unknown_settings"}
 """Flags that keep a cell out of ranks and tests."""
 
 

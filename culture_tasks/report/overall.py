@@ -228,9 +228,10 @@ def _mean(
     }
     cells, standing = ranked(cells, COMMON, tests=compared, left_out=lacking)
     others = dict.fromkeys(column for own in has.values() for column in own if column not in block.columns)
-    lack = {column: sum(column not in has[one] for one in cells) for column in others}
+    lack = {column: {entrants[one].model for one in cells if column not in has[one]} for column in others}
+    every = len({entrants[one].model for one in cells})
     few = {
-        column: f"missing or not comparable for {count} of the {len(cells)} models" for column, count in lack.items()
+        column: f"missing or not comparable for {len(models)} of the {every} models" for column, models in lack.items()
     }
     return Mean(
         key=key,

@@ -52,6 +52,7 @@ class Settings:
         chat_template: ``none``, ``the endpoint's``, or the beginning of its hash; empty where the file doesn't say.
         asked: The prompts of all samples, as a hash with their number; None where they aren't known.
         limit: Limit on the items as the harness was given it; None without one.
+        partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
     """
 
     judges: tuple[Judge, ...] = ()
@@ -63,6 +64,7 @@ class Settings:
     chat_template: str = ""
     asked: Asked | None = None
     limit: float | None = None
+    partial: bool = False
 
     @property
     def judged_by(self) -> str:

@@ -23,6 +23,7 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherS
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.report.runs import Judge
 from culture_tasks.report.sample_facts import SampleFacts
+from culture_tasks.report.text.wording import counted
 from culture_tasks.results.finding import Kind, Problem
 from culture_tasks.results.run_files import parse_json, sample_lines
 from culture_tasks.results.task_results import Asked, Spent
@@ -416,7 +417,9 @@ _REASONS: Mapping[str, tuple[Kind, str]] = {
 def _problem(path: Path, reason: str, lines: Sequence[int]) -> Problem:
     kind, meaning = _REASONS[reason]
     shown = ", ".join(map(str, lines[:3])) + (", …" if len(lines) > 3 else "")
-    return Problem(str(path), kind, detail=f"{len(lines)} lines left out ({shown}): {meaning}", lines=len(lines))
+    return Problem(
+        str(path), kind, detail=f"{counted(len(lines), 'line')} left out ({shown}): {meaning}", lines=len(lines)
+    )
 
 
 def _code(codes: Codebook, name: str) -> int:

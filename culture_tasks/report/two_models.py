@@ -20,6 +20,7 @@ from culture_tasks.report.observations import cell_of, observe, ordered, unlike_
 from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.samples import SampleReader
 from culture_tasks.report.scores import Measured, measure
+from culture_tasks.report.text.wording import counted
 from culture_tasks.report.trained_on import TrainedOn
 from culture_tasks.results.finding import Problem, without_copies
 
@@ -232,7 +233,7 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     ]
     asked, answered = measured.observe("a").items, measured.observe("b").items
     if lost := np.setdiff1d(asked, answered).size:
-        reasons.append(f"B lacks {lost} of A's {asked.size} items")
+        reasons.append(f"B lacks {lost} of A's {counted(asked.size, 'item')}")
     return "; ".join(reasons)
 
 

@@ -55,7 +55,7 @@ def test_papers_rows_of_other_figures_are_not_numbered_with_those_of_this_one():
 
 def test_rows_that_look_alike_are_told_apart():
     chart = charts(example_report(("same", "same\u202e", "other"), published=False))[1]
-    assert [line.label.replace(" †", "") for line in chart.panels[0].series] == ["same", "same (2)", "other"]
+    assert [line.label.replace(" †", "") for line in chart.panels[0].series] == ["other", "same", "same (2)"]
 
 
 def test_rows_that_can_not_be_compared_are_marked():
@@ -72,7 +72,7 @@ def test_care_has_a_panel_for_all_cultures_and_for_each():
         _value("care_ar", "score", "category", "norms", [("language", "ar"), ("category", "norms")], 2.0),
         _value("care_ar", "score", "scope", "nationwide", [("scope", "nationwide")]),
     )
-    assert [panel.title for panel in found["care_category"].panels] == ["CARE Arabic", "CARE Arabic · AR"]
+    assert [panel.title for panel in found["care_category"].panels] == ["CARE Arabic", "CARE Arabic · Arabic"]
     assert found["care_category"].panels[0].groups == ("Norms",)
 
 
@@ -106,24 +106,24 @@ def test_quadrants_by_language():
         _value("cedar_text", "lsrqb", "quadrant", "II", [("language", "ar")]),
     )
     [panel] = found["cedar_lsrqb"].panels
-    assert (panel.title, panel.groups) == ("Text-only · Q2", ("AR", "ZH"))
+    assert (panel.title, panel.groups) == ("Text-only · Q2", ("Arabic", "Chinese"))
 
 
 def test_prompt_and_data_languages_come_from_their_tasks():
     [chart] = [chart for chart in charts(example_report(("m",), published=False)) if chart.kind == "heat"]
     assert [panel.title.replace(" †", "") for panel in chart.panels] == ["m · text-only", "m · multimodal"]
-    assert [line.label for line in chart.panels[0].series] == ["AR", "EN", "ES", "HI", "JA", "SW", "ZH"]
-    assert chart.panels[0].groups == ("AR", "EN", "ES", "HI", "JA", "SW", "ZH")
+    languages = ("Arabic", "English", "Spanish", "Hindi", "Japanese", "Swahili", "Chinese")
+    assert tuple(line.label for line in chart.panels[0].series) == chart.panels[0].groups == languages
 
 
 def test_retention_has_a_line_for_each_insertion():
     [chart] = [chart for chart in charts(example_report(("m",))) if chart.kind == "lines"]
     [panel] = chart.panels
-    assert panel.title.replace(" †", "") == "m · EN→ZH→AR"
+    assert panel.title.replace(" †", "") == "m · English → Chinese → Arabic"
     assert [(line.label, list(line.cells)) for line in panel.series] == [
-        ("EN", ["1", "2", "3"]),
-        ("ZH", ["2", "3"]),
-        ("AR", ["3"]),
+        ("English", ["1", "2", "3"]),
+        ("Chinese", ["2", "3"]),
+        ("Arabic", ["3"]),
     ]
 
 
@@ -141,11 +141,11 @@ def test_the_overview_has_a_panel_a_score_and_the_best_mean_first():
     assert chart.panels[0].groups == ("b", "c", "a")
     assert [chart.panels[0].best, chart.panels[1].best] == [frozenset(("b", "c"))] * 2
     assert [chart.look_of(label) for label in ("a", "b", "c")] == [0, 1, 2]
-    assert len(chart.panels) == 8
-    assert chart.notes[-1] == "In the table alone: 2 more scores"
+    assert len(chart.panels) == 10
+    assert chart.title == "All models on all benchmarks"
     many = overview(example_report([f"model {number}" for number in range(20)]))
     assert {len(panel.groups) for panel in many.panels} == {15}
-    assert many.notes[-1].endswith("and 5 more models")
+    assert (many.title, many.notes[-1]) == ("15 of 20 models on all benchmarks", "The table has the others")
     assert overview(replace(report, units={}, means=())) is None
 
 
@@ -165,8 +165,8 @@ def test_the_first_number_of_a_place_counts():
         ("culturalvqa", "country", "usa", "USA"),
         ("culturalvqa", "country", "south_korea", "South Korea"),
         ("care", "category", "Social norms", "Social norms"),
-        ("care", "language", "ar", "AR"),
-        ("cedar", "prompt_language", "en", "EN"),
+        ("care", "language", "ar", "Arabic"),
+        ("cedar", "prompt_language", "en", "English"),
         ("cedar", "quadrant", "III", "Q3"),
         ("cedar", "emotion", "awe", "awe"),
         ("culturalvqa", "country", "a\x00\u202eb", "A\ufffdB"),
@@ -184,3 +184,23 @@ def test_descriptions_say_what_is_seen():
     low = min(cell.value for cell in country.panels[0].cells)
     assert f"Lowest {low:.1f}" in country.description
     assert all(model in "".join(country.texts) for model in MODELS[1:])
+
+
+def test_what_an_axis_is_called_is_no_code():
+    for chart in charts(example_report(("m",), published=False)):
+        for text in (chart.value, chart.groups, chart.series):
+            assert "_" not in text, chart.key
+    named = [figure.value for each in benchmarks().values() for figure in each.report().figures]
+    named += [one.value for each in benchmarks().values() for of in each.report().contrasts for one in of.figures]
+    assert all(named)
+
+
+def test_the_overview_says_what_it_leaves_out():
+    report = example_report([f"m{number}" for number in range(17)], published=False)
+    whole = overview(example_report(("m",), published=False))
+    assert whole.title == "All models on all benchmarks"
+    assert len(whole.panels) == sum(unit.headline for unit in report.units.values())
+    more = {f"more_{at}": replace(report.units["arab_culture"], key=f"more_{at}", title=f"m{at}") for at in range(30)}
+    part = overview(replace(report, units=report.units | more))
+    assert part.title == "15 of 17 models on 24 of 39 scores"
+    assert len(part.panels) == 24

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.example_report import example_report
-from support.sample_files import care_sample, cedar_sample, vqa_record, write_run, write_vqa
+from support.sample_files import JUDGE, care_sample, cedar_sample, record, vqa_record, write_run, write_vqa
 
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.html.page import write_html
@@ -73,9 +73,9 @@ def test_the_weakest_culture_is_named_with_its_distance(tmp_path):
     write_run(tmp_path / "a", "a", {"culturalvqa": _by_country(even | {"india": 0.2})})
     write_run(tmp_path / "b", "b", {"culturalvqa": _by_country(even)})
     [weakest] = texts(tmp_path, "cultures")
-    assert weakest.startswith("The weakest culture of a is Indian on culturalvqa (0.200, ")
+    assert weakest.startswith("The weakest culture of a is India on culturalvqa (0.200, ")
     assert weakest.endswith(
-        ", 0.450 under its mean there; it is the weakest, significantly below the others, for 1 of 2 models."
+        ", 0.450 under its mean there; it is the weakest, significantly below the others together, for 1 of 2 models."
     )
 
 
@@ -123,6 +123,53 @@ def test_a_difference_by_language_is_named_where_it_is_certain(tmp_path):
     [change] = texts(tmp_path, "changes")
     assert change.startswith("The greatest difference: a is 1.50 higher (")
     assert " asked in the culture's own language than asked in English on care_zh for " in change
+
+
+def blend(region, task, scores):
+    groups = {"region": region, "topic": "food", "language": "en"}
+    samples = [record("blend", task, "sem_b", f"q{n}", groups, score=score) for n, score in enumerate(scores)]
+    return {task: [{"sem_b": each | {"runs": [], "outcomes": {"scored": 1}}} for each in samples]}
+
+
+def test_a_difference_of_percents_is_in_points_and_regions_have_names(tmp_path):
+    native, english = shares(27, 100), shares(73, 100)
+    runs = blend("North Korea", "blend_north_korea", native) | blend("North Korea", "blend_en_north_korea", english)
+    write_run(tmp_path, "a", runs)
+    [change] = texts(tmp_path, "changes")
+    assert change.startswith("The greatest difference: a is 46.0 points lower (")
+    assert " % " not in change
+    assert change.endswith(" than asked in English on blend_north_korea for North Korea.")
+
+
+def test_a_gain_in_percents_is_in_points(tmp_path):
+    for model, args, right in (("org/base", "pretrained=org/base", 40), ("/dpo", "pretrained=org/base,peft=/dpo", 90)):
+        samples = [cedar_sample(str(n), "ar", "awe", "awe" if n < right else "fear") for n in range(100)]
+        write_run(
+            tmp_path / model.strip("/"), model, {"cedar_text": samples}, config={"model": "hf", "model_args": args}
+        )
+    [trained] = texts(tmp_path, "changes")
+    assert trained.startswith("dpo, trained from org/base, is significantly better on cedar_text (+50.00 points, +")
+
+
+def test_a_summary_has_one_count_of_models(tmp_path):
+    """Model a was run under two settings, so that there are three rows of two models."""
+    even = dict.fromkeys(COUNTRIES, 0.8)
+    for model, low, stamp, judge in (
+        ("a", 0.2, "1", {}),
+        ("a", 0.2, "2", {"judge": JUDGE | {"model": "x"}}),
+        ("b", 0.8, "1", {}),
+    ):
+        samples = [{"lave": each["lave"] | judge} for each in _by_country(even | {"india": low})]
+        runs = {"culturalvqa": samples, "culturalvqa_blind": samples}
+        write_run(tmp_path / f"{model}{stamp}", model, runs, f"2026010{stamp}_000000")
+    report = build([str(tmp_path)], Options())
+    said = " ".join(finding.text for finding in report.findings)
+    assert len(report.entrants) == 3
+    assert "that 2 models share" in said
+    assert " for 1 of 2 models." in said
+    [summary] = [table for table in report.tables if table.key == "summary"]
+    assert any("which all 2 models share" in note for note in summary.notes)
+    assert not any(" rows share" in note for note in summary.notes)
 
 
 def test_scores_that_take_no_part_are_counted_with_the_reasons(tmp_path):

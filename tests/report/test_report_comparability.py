@@ -60,6 +60,17 @@ def test_every_difference_is_marked(two, flag):
     assert {(test.first, test.second) for test in report.comparisons} == {("e1", "e2")}
 
 
+def test_what_is_unknown_is_no_other_judge_and_no_other_data(two):
+    """Without samples nothing says who judged and what was read."""
+    write_run(two / "c", "c", {"culturalvqa": []}, results={"culturalvqa": {"lave,none": 0.5}})
+    report = build([str(two)], Options())
+    assert set(cells(report)["c"].flags) == {"from_result_file", "unknown_settings"}
+    assert report.units["culturalvqa"].standing.left_out == {"e3": "its judge, prompts and data aren't known"}
+    assert {(test.first, test.second) for test in report.comparisons} == {("e1", "e2")}
+    write_run(two / "again", "a", {"culturalvqa": []}, "20260105_000000", results={"culturalvqa": {"lave,none": 0.5}})
+    assert list(cells(build([str(two)], Options()))) == ["a", "a [without samples]", "b", "c"]
+
+
 @pytest.mark.parametrize("flag", CASES)
 def test_the_user_may_insist(two, flag):
     record, results = CASES[flag]

@@ -167,7 +167,7 @@ def test_the_command_knows_the_list_prices_and_says_of_when(tmp_path, monkeypatc
     arguments = ["report", str(tmp_path / "a"), "-o", str(tmp_path / "out"), "--formats", "markdown"]
     assert main(arguments) == 0
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "| org/a | culturalvqa | 1 | 10 | 5 | 4 | 1000000 | 100000 | — | — | 3.50 |" in text
+    assert "| org/a | culturalvqa | 1 | 10 | 5 | 4 | 1,000,000 | 100,000 | — | — | 3.50 |" in text
     assert f"Prices: {shipped_prices().origin}." in text
     own = {"currency": "CHF", "models": {"gpt-4o": {"input": 1, "output": 1}}}
     (tmp_path / "prices.json").write_text(json.dumps(own), encoding="utf-8")
@@ -225,4 +225,4 @@ def test_the_command_takes_a_file_of_prices(tmp_path):
     arguments = ["report", str(tmp_path / "a"), "-o", str(tmp_path / "out"), "--formats", "markdown"]
     assert main([*arguments, "--prices", str(path)]) == 0
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "| org/a | culturalvqa | 1000 | 10000 | 5000 | 4 | 3000 | 2000 | — | 6.00 | 23.00 |" in text
+    assert "| org/a | culturalvqa | 1,000 | 10,000 | 5,000 | 4 | 3,000 | 2,000 | — | 6.00 | 23.00 |" in text

@@ -127,10 +127,10 @@ def test_figures_show_the_papers_rows(reports):
     found = {(chart.key, panel.title): panel for chart in charts(reports[1], published=True) for panel in chart.panels}
     panels = {key: [series.label for series in panel.series] for key, panel in found.items()}
     assert panels["care_category", "care_zh"] == ["b", "GPT-4o"]
-    assert panels["care_category", "care_zh · ZH"] == ["b", "GPT-4o"]
-    band = [series.label for series in found["care_category", "care_zh · ZH"].band]
+    assert panels["care_category", "care_zh · Chinese"] == ["b", "GPT-4o"]
+    band = [series.label for series in found["care_category", "care_zh · Chinese"].band]
     assert (band[0], band[-1], len(band)) == ("Gemma2-9B Vanilla [published]", "GPT-4o [published]", 15)
-    assert panels["care_category", "care_cot_zh · ZH"] == ["b", "GPT-4o"]
+    assert panels["care_category", "care_cot_zh · Chinese"] == ["b", "GPT-4o"]
     assert len(panels["cedar_gepp", "Multimodal"]) == 2
     assert len(found["cedar_gepp", "Multimodal"].band) == 15
 

@@ -148,9 +148,12 @@ def _asked_in(at: Drawn) -> str:
     return f"{at.model} · {at.title}"
 
 
+_SEM_B = "SEM-B (percent)"
+_BY = {"region": "regions", "topic": "topics"}
+
 REPORT = BenchmarkReport(
     fields=(
-        Field("region", _LABELS, {region.label: region.code for region in REGIONS}, _CULTURES),
+        Field("region", _LABELS, cultures=_CULTURES),
         Field("topic", tuple(TOPICS), _TOPICS),
     ),
     splits=(("region",), ("topic",)),
@@ -170,11 +173,12 @@ REPORT = BenchmarkReport(
             dimensions=(name,),
             groups=name,
             units=units,
+            value=value,
         )
-        for kind, title, units, names in (
-            ("blend", "BLEnD", _has_default_matcher, {"region": "regions", "topic": "topics"}),
-            ("blend_official", "BLEnD, the paper's matcher,", _is_official, {"region": "regions", "topic": "topics"}),
-            ("blend_mcq", "BLEnD, multiple choice,", _is_multiple_choice, {"region": "regions"}),
+        for kind, title, value, units, names in (
+            ("blend", "BLEnD", _SEM_B, _has_default_matcher, _BY),
+            ("blend_official", "BLEnD, the paper's matcher,", _SEM_B, _is_official, _BY),
+            ("blend_mcq", "BLEnD, multiple choice,", "Accuracy (percent)", _is_multiple_choice, {"region": "regions"}),
         )
         for name, plural in names.items()
     ),
@@ -204,6 +208,7 @@ REPORT = BenchmarkReport(
                     series="asked in",
                     parts=("English", "the region's language"),
                     panel=_asked_in,
+                    value=_SEM_B,
                 ),
             ),
         ),

@@ -99,6 +99,8 @@ def _model_and_language(at: Drawn) -> str:
     return f"{at.model} · {at.held.get('language', at.title)}"
 
 
+_RATING = "Mean rating (1 poor, 10 excellent)"
+
 _NATIVELY_AND_IN_ENGLISH = ContrastOf(
     kind="language",
     source="CARE, Figure 6a",
@@ -125,6 +127,7 @@ _NATIVELY_AND_IN_ENGLISH = ContrastOf(
             series="asked in",
             parts=("English", "the culture's own language"),
             panel=_model_and_language,
+            value=_RATING,
         ),
     ),
 )
@@ -135,7 +138,7 @@ REPORT = BenchmarkReport(
         Field(
             "language",
             tuple(sorted(_LANGUAGES)),
-            short={each: each.upper() for each in _LANGUAGES},
+            names=_LANGUAGES,
             cultures=_LANGUAGES,
         ),
         Field("category", CATEGORIES),
@@ -153,6 +156,7 @@ REPORT = BenchmarkReport(
             dimensions=("category",),
             groups="category",
             free=("language",),
+            value=_RATING,
         ),
     ),
     contrasts=(_NATIVELY_AND_IN_ENGLISH,),

@@ -360,7 +360,8 @@ def _prompt_language(at: Drawn) -> str:
 _FIGURES = (
     FigureOf(
         key="cedar_gepp",
-        title="Emotion prediction propensity (GEPP)",
+        title="CEDAR: emotion prediction propensity (GEPP)",
+        value="GEPP: named / gold (ratio)",
         source="CEDAR, Figure 3",
         kind="points",
         statistic="gepp",
@@ -371,7 +372,8 @@ _FIGURES = (
     ),
     FigureOf(
         key="cedar_lsepp",
-        title="Emotion prediction propensity by language (LSEPP)",
+        title="CEDAR: emotion prediction propensity by language (LSEPP)",
+        value="LSEPP: named / gold (ratio)",
         source="CEDAR, Figure 4",
         kind="radar",
         statistic="lsepp",
@@ -385,7 +387,8 @@ _FIGURES = (
     ),
     FigureOf(
         key="cedar_grqb",
-        title="Bias towards Russell's quadrants (GRQB)",
+        title="CEDAR: bias towards Russell's quadrants (GRQB)",
+        value="GRQB (percent of gold labels)",
         source="CEDAR, Figure 5",
         kind="bars",
         statistic="grqb",
@@ -396,7 +399,8 @@ _FIGURES = (
     ),
     FigureOf(
         key="cedar_lsrqb",
-        title="Bias towards Russell's quadrants by language (LSRQB)",
+        title="CEDAR: bias towards Russell's quadrants by language (LSRQB)",
+        value="LSRQB (percent of gold labels)",
         source="CEDAR, Figure 6",
         kind="points",
         statistic="lsrqb",
@@ -410,7 +414,8 @@ _FIGURES = (
     ),
     FigureOf(
         key="cedar_matrix",
-        title="Accuracy by prompt and data language",
+        title="CEDAR: accuracy by prompt and data language",
+        value="Accuracy (percent)",
         source="CEDAR, Figure 7",
         kind="heat",
         dimensions=("language",),
@@ -424,13 +429,12 @@ _FIGURES = (
     ),
 )
 
-_CODES: Mapping[str, str] = {language: language.upper() for language in LANGUAGES}
 _CULTURES = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese", "en": "American", "hi": "Indian"}
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("language", LANGUAGES, short=_CODES, cultures=_CULTURES),
-        Field("prompt_language", LANGUAGES, _CODES),
+        Field("language", LANGUAGES, names=_NAMES, cultures=_CULTURES),
+        Field("prompt_language", LANGUAGES, _NAMES),
         Field("emotion", EMOTIONS, {each: each for each in EMOTIONS}),
         Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),
     ),

@@ -349,6 +349,10 @@ def _retention(key: str, statistic: str, scores: str, orders: Iterable[tuple[str
     )
 
 
+_LANGUAGES: Mapping[str, str] = {each: LANGUAGE_NAMES[each] for each in PARTITIONS}
+_JUDGED, _ROUGE_L = "Judge's score (0 to 10)", "ROUGE-L (percent)"
+
+
 def _is_single(unit: str) -> bool:
     return unit.startswith("crosscult_single")
 
@@ -358,12 +362,13 @@ def _is_retention(unit: str) -> bool:
 
 
 def _by_dimension(at: Drawn) -> str:
-    return f"By {at.dimension}"
+    return "By language" if at.dimension == "partition" else f"By {at.dimension}"
 
 
 def _model_and_chain(at: Drawn) -> str:
     chain = at.unit.removeprefix(_RETENTION).strip("_")
-    return " · ".join(filter(None, (at.model, chain.replace("_", "→").upper())))
+    names = [_LANGUAGES.get(each, each) for each in chain.split("_") if each]
+    return " · ".join(filter(None, (at.model, " → ".join(names))))
 
 
 def _partition(at: Drawn) -> str:
@@ -380,18 +385,19 @@ def _role_and_error(at: Drawn) -> str:
     return f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
 
 
-def _retention_figure(key: str, title: str, statistic: str) -> FigureOf:
+def _retention_figure(key: str, title: str, statistic: str, value: str) -> FigureOf:
     return FigureOf(
         key=key,
-        title=title,
+        title=f"CrossCult-KIBench: {title}",
         source="CrossCult-KIBench, Figures 6, 11-13",
         kind="lines",
         statistic=statistic,
+        value=value,
         dimensions=("after",),
         groups="insertions so far",
         units=_is_retention,
         free=("partition",),
-        series="inserted partition",
+        series="language of the insertion",
         panel=_model_and_chain,
         line=_partition,
         question="changes",
@@ -401,11 +407,12 @@ def _retention_figure(key: str, title: str, statistic: str) -> FigureOf:
 _FIGURES = (
     FigureOf(
         key="crosscult_reliability",
-        title="Single-insert reliability",
+        title="CrossCult-KIBench: single-insert reliability",
+        value=_JUDGED,
         source="CrossCult-KIBench, Figure 5",
         kind="bars",
         dimensions=("topic", "partition"),
-        groups="topic and partition",
+        groups="topic and language",
         units=_is_single,
         fixed=(("role", "reliability"),),
         panel=_by_dimension,
@@ -413,18 +420,19 @@ _FIGURES = (
     ),
     FigureOf(
         key="crosscult_diagnostic",
-        title="Scores with nothing inserted",
+        title="CrossCult-KIBench: scores with nothing inserted",
+        value=_JUDGED,
         source="CrossCult-KIBench, Figure 1b",
         kind="bars",
         dimensions=("partition",),
-        groups="partition",
+        groups="language",
         units=lambda unit: unit == _DIAGNOSTIC,
     ),
-    _retention_figure("crosscult_retention", "Retention after each insertion", "score"),
-    _retention_figure("crosscult_retention_rouge_l", "Retention by ROUGE-L", "rouge_l"),
+    _retention_figure("crosscult_retention", "retention after each insertion", "score", _JUDGED),
+    _retention_figure("crosscult_retention_rouge_l", "retention after each insertion, by ROUGE-L", "rouge_l", _ROUGE_L),
     FigureOf(
         key="crosscult_thresholds",
-        title="Requests that a threshold routes wrongly",
+        title="CrossCult-KIBench: requests that a threshold routes wrongly",
         source="",
         kind="lines",
         statistic=_CURVE.name,
@@ -455,13 +463,14 @@ def _insertion_table(key: str, statistic: str, scores: str) -> ContrastTable:
     )
 
 
-def _insertion_figure(key: str, title: str, statistic: str) -> ContrastFigure:
+def _insertion_figure(key: str, title: str, statistic: str, value: str) -> ContrastFigure:
     return ContrastFigure(
         key=key,
-        title=title,
+        title=f"CrossCult-KIBench: {title}",
         statistic=statistic,
+        value=value,
         dimensions=("topic", "partition"),
-        groups="topic and partition",
+        groups="topic and language",
         series="model",
         parts=("base", "edited"),
     )
@@ -480,21 +489,19 @@ _WITHOUT_AND_WITH = ContrastOf(
         _insertion_table("crosscult_insertion_rouge_l", "rouge_l", "ROUGE-L in percent"),
     ),
     figures=(
-        _insertion_figure("crosscult_insertion", "Reliability without and with the insertion", "score"),
+        _insertion_figure("crosscult_insertion", "reliability without and with the insertion", "score", _JUDGED),
         _insertion_figure(
-            "crosscult_insertion_rouge_l", "Reliability without and with the insertion, by ROUGE-L", "rouge_l"
+            "crosscult_insertion_rouge_l", "reliability without and with the insertion, by ROUGE-L", "rouge_l", _ROUGE_L
         ),
     ),
 )
-
-_CODES: Mapping[str, str] = {each: each.upper() for each in PARTITIONS}
 
 REPORT = BenchmarkReport(
     fields=(
         Field("role", get_args(Role)),
         Field("topic", TOPICS),
-        Field("partition", PARTITIONS, short=_CODES, cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"}),
-        Field("language", PARTITIONS, _CODES),
+        Field("partition", PARTITIONS, names=_LANGUAGES, cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"}),
+        Field("language", PARTITIONS, _LANGUAGES),
         Field("after", ("0", "1", "2", "3")),
         Field("threshold", _THRESHOLDS),
     ),

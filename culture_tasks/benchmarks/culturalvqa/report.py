@@ -35,9 +35,11 @@ def _by(unit: str, field: str, groups: tuple[str, ...]) -> TableOf:
     )
 
 
+_CORRECT = "Share of correct answers"
+
 REPORT = BenchmarkReport(
     fields=(
-        Field("country", COUNTRIES, short=_UPPER, cultures={"china": "Chinese", "usa": "American", "india": "Indian"}),
+        Field("country", COUNTRIES, names=_UPPER, cultures={"china": "Chinese", "usa": "American", "india": "Indian"}),
         Field("facet", FACETS),
     ),
     splits=(("country",), ("facet",)),
@@ -51,6 +53,7 @@ REPORT = BenchmarkReport(
             kind="bars",
             dimensions=("country",),
             groups="country",
+            value=_CORRECT,
         ),
         FigureOf(
             key="culturalvqa_facet",
@@ -59,6 +62,7 @@ REPORT = BenchmarkReport(
             kind="bars",
             dimensions=("facet",),
             groups="facet",
+            value=_CORRECT,
         ),
     ),
 )

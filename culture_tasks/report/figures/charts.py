@@ -179,14 +179,10 @@ def panels(
     )
 
 
-def limited(panel: Panel, *, spread: bool) -> Iterator[Panel]:
+def limited(panel: Panel) -> Iterator[Panel]:
     """Yields the panels that show a panel's series, at most a dozen in each.
 
     Where papers' series are too many beside the user's, their range alone is drawn.
-
-    Args:
-        panel: The panel.
-        spread: Whether the user's own are spread over several panels where they are too many.
     """
     if len(panel.series) <= MOST_SERIES:
         yield panel
@@ -195,7 +191,7 @@ def limited(panel: Panel, *, spread: bool) -> Iterator[Panel]:
     papers = tuple(series for series in panel.series if series.published)
     band = papers if len(papers) > _FEW_PAPERS else ()
     beside = () if band else papers
-    parts = -(-len(own) // (MOST_SERIES - len(beside))) if spread and own else 1
+    parts = -(-len(own) // (MOST_SERIES - len(beside))) or 1
     size = -(-len(own) // parts)
     for part in range(parts):
         title = panel.title if parts == 1 else f"{panel.title} ({part + 1} of {parts})"
@@ -204,6 +200,26 @@ def limited(panel: Panel, *, spread: bool) -> Iterator[Panel]:
 
 _FEW_PAPERS = 2
 """Papers' series that need no band: they stand in each panel."""
+
+
+IN_ONE_COLUMN = 3
+"""Panels of bars and points that have the whole width; more stand in two columns."""
+
+_MOST_PANELS = 12
+"""Panels that a page has room for: those of one, two, three or four per model end with a model."""
+_MOST_ROWS = 400
+"""Marks of ordered dots that a page has room for, each on a line of its own."""
+
+
+def pages(chart: Chart) -> Iterator[Chart]:
+    """Yields the figures that show a chart's panels, with so many in each that they can be read."""
+    rows = sum(len(panel.groups) * len(panel.series) for panel in chart.panels) if chart.kind == "dots" else 0
+    size = min(_MOST_PANELS, -(-len(chart.panels) // (-(-rows // _MOST_ROWS) or 1)))
+    parts = [chart.panels[start : start + size] for start in range(0, len(chart.panels), size)]
+    for page, part in enumerate(parts, start=1):
+        key = chart.key if page == 1 else f"{chart.key}_{page}"
+        title = chart.title if len(parts) == 1 else f"{chart.title} ({page} of {len(parts)})"
+        yield replace(chart, key=key, title=title, panels=part)
 
 
 def by_mean(panel: Panel) -> Panel:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from culture_tasks.report.figures.charts import IN_ONE_COLUMN
 from culture_tasks.report.figures.fonts import InWords
 from culture_tasks.report.figures.names import shown
 from culture_tasks.report.figures.selecting import charts
@@ -16,8 +17,6 @@ from culture_tasks.report.figures.style import (
     draw_marks,
     in_grid,
     is_ratio,
-    legend_alone,
-    legend_beside,
     logarithmic,
     look,
     lowest_ratio,
@@ -25,6 +24,7 @@ from culture_tasks.report.figures.style import (
     new_figure,
     shape,
     styled,
+    title_in_lines,
     value_axis,
     values_of,
     whiskers,
@@ -32,7 +32,7 @@ from culture_tasks.report.figures.style import (
 from culture_tasks.report.text.wording import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Literal
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.projections.polar import PolarAxes
     from numpy.typing import NDArray
 
@@ -105,47 +106,29 @@ def _unit_of_measure(scale: Scale) -> str:
     return f"{scale.unit}{ends}" + (", lower is better" if scale.better == "lower" else "")
 
 
-# Grouped bars: one row of bars for every six series, on one scale; a paper's numbers are hollow marks beside them
+# Grouped bars, on one scale; a paper's numbers are hollow marks beside them
 
-_BARS_IN_ONE_ROW = 6
-_BARS_WIDTH = 10.0
-_BARS_ROW_HEIGHT = 2.7
+_GRID_WIDTH = 11.0
+_PANEL_HEIGHT = 2.7
+_LETTERS = 84
+"""Letters that fit below panels of the whole width."""
 _BARS_ROOM = 0.82
 _BARS_GAP = 0.05
 _BARS_MARK = 0.025
 _BARS_MOST_MARKS = 0.38
-_BARS_ACROSS = 4
-_BARS_LINE = 0.2
+
+
+def _figure_with_grid(chart: Chart, *, sharey: bool = False) -> tuple[Figure, NDArray[Any]]:
+    """Returns a figure with axes for each panel, in one column or two."""
+    rows, columns = shape(chart, 1 if len(chart.panels) <= IN_ONE_COLUMN else 2)
+    figure = new_figure(chart, _GRID_WIDTH, max(1.0 + _PANEL_HEIGHT * rows, 1.0 + 0.2 * len(chart.labels)))
+    return figure, figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel(order="F")
 
 
 def draw_bars(chart: Chart) -> Figure:
-    """Draws each panel as rows of at most six series, so that bars stay readable with many models."""
-    rows = [(panel, part) for panel in chart.panels for part in _rows_of_series(panel)]
-    papers = [label for label, published in _published_by_label(chart).items() if published]
-    heights = [_BARS_ROW_HEIGHT] * len(rows) + ([_BARS_LINE * (2 + -(-len(papers) // _BARS_ACROSS))] if papers else [])
-    figure = new_figure(chart, _BARS_WIDTH, 0.9 + sum(heights))
-    all_axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-    marks: Handles = {}
-    for axes, (panel, part) in zip(all_axes, rows, strict=False):
-        _draw_bar_row(axes, panel, part=part, chart=chart, beside=_room_for_papers(panel, papers))
-        marks |= _draw_papers_marks(axes, chart, panel=panel, papers=papers)
-    if papers:
-        legend_alone(all_axes[-1], {label: marks[label] for label in papers}, title="published", across=_BARS_ACROSS)
-    return figure
-
-
-def _published_by_label(chart: Chart) -> dict[str, bool]:
-    """Returns the labels of all series, and whether each is published."""
-    return {series.label: series.published for panel in chart.panels for series in panel.series}
-
-
-def _rows_of_series(panel: Panel) -> Iterator[tuple[Series, ...]]:
-    """Yields the series of each row, about as many in every one."""
-    own = tuple(series for series in panel.series if not series.published)
-    rows = max(1, -(-len(own) // _BARS_IN_ONE_ROW))
-    in_one = max(1, -(-len(own) // rows))
-    for start in range(0, max(1, len(own)), in_one):
-        yield own[start : start + in_one]
+    """Draws panels with the same axes; series stand side by side within a group, in the same order everywhere."""
+    figure, grid = _figure_with_grid(chart)
+    return in_grid(grid, chart, figure=figure, draw=partial(_draw_bar_panel, chart))
 
 
 def _room_for_papers(panel: Panel, papers: Sequence[str]) -> float:
@@ -154,22 +137,21 @@ def _room_for_papers(panel: Panel, papers: Sequence[str]) -> float:
     return min(_BARS_MOST_MARKS, _BARS_GAP + _BARS_MARK * len(papers)) if any_here else 0.0
 
 
-def _draw_bar_row(axes: Axes, panel: Panel, part: tuple[Series, ...], chart: Chart, beside: float) -> None:
-    width = (_BARS_ROOM - beside) / max(1, len(part))
+def _draw_bar_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[str]) -> Handles:
+    published = {series.label for one in chart.panels for series in one.series if series.published}
+    papers = [label for label in labels if label in published]
+    own = [series for series in panel.series if not series.published]
+    width = (_BARS_ROOM - _room_for_papers(panel, papers)) / max(1, len(own))
     places = np.arange(len(panel.groups), dtype=np.float64)
     handles: Handles = {}
-    for at, series in enumerate(part):
-        own = places - _BARS_ROOM / 2 + (at + 0.5) * width
-        style = look(chart.look_of(series.label))
-        handles[series.label] = _draw_bars_of(axes, own, width=width, panel=panel, series=series, style=style)
+    for at, series in enumerate(own):
+        left, style = places - _BARS_ROOM / 2 + (at + 0.5) * width, look(chart.look_of(series.label))
+        handles[series.label] = _draw_bars_of(axes, left, width=width, panel=panel, series=series, style=style)
     handles |= draw_band(axes, panel)
-    name_groups(axes, panel.groups)
-    axes.set_xlim(-0.6, len(places) - 0.4)
-    axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
-    value_axis(axes, panel.scale, chart.value)
+    handles |= _draw_papers_marks(axes, chart, panel=panel, papers=papers)
+    _finish_points(axes, panel, chart)
     axes.set_ylim(*_range_of_bars(chart, panel))
-    if handles:
-        legend_beside(axes, handles, chart.series)
+    return handles
 
 
 def _draw_papers_marks(axes: Axes, chart: Chart, panel: Panel, papers: Sequence[str]) -> Handles:
@@ -229,9 +211,6 @@ def _range_of_bars(chart: Chart, panel: Panel) -> tuple[float, float]:
 
 # Points by group, one a model
 
-_POINTS_IN_ONE_COLUMN = 3
-_POINTS_WIDTH = 11.0
-_POINTS_PANEL_HEIGHT = 2.7
 _POINTS_SPREAD = 0.62
 _POINTS_MARKS: dict[str, Any] = {
     "linestyle": "none",
@@ -243,119 +222,112 @@ _POINTS_MARKS: dict[str, Any] = {
 
 def draw_points(chart: Chart) -> Figure:
     """Draws panels with the same axes; series stand side by side within a group, in the same order everywhere."""
-    rows, columns = shape(chart, 1 if len(chart.panels) <= _POINTS_IN_ONE_COLUMN else 2)
-    figure = new_figure(chart, _POINTS_WIDTH, max(1.0 + _POINTS_PANEL_HEIGHT * rows, 1.0 + 0.2 * len(chart.labels)))
-    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
-    return in_grid(grid.ravel(order="F"), chart, figure=figure, draw=partial(_draw_point_panel, chart))
+    figure, grid = _figure_with_grid(chart, sharey=True)
+    return in_grid(grid, chart, figure=figure, draw=partial(_draw_point_panel, chart))
 
 
-def _draw_point_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[str]) -> Handles:
-    places = np.arange(len(panel.groups), dtype=np.float64)
-    step = _POINTS_SPREAD / max(1, len(labels) - 1)
-    handles: Handles = {}
-    for series in panel.series:
-        place = labels.index(series.label)
-        offset = place * step - _POINTS_SPREAD / 2 if len(labels) > 1 else 0.0
-        handles |= draw_marks(axes, places + offset, chart, series=series, groups=panel.groups, **_POINTS_MARKS)
-    handles |= draw_band(axes, panel)
+def _draw_point_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -> Handles:
+    handles = _draw_side_by_side(axes, chart, panel=panel, spread=_POINTS_SPREAD, across=False)
     _finish_points(axes, panel, chart)
     return handles
 
 
+def _draw_side_by_side(axes: Axes, chart: Chart, panel: Panel, spread: float, *, across: bool) -> Handles:
+    """Draws the series of a panel beside each other in each group, and the range of published ones behind them."""
+    places = np.arange(len(panel.groups), dtype=np.float64)
+    offsets = np.linspace(-spread / 2, spread / 2, len(panel.series)) if len(panel.series) > 1 else np.zeros(1)
+    handles: Handles = {}
+    for series, offset in zip(panel.series, offsets, strict=False):
+        own, groups = places + offset, panel.groups
+        handles |= draw_marks(axes, own, chart, series=series, groups=groups, across=across, **_POINTS_MARKS)
+    return handles | draw_band(axes, panel, across=across)
+
+
 def _finish_points(axes: Axes, panel: Panel, chart: Chart) -> None:
-    name_groups(axes, panel.groups)
+    columns = 1 if (place := axes.get_subplotspec()) is None else place.get_gridspec().ncols
+    name_groups(axes, panel.groups, room=_LETTERS // columns)
     axes.set_xlim(-0.5, len(panel.groups) - 0.5)
     for border in range(1, len(panel.groups)):
         axes.axvline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
+    axes.set_title(title_in_lines(panel.title, 60), loc="left", fontsize=9)
     value_axis(axes, panel.scale, chart.value)
 
 
 # Ordered dots: many groups, one below the other, the highest mean first
 
-_DOTS_WIDTH = 8.5
+_DOTS_WIDTH = 5.5
 _DOTS_LINE = 0.13
 _DOTS_SPREAD = 0.7
 
 
 def draw_dots(chart: Chart) -> Figure:
-    """Draws the panels one below the other, a row for each group; series stand in the same order in every row."""
-    rows = [max(2.5, len(panel.groups) * max(0.26, _DOTS_LINE * len(panel.series))) for panel in chart.panels]
-    figure = new_figure(chart, _DOTS_WIDTH, 1.0 + sum(rows) + 0.6 * len(rows))
-    grid = figure.subplots(len(rows), 1, squeeze=False, height_ratios=rows)
+    """Draws the panels in two columns where there are several, a row for each group; series keep their order."""
+    rows, columns = shape(chart, 1 if len(chart.panels) == 1 else 2)
+    tallest = max(len(panel.groups) * max(0.26, _DOTS_LINE * len(panel.series)) for panel in chart.panels)
+    figure = new_figure(chart, 3.0 + _DOTS_WIDTH * columns, 1.0 + (max(2.5, tallest) + 0.6) * rows)
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True)
     return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_dot_panel, chart))
 
 
 def _draw_dot_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -> Handles:
-    places = np.arange(len(panel.groups), dtype=np.float64)
-    labels = [series.label for series in panel.series]
-    step = _DOTS_SPREAD / max(1, len(labels) - 1)
-    handles: Handles = {}
-    for at, series in enumerate(panel.series):
-        offset = at * step - _DOTS_SPREAD / 2 if len(labels) > 1 else 0.0
-        own = places + offset
-        handles |= draw_marks(axes, own, chart, series=series, groups=panel.groups, across=True, **_POINTS_MARKS)
-    handles |= draw_band(axes, panel, across=True)
-    for border in range(1, len(panel.groups)):
-        axes.axhline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    axes.set_yticks(range(len(panel.groups)), [shown(group, 28) for group in panel.groups])
-    axes.set_ylim(len(panel.groups) - 0.5, -0.5)
-    axes.set_title(shown(panel.title, 90), loc="left", fontsize=9)
+    handles = _draw_side_by_side(axes, chart, panel=panel, spread=_DOTS_SPREAD, across=True)
+    _name_rows(axes, panel)
+    axes.set_title(title_in_lines(panel.title, 60), loc="left", fontsize=9)
     value_axis(axes, panel.scale, chart.value, across=True)
     return handles
 
 
-# Paired bars: a dark and a light one in each group, their difference below
+# Pairs: two marks in each row, and their difference at the right
 
 _PAIRS_ACROSS = 3
-_PAIRS_COLOURS = ("#0072B2", "#9BD3F5")
-_PAIRS_WIDTH = 0.38
+_PAIRS_LOOKS = (("#0072B2", "o"), ("#E69F00", "D"))
+_PAIRS_APART = 0.15
+_PAIRS_ROW = 0.3
 
 
 def draw_pairs(chart: Chart) -> Figure:
-    """Draws the panels in a grid, on one scale, with one legend for all."""
+    """Draws the panels in a grid, on one scale, a row for each group, with one legend for all."""
     rows, columns = shape(chart, _PAIRS_ACROSS)
-    figure = new_figure(chart, 1.8 + 4.0 * columns, 1.2 + 2.8 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    height = 0.8 + _PAIRS_ROW * max(len(panel.groups) for panel in chart.panels)
+    figure = new_figure(chart, 2.0 + 4.6 * columns, 1.0 + height * rows)
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True)
     return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_pair_panel, chart))
 
 
 def _draw_pair_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -> Handles:
     places = np.arange(len(panel.groups), dtype=np.float64)
-    start = panel.scale.low or 0.0
     handles: Handles = {}
-    for side, (series, colour) in enumerate(zip(panel.series, _PAIRS_COLOURS, strict=False)):
+    for side, (series, (colour, marker)) in enumerate(zip(panel.series, _PAIRS_LOOKS, strict=False)):
         cells = [series.cells.get(group) for group in panel.groups]
-        handles[series.label] = axes.bar(
-            places + (side - 0.5) * _PAIRS_WIDTH,
-            values_of(cells) - start,
-            _PAIRS_WIDTH,
-            bottom=start,
-            color=colour,
-            edgecolor="0.15",
-            linewidth=0.5,
-            yerr=whiskers(cells),
-            error_kw={"elinewidth": 0.9, "capsize": 3.0, "ecolor": "0.1"},
-        )
-    _finish_pairs(axes, panel, chart)
+        marks: dict[str, Any] = _POINTS_MARKS | {"color": colour, "marker": marker, "markersize": 5}
+        at = places + (2 * side - 1) * _PAIRS_APART
+        handles[series.label] = axes.errorbar(values_of(cells), at, xerr=whiskers(cells), **marks)
+    _name_rows(axes, panel)
+    differences = panel.series[2].cells if len(panel.series) > 2 else {}
+    beside = axes.secondary_yaxis("right")
+    beside.set_yticks(places, [_difference(differences.get(group)) for group in panel.groups], fontsize=7.5)
+    beside.tick_params(length=0)
+    beside.spines["right"].set_visible(False)
+    axes.set_title(title_in_lines(panel.title, 48), fontsize=9)
+    value_axis(axes, panel.scale, chart.value, across=True)
     return handles
 
 
-def _finish_pairs(axes: Axes, panel: Panel, chart: Chart) -> None:
-    differences = panel.series[2].cells if len(panel.series) > 2 else {}
-    names = ["\n".join((shown(group, 16), *_difference_lines(differences.get(group)))) for group in panel.groups]
-    axes.set_xticks(range(len(names)), names, fontsize=7.5)
-    axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.set_title(shown(panel.title, 44), fontsize=9)
-    value_axis(axes, panel.scale, chart.value)
+def _name_rows(axes: Axes, panel: Panel) -> None:
+    """Names the groups from top to bottom, with a line between each two, and numbers below."""
+    axes.tick_params(labelbottom=True)
+    for border in range(1, len(panel.groups)):
+        axes.axhline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
+    axes.set_yticks(range(len(panel.groups)), [shown(group, 28) for group in panel.groups])
+    axes.set_ylim(len(panel.groups) - 0.5, -0.5)
 
 
-def _difference_lines(cell: Cell | None) -> tuple[str, ...]:
-    """Returns a difference and how far its interval reaches, one line each; a paired interval reaches evenly."""
+def _difference(cell: Cell | None) -> str:
+    """Returns a difference and how far its interval reaches; a paired interval reaches evenly."""
     if cell is None or cell.value is None:
-        return ()
-    reach = () if cell.high is None else (f"± {number(cell.high - cell.value, cell.scale)}",)
-    return (number(cell.value, cell.scale, signed=True), *reach)
+        return ""
+    reach = "" if cell.high is None else f" ± {number(cell.high - cell.value, cell.scale)}"
+    return f"{number(cell.value, cell.scale, signed=True)}{reach}"
 
 
 # Lines over steps: what is left of each insertion after later ones
@@ -386,15 +358,16 @@ def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[st
     axes.set_xticks(range(0, len(steps), apart), [shown(step, 16) for step in steps[::apart]])
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(chart.groups))
-    axes.set_title(shown(panel.title, 48), fontsize=8)
+    axes.set_title(title_in_lines(panel.title, 40), fontsize=8)
     value_axis(axes, panel.scale, chart.value)
     return handles
 
 
 # Heat maps, with the number in each cell
 
-_HEAT_ACROSS = 2
+_HEAT_ACROSS = 3
 _HEAT_SIZE = 4.2
+_HEAT_LETTERS = 40
 
 
 def draw_heat(chart: Chart) -> Figure:
@@ -419,11 +392,11 @@ def _draw_heat_panel(axes: Axes, panel: Panel, chart: Chart, norm: Normalize) ->
     lines = _rows_in_order(panel)
     numbers = np.stack([values_of([line.cells.get(group) for group in panel.groups]) for line in lines])
     image = axes.imshow(np.ma.masked_invalid(numbers), cmap="cividis", norm=norm, aspect="equal")
-    axes.set_xticks(range(len(panel.groups)), [shown(group, 16) for group in panel.groups])
+    name_groups(axes, panel.groups, room=_HEAT_LETTERS)
     axes.set_yticks(range(len(lines)), [shown(line.label, 16) for line in lines])
     axes.set_xlabel(shown(chart.groups))
     axes.set_ylabel(shown(chart.series))
-    axes.set_title(shown(panel.title, 60), fontsize=9)
+    axes.set_title(title_in_lines(panel.title, 44), fontsize=9)
     _write_numbers(axes, numbers, scale=panel.scale, norm=norm)
     return image
 
@@ -444,13 +417,14 @@ def _rows_in_order(panel: Panel) -> list[Series]:
 # Radar charts: one closed line a series
 
 _RADAR_ACROSS = 3
-_RADAR_SIZE = 3.6
+_RADAR_WIDTH, _RADAR_HEIGHT = 4.4, 3.4
 
 
 def draw_radar(chart: Chart) -> Figure:
     """Draws the panels in a grid, on one scale, logarithmic for ratios, with one legend for all."""
     rows, columns = shape(chart, _RADAR_ACROSS)
-    figure = new_figure(chart, 1.0 + max(4.5, _RADAR_SIZE * columns), 1.2 + _RADAR_SIZE * rows)
+    figure = new_figure(chart, 1.0 + _RADAR_WIDTH * columns, 1.2 + _RADAR_HEIGHT * rows)
+    cast("ConstrainedLayoutEngine", figure.get_layout_engine()).set(w_pad=0.2)  # names reach out of the axes
     grid = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": "polar"})
     return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_radar_panel, chart))
 
@@ -480,7 +454,10 @@ def _finish_radar(axes: PolarAxes, panel: Panel, angles: np.ndarray, chart: Char
     top = max(float(cell.value) for one in chart.panels for cell in one.cells if cell.value is not None)
     axes.set_theta_direction(-1)
     axes.set_theta_zero_location("N")
-    axes.set_xticks(angles, [shown(group, 16) for group in panel.groups], fontsize=6.5)
+    axes.set_xticks(angles, [shown(group, 16) for group in panel.groups], fontsize=7)
+    for angle, label in zip(angles, axes.get_xticklabels(), strict=True):  # none reaches into the circle
+        side = round(float(np.sin(angle)), 2)
+        label.set_horizontalalignment("left" if side > 0 else "right" if side < 0 else "center")
     if is_ratio(panel.scale):
         logarithmic(axes)
         axes.set_ylim(lowest_ratio(chart), max(top, 1.0) * 1.1)
@@ -492,7 +469,7 @@ def _finish_radar(axes: PolarAxes, panel: Panel, angles: np.ndarray, chart: Char
     if neutral is not None:
         circle = np.linspace(0, 2 * np.pi, 181)
         axes.plot(circle, np.full_like(circle, neutral), color="0.25", linewidth=0.9, zorder=1.5)
-    axes.set_title(shown(panel.title, 44), fontsize=8)
+    axes.set_title(title_in_lines(panel.title, 44), fontsize=9)
 
 
 # As files, or as bytes for a page

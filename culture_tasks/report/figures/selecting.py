@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Drawn
-from culture_tasks.report.figures.charts import Chart, Panel, Series, by_mean, limited, panels
+from culture_tasks.report.figures.charts import IN_ONE_COLUMN, Chart, Panel, Series, by_mean, limited, pages, panels
 from culture_tasks.report.figures.names import cleaned
 from culture_tasks.report.figures.style import is_ratio
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
@@ -27,8 +27,10 @@ DIFFERENCE = "Difference"
 
 _MARK = " †"
 _WITH_INTERVALS: frozenset[Kind] = frozenset(("bars", "points", "dots", "lines", "pairs"))
-_MOST_BARS = 8
+_MOST_CULTURES = 8
 """Cultures beyond which ordered dots, one row each, are read more easily than bars."""
+_MOST_MARKS: Mapping[Kind, tuple[int, int]] = {"bars": (50, 50), "points": (100, 60)}
+"""Marks that fit side by side into a panel of the whole and of half the width; more stand one below the other."""
 
 
 def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
@@ -46,7 +48,7 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
         for spec in each.figures
         if (values := _picked(report, spec, benchmark=name, published=published))
     ]
-    contrasts = [
+    figures += [
         _contrast_chart(report, contrast, spec=spec, reported=each, found=found)
         for each in reported.values()
         for contrast in each.contrasts
@@ -54,11 +56,11 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
         if (found := _picked_contrasts(report, contrast, spec))
     ]
     whole = overview(report)
-    return (*([whole] if whole else []), *figures, *contrasts)
+    return (*([whole] if whole else []), *(page for figure in figures for page in pages(figure)))
 
 
 _MOST_ROWS = 15
-_MOST_PANELS = 8
+_MOST_PANELS = 24
 
 OVERVIEW = "overview"
 """Key of the figure of all models on all benchmarks."""
@@ -85,15 +87,13 @@ def overview(report: Report) -> Chart | None:
             found.append(Panel(cleaned(title), groups, series, best=best))
     if not found:
         return None
-    shown, lost = found[:_MOST_PANELS], len(found[_MOST_PANELS:])
-    left = [
-        f"{count} more {what}{'s' if count > 1 else ''}"
-        for count, what in ((lost, "score"), (len(rows) - _MOST_ROWS, "model"))
-        if count > 0
-    ]
+    shown = found[:_MOST_PANELS]
+    models = "all models" if len(rows) <= _MOST_ROWS else f"{_MOST_ROWS} of {len(rows)} models"
+    scores = "all benchmarks" if len(shown) == len(found) else f"{len(shown)} of {len(found)} scores"
+    left_out = len(rows) > _MOST_ROWS or len(shown) < len(found)
     return Chart(
         key=OVERVIEW,
-        title="All models on all benchmarks",
+        title=f"{models} on {scores}".capitalize(),
         source="",
         kind="overview",
         groups="model",
@@ -103,7 +103,7 @@ def overview(report: Report) -> Chart | None:
         notes=(
             "Lines: 95 % intervals. Filled: no other model is significantly better. Hollow: one is, or it wasn't "
             "tested. Cross: not comparable",
-            *([f"In the table alone: {' and '.join(left)}"] if left else []),
+            *(["The table has the others"] if left_out else []),
         ),
         question="best",
         looks={names[key]: order.index(key) for key in rows},
@@ -115,6 +115,23 @@ def _rows_of_overview(report: Report, headline: Sequence[Unit], mean: Mean | Non
     own = [key for key, row in report.entrants.items() if not row.published and any(key in u.cells for u in headline)]
     means = mean.cells if mean else {}
     return sorted(own, key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
+
+
+def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[bool, float, int]]:
+    """Returns what sorts the models of a figure: the best first, by its scores on the figure's units; papers last."""
+    units = [report.units[key] for key in dict.fromkeys(value.unit for value in values)]
+    signs, order = {"higher": -1.0, "lower": 1.0}, list(report.entrants)
+
+    def place(entrant: str) -> tuple[bool, float, int]:
+        scores = [
+            signs.get(unit.scale.better or "", 0.0) * cell.value
+            for unit in units
+            if (cell := unit.cells.get(entrant)) is not None and cell.value is not None
+        ]
+        mean = sum(scores) / len(scores) if scores else math.inf
+        return report.entrants[entrant].published, mean, order.index(entrant)
+
+    return {entrant: place(entrant) for entrant in {value.entrant for value in values}}
 
 
 def _picked(report: Report, spec: FigureOf, benchmark: str, published: bool) -> list[GroupValue]:
@@ -159,6 +176,8 @@ def _fits(spec: FigureOf, value: GroupValue) -> bool:
 def _chart(
     report: Report, spec: FigureOf, reported: BenchmarkReport, values: Sequence[GroupValue], published: bool
 ) -> Chart:
+    places = _places(report, values)
+    values = sorted(values, key=lambda value: places[value.entrant])
     names = _Names(report, reported, values)
     fields = [reported.field_named(name) for name in spec.along or spec.dimensions]
     found = panels(
@@ -169,10 +188,17 @@ def _chart(
         order=tuple(group_name(reported, field.name, group) for field in fields for group in field.order),
     )
     kind: Kind = spec.kind
-    if kind == "bars" and reported.culture in spec.dimensions and max(len(one.groups) for one in found) > _MOST_BARS:
+    if (
+        kind == "bars"
+        and reported.culture in spec.dimensions
+        and max(len(one.groups) for one in found) > _MOST_CULTURES
+    ):
         kind, found = "dots", tuple(map(by_mean, found))
     if kind != "heat":
-        found = tuple(part for one in found for part in limited(one, spread=kind != "bars"))
+        found = tuple(part for one in found for part in limited(one))
+    if kind in _MOST_MARKS:
+        most = _MOST_MARKS[kind][len(found) > IN_ONE_COLUMN]
+        kind = "dots" if max(len(one.groups) * len(one.series) for one in found) > most else kind
     return Chart(
         key=spec.key,
         title=spec.title,
@@ -206,13 +232,16 @@ def _contrast_chart(
     report: Report, contrast: ContrastOf, spec: ContrastFigure, reported: BenchmarkReport, found: Sequence[Contrast]
 ) -> Chart:
     values = [_value(each, cell) for each in found for cell in (each.second, each.first)]
+    places = _places(report, values)
+    found = sorted(found, key=lambda each: places[each.entrant])
     names = _Names(report, reported, values)
     grouped: dict[str, dict[str, Contrast]] = {}
     for each in found:
         drawn = names.drawn(_value(each, each.second))
         grouped.setdefault(spec.panel(drawn), {}).setdefault(drawn.group, each)
     first, second = spec.parts
-    below = f"Below each group: {second} less {first} on common items, with its paired 95 % interval"
+    known = any(each.difference.value is not None for each in found)
+    beside = [f"At the right: {second} less {first} on common items, with its paired 95 % interval"] if known else []
     return Chart(
         key=spec.key,
         title=spec.title,
@@ -220,9 +249,9 @@ def _contrast_chart(
         kind="pairs",
         groups=spec.groups,
         series=spec.series,
-        value=names.metric(values[0]),
+        value=spec.value or names.metric(values[0]),
         panels=tuple(_pair_panel(spec, title, groups) for title, groups in grouped.items()),
-        notes=(*_notes(report, "pairs", values, published=True), below),
+        notes=(*_notes(report, "pairs", values, published=True), *beside),
         question="changes",
     )
 
@@ -279,17 +308,13 @@ class _Names:
     def metric(self, value: GroupValue) -> str:
         """Returns what the numbers are, with their unit."""
         of_paper = value.statistic.upper().replace("_", "-")
-        name = self._report.units[value.unit].metric if value.statistic == SCORE else of_paper
+        name = self._report.units[value.unit].metric.replace("_", " ") if value.statistic == SCORE else of_paper
         return f"{cleaned(name)} ({cleaned(value.cell.scale.unit)})"
 
 
 def group_name(reported: BenchmarkReport, dimension: str, group: str) -> str:
-    """Returns a group as it is written in a figure: as its benchmark says, else words with capitals."""
-    short = reported.field_named(dimension).short.get(group)
-    if short is not None:
-        return short
-    words = cleaned(group.replace("_", " "))
-    return words.title() if words.islower() else words
+    """Returns a group as it is written in a figure."""
+    return cleaned(reported.field_named(dimension).name_of(group))
 
 
 def _told_apart(names: Mapping[str, str]) -> dict[str, str]:

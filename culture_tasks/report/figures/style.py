@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 import warnings
 from contextlib import contextmanager
@@ -50,7 +49,7 @@ class Look(NamedTuple):
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4D4D4D")
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*", "p", "d", "h")
-_HATCHES = ("", "//", "..", r"\\", "xx", "--", "++")
+_HATCHES = ("", "//", "..", r"\\", "xx", "--", "++", "oo")
 _DASHES: tuple[Dashes, ...] = (
     *((0, ()), (0, (5, 2)), (0, (1, 1)), (0, (6, 2, 1, 2))),
     *((0, (3, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (2, 3))),
@@ -58,7 +57,7 @@ _DASHES: tuple[Dashes, ...] = (
 
 
 def look(place: int) -> Look:
-    """Returns the look of a series by its place; the first 91 differ in colour or marker."""
+    """Returns the look of a series by its place; the first 91 differ in colour or marker, 56 in colour or hatch."""
     return Look(
         _COLOURS[place % len(_COLOURS)],
         _MARKERS[place % len(_MARKERS)],
@@ -93,6 +92,9 @@ def styled(charts: Iterable[Chart]) -> Iterator[str]:
         yield fonts.missing
 
 
+_LEGEND_WIDTH = 2.8
+_TITLE_LETTERS = 9.5
+"""Letters of a title that fit into an inch."""
 _NOTE_LETTERS = 17
 """Letters of a note that fit into an inch."""
 
@@ -104,7 +106,8 @@ def new_figure(chart: Chart, width: float, height: float) -> Figure:
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(shown(chart.title, 120), fontsize=11, fontweight="bold")
+    title = textwrap.wrap(shown(chart.title, 120), max(30, int(_TITLE_LETTERS * (width - _LEGEND_WIDTH))))
+    figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=11, fontweight="bold")
     if chart.notes:
         lines = (line for note in chart.notes for line in textwrap.wrap(shown(note, 240), int(_NOTE_LETTERS * width)))
         figure.supxlabel("\n".join(lines), fontsize=7, color="0.25")
@@ -186,14 +189,6 @@ def draw_band(axes: Axes, panel: Panel, *, across: bool = False) -> Handles:
     return drawn
 
 
-def legend_beside(axes: Axes, handles: Handles, title: str) -> None:
-    """Puts a legend at the right of the axes."""
-    names = [shown(label, 34) for label in handles]
-    artists = cast("list[Artist]", list(handles.values()))
-    place: Any = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
-    axes.legend(artists, names, frameon=False, title=shown(title), **place)
-
-
 def legend_for_all(figure: Figure, handles: Handles, title: str) -> None:
     """Puts one legend for all axes at the right of the figure."""
     names = [shown(label, 34) for label in handles]
@@ -206,36 +201,23 @@ def legend_for_all(figure: Figure, handles: Handles, title: str) -> None:
     )
 
 
-def legend_alone(axes: Axes, handles: Handles, title: str, across: int) -> None:
-    """Fills axes with nothing but a legend, so many entries side by side."""
-    names = [shown(label, 34) for label in handles]
-    artists = cast("list[Artist]", list(handles.values()))
-    place: Any = {"loc": "center", "ncols": across, "frameon": False, "fontsize": 8}
-    axes.set_axis_off()
-    axes.legend(artists, names, title=shown(title), **place)
-
-
-def name_groups(axes: Axes, groups: Sequence[str]) -> None:
-    """Writes the groups' names along the axis, one a unit from 0 on; long ones are turned."""
+def name_groups(axes: Axes, groups: Sequence[str], room: int) -> None:
+    """Writes the groups' names along the axis, one per unit from 0 on; turned where their letters have no room."""
     names = [shown(group, 28) for group in groups]
-    turn = 35.0 if sum(map(len, names)) > 70 else 0.0
+    turn = 35.0 if max(map(len, names)) * len(names) > room else 0.0
     axes.set_xticks(range(len(names)), names, rotation=turn, ha="right" if turn else "center", rotation_mode="anchor")
 
 
-_MOST_ROWS = 4
+def title_in_lines(text: str, longest: int) -> str:
+    """Returns a title, in lines of its parts where it is longer than one line."""
+    parts = [text] if len(text) <= longest else text.split(" · ")
+    return "\n".join(shown(part, longest) for part in parts)
 
 
 def shape(chart: Chart, across: int) -> tuple[int, int]:
-    """Returns the rows and columns of a grid that has room for every panel.
-
-    Args:
-        chart: The chart.
-        across: Panels side by side; more where that would make a tall strip of many rows.
-    """
-    count = len(chart.panels)
-    square = math.ceil(math.sqrt(count))
-    columns = min(across if count <= _MOST_ROWS * across else max(across, square), count)
-    return -(-count // columns), columns
+    """Returns the rows and columns of a grid that has room for every panel, so many side by side."""
+    columns = min(across, len(chart.panels))
+    return -(-len(chart.panels) // columns), columns
 
 
 def in_grid(axes: Iterable[Axes], chart: Chart, figure: Figure, draw: Draw) -> Figure:

@@ -25,6 +25,7 @@ from culture_tasks.report.text.wording import (
     FIRST,
     NOTHING,
     QUESTIONS,
+    counted,
     flag_words,
     flags_in,
     interval,
@@ -275,7 +276,8 @@ def _with_interval(cell: Cell | None) -> str:
 def _counts(report: Report) -> str:
     """Returns in one line what the report is made of."""
     items = sum(run.items for run in report.runs.values())
-    return f"{len(report.models)} models, {len(report.runs)} runs, {items:,} samples"
+    counts = ((len(report.models), "model"), (len(report.runs), "run"), (items, "sample"))
+    return ", ".join(counted(*each) for each in counts)
 
 
 def _facts(report: Report) -> dict[str, str]:
@@ -296,7 +298,7 @@ def _about_samples(payload: Payload) -> str:
         )
     if not payload.embedded:
         return "This page holds no samples."
-    text = f"This page holds {payload.embedded:,} samples. Choose a number to read the samples behind it."
+    text = f"This page holds {counted(payload.embedded, 'sample')}. Choose a number to read the samples behind it."
     if not payload.cut:
         return text
     return (

@@ -347,8 +347,8 @@ async function showMore() {
   const focus = state.shown > 0 && cards.length > 0 ? cards[0].querySelector("article") : null;
   state.shown += next.length;
   byId("more").hidden = state.shown >= state.found.length;
-  const what = filterForm().elements.beside.value ? "pairs" : "samples";
-  tell(`${state.shown} of ${state.found.length} ${what} shown`);
+  const what = filterForm().elements.beside.value ? "pair" : "sample";
+  tell(`${state.shown} of ${counted(state.found.length, what)} shown`);
   if (focus) {
     focus.tabIndex = -1;
     focus.focus();
@@ -429,9 +429,9 @@ function cellText(cell, [total, , , failures, fair]) {
   const coverage = cell[CELL.coverage] === null ? "" : `, coverage ${Math.round(100 * cell[CELL.coverage])} %`;
   const kept = lieBeside ? total : new Set([...failures, ...fair]).size;
   const cut = kept < total
-    ? `${kept} of its ${total} samples are in this page: failures first, and a fair draw, the same items for all models.`
-    : `All ${total} samples are at hand.`;
-  return `${cell[CELL.n]} scored items${coverage}. ${cut} ${visible(cell[CELL.note])}`;
+    ? `${kept} of its ${counted(total, "sample")} are in this page: failures first, and a fair draw, the same items for all models.`
+    : total === 1 ? "Its sample is at hand." : `All ${total} samples are at hand.`;
+  return `${counted(cell[CELL.n], "scored item")}${coverage}. ${cut} ${visible(cell[CELL.note])}`;
 }
 
 // Runs of the same tasks in which other models answered, and those in scope.

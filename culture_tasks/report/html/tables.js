@@ -38,7 +38,7 @@ function filterTables() {
   const tables = [...document.querySelectorAll("table[data-filtered]")];
   const shown = tables.map((table) => filterTable(table, rows, columns, published));
   const count = shown.reduce((sum, one) => sum + one, 0);
-  say(`${count} rows shown in ${shown.filter(Boolean).length} tables`);
+  say(`${counted(count, "row")} shown in ${counted(shown.filter(Boolean).length, "table")}`);
   if (rows.length || columns.length) openAround(tables.filter((_, place) => shown[place]));
 }
 

@@ -20,6 +20,10 @@ function visible(text) {
   return typeof shown.toWellFormed === "function" ? shown.toWellFormed() : shown;
 }
 
+function counted(count, noun) {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 // A name keeps its direction, and what reorders text, to itself.
 function name(text) {
   return element("bdi", { textContent: visible(text) });

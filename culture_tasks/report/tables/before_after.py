@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.gains import OVER_ALL, Training
 from culture_tasks.report.model import Cell, Column, Entrant, Gain, Row, Table, Trial
@@ -14,8 +13,7 @@ from culture_tasks.report.scores import Scores
 from culture_tasks.report.tables.benchmark_tables import Layout, column_of, layouts, row_texts
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.report.tables.published_rows import keys_of, paper_notes, published_rows
-
-_COUNT = Scale("count", 0.0, None, better=None, digits=0)
+from culture_tasks.report.text.wording import ITEMS_NEEDED
 
 _NOTE = (
     "Difference: trained minus base, on the items that both have a score for, with the interval of its paired test; "
@@ -155,7 +153,7 @@ def _of_change(gains: Mapping[At, Gain]) -> Iterator[_Line]:
     yield _Line("Gain", first, {at: gain.percent for at, gain in gains.items()})
     yield _Line("Difference", first, {at: gain.difference for at, gain in gains.items()})
     needed = {at: None if gain.test is None else gain.test.items_needed for at, gain in gains.items()}
-    cells = {at: None if count is None else Cell(float(count), _COUNT) for at, count in needed.items()}
+    cells = {at: None if count is None else Cell(float(count), ITEMS_NEEDED) for at, count in needed.items()}
     yield _Line("Items needed", first, cells)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import CULTURES, At
+from culture_tasks.report.comparisons import scale_of_differences
 from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Mean, Row, Table, Unit
 from culture_tasks.report.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import Scores
 from culture_tasks.report.standings import with_best
 from culture_tasks.report.tables.grid import Context, Place, grid
-from culture_tasks.report.text.wording import P_VALUE
+from culture_tasks.report.text.wording import ITEMS_NEEDED, P_VALUE
 
 _RANK = Scale("rank", 1.0, None, better=None)
 _COUNT = Scale("count", 0.0, None, better=None, digits=0)
@@ -70,7 +71,9 @@ def _range(unit: Unit) -> str:
 
 def _about_mean(context: Context, mean: Mean) -> Iterator[str]:
     """Yields what a mean is of, who has none, and what is not in it."""
-    shared = f", which {len(mean.cells)} of {len(context.entrants)} rows share" if len(context.entrants) > 1 else ""
+    having, every = (len({context.entrants[key].model for key in keys}) for keys in (mean.cells, context.entrants))
+    part = f"{having} of {every}" if having < every else f"all {every}"
+    shared = f", which {part} models share" if every > 1 else ""
     yield (
         f"{mean.title}: over {', '.join(mean.columns)}{shared}. Every benchmark weighs the same, and so do the columns "
         "of one benchmark."
@@ -191,7 +194,7 @@ def comparison_table(
         Column("p", "p", P_VALUE),
         Column("p_holm", "p (Holm)", P_VALUE),
         Column("n", "Common items", _COUNT),
-        Column("needed", "Items needed", _COUNT),
+        Column("needed", "Items needed", ITEMS_NEEDED),
     )
     rows = [
         _comparison_row(context, each, title=units[each.unit].title, scale=units[each.unit].scale) for each in tests
@@ -219,20 +222,17 @@ def comparison_table(
 
 
 def _comparison_row(context: Context, each: Comparison, title: str, scale: Scale) -> Row:
-    apart = Scale(scale.unit, None, None, better=None, neutral=0.0, digits=scale.digits)
-
-    def count(value: int | None) -> Cell | None:
-        return None if value is None else Cell(float(value), _COUNT)
-
     labels = (context.entrants[each.first].label, context.entrants[each.second].label)
     return Row(
         (title, *labels, each.verdict, each.test),
         (
-            Cell(each.difference, apart, low=each.low, high=each.high, n=each.n, flags=each.flags),
+            Cell(
+                each.difference, scale_of_differences(scale), low=each.low, high=each.high, n=each.n, flags=each.flags
+            ),
             None if each.p is None else Cell(each.p, P_VALUE),
             None if each.p_holm is None else Cell(each.p_holm, P_VALUE),
-            count(each.n),
-            count(each.items_needed),
+            Cell(float(each.n), _COUNT),
+            None if each.items_needed is None else Cell(float(each.items_needed), ITEMS_NEEDED),
         ),
     )
 

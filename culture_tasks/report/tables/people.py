@@ -16,6 +16,7 @@ from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha
+from culture_tasks.report.comparisons import scale_of_differences
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, Row, Table
 from culture_tasks.report.observations import cell_of, from_interval, known, observe
@@ -261,7 +262,7 @@ class _CheckedUnit:
         clusters = [one.cluster for one, is_in in zip(self._responses, inside, strict=True) if is_in]
         found = agreement(self._people[inside], self._judge[inside], clusters=clusters)
         scale = self.measured.unit.scale
-        points = Scale(scale.unit, None, None, better=None, neutral=0.0, digits=scale.digits)
+        points = scale_of_differences(scale)
         return (
             Cell(float(found.pairs), COUNT),
             None if between is None else Cell(known(between.value), ALPHA, note=between.reason or ""),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.report.model import Cell, Finding, Report, Table
-from culture_tasks.report.text.wording import FIRST, QUESTIONS, headers, interval, legend, marks_of, number
+from culture_tasks.report.text.wording import FIRST, QUESTIONS, counted, headers, interval, legend, marks_of, number
 from culture_tasks.text_tables import as_markdown, markdown_cell, plain
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ def write_markdown(report: Report, folder: Path, figures: Sequence[Chart] = (), 
 
 
 def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[str]:
-    count = len(report.models)
-    yield f"# Report on {count} model{'' if count == 1 else 's'}"
+    yield f"# Report on {counted(len(report.models), 'model')}"
     if report.findings:
         yield "\n".join(f"- {_sentence(finding)}" for finding in report.findings)
     yield from (_picture(chart, suffix) for chart in figures if chart.key in FIRST)

@@ -14,6 +14,12 @@ MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", st
 P_VALUE = Scale("probability", 0.0, 1.0, better=None, digits=4)
 """The scale of p-values."""
 
+ITEMS_NEEDED = Scale("items needed", 2.0, None, better=None, digits=0)
+"""The scale of numbers of items that would tell two models apart, which are rough."""
+
+_MOST_NEEDED = 1_000_000
+"""Items needed beyond which it only matters that they are many."""
+
 SAYS_PERCENT = "%"
 """The unit of percents in a column of other numbers: each says that it is one."""
 
@@ -39,6 +45,7 @@ def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
     """Returns a number with the digits that its scale shows, or a dash for none.
 
     A minus sign is a hyphen, and there is no minus zero. A p-value too small for its digits isn't written as zero.
+    Numbers of items needed are rounded up to two digits.
 
     Args:
         value: The number.
@@ -49,9 +56,27 @@ def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
         return NOTHING
     if scale == P_VALUE and value < 10.0**-scale.digits:
         return f"< {10.0**-scale.digits:.{scale.digits}f}"
-    text = f"{value:{'+' if signed else ''}.{scale.digits}f}"
-    text = text.replace("-", "+" if signed else "", 1) if float(text) == 0 else text
+    if scale == ITEMS_NEEDED:
+        return f"> {_MOST_NEEDED:,}" if value > _MOST_NEEDED else f"{_rounded_up(int(value)):,}"
+    text = f"{value:{'+' if signed else ''},.{scale.digits}f}"
+    text = text.replace("-", "+" if signed else "", 1) if not text.strip("+-0.") else text
     return f"{text} %" if scale.unit == SAYS_PERCENT else text
+
+
+def _rounded_up(count: int) -> int:
+    unit = int(10 ** max(0, len(str(count)) - 2))
+    return -(-count // unit) * unit
+
+
+def amount(value: float | None, scale: Scale, *, signed: bool = False) -> str:
+    """Returns a number with its unit, where that is a sign or a word that follows a number."""
+    unit = {"percent": " %", "points of 100": " of 100", "points": " points"}.get(scale.unit, "")
+    return f"{number(value, scale, signed=signed)}{unit}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Returns a number of things: ``1 model``, ``2 models``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def p_value(p: float) -> str:
