@@ -115,7 +115,8 @@ class Asker:
         """Asks the endpoint until there is a completion, or patience ends.
 
         All requests share the time that an endpoint without answers is given. A request that fails while others are
-        answered is asked again for just as long, counted by itself; one that only came too early is never given up.
+        answered is asked again for just as long, counted by itself; one that came too early for a known limit of the
+        rate is never given up.
 
         A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
         allow; its tokens are counted in the usage of the reply that follows.
@@ -143,13 +144,14 @@ class Asker:
                 continue
             if isinstance(result, Completion):
                 return Asked(result, attempts)
-            now, limited = loop.time(), _kind(result) == "limited"
-            wait = 0.0 if limited else faults.pause_after(began, now, silence)
+            now = loop.time()
+            slowed = _kind(result) == "limited" and self._gate.pace.rate.value is not None
+            wait = 0.0 if slowed else faults.pause_after(began, now, silence)
             next_attempt = now + max(wait, self._gate.pace.delay(now) or 0.0)
             hopeless = faults.seconds > patience.longest or next_attempt > ends
             if not result.retry or (hopeless and silence.given_up is None):
                 return Asked(result, attempts)
-            began = await (self._admitted(parameters) if limited else self._rested(parameters, wait, on_rest))
+            began = await (self._admitted(parameters) if slowed else self._rested(parameters, wait, on_rest))
         return Asked(self._refusal(parameters), attempts)
 
     async def close(self) -> None:
