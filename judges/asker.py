@@ -32,6 +32,9 @@ MOST_TOKENS = 32_768
 """How far a limit grows by itself."""
 
 _GROWTH = 4
+_MOST_STRAYS = 2
+"""How often a request is sent again after a reply that is none of a chat endpoint's."""
+
 _SUCCESSORS = {"max_tokens": "max_completion_tokens"}
 _SIMPLER_VALUES: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
 # Endpoints name a form of the reply by the parameter or by its value, and refuse it in many words.
@@ -101,6 +104,7 @@ class Asker:
         self._gate = Gate(Pace(concurrency, patience))
         self._adaptations: dict[str, Adaptations] = {}
         self._last_problem = Problem("the judge was closed", retry=False)
+        self._completions = 0
         self._told: str | None = None
 
     def adaptations(self, model: str) -> Adaptations:
@@ -116,7 +120,8 @@ class Asker:
 
         All requests share the time that an endpoint without answers is given. A request that fails while others are
         answered is asked again for just as long, counted by itself; one that came too early for a known limit of the
-        rate is never given up.
+        rate is never given up. One with a stray reply, such as a redirect, is sent again twice at most, and only after a
+        completion of another request.
 
         A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
         allow; its tokens are counted in the usage of the reply that follows.
@@ -133,7 +138,7 @@ class Asker:
         parameters = _Parameters(request, self.adaptations(request.model))
         faults = _Faults(patience)
         silence = self._gate.pace.silence
-        attempts = 0
+        attempts = strays = completions = 0
         began = await self._admitted(parameters)
         while began is not None:
             reply = await self._send(parameters, began)
@@ -149,7 +154,10 @@ class Asker:
             wait = 0.0 if slowed else faults.pause_after(began, now, silence)
             next_attempt = now + max(wait, self._gate.pace.delay(now) or 0.0)
             hopeless = faults.seconds > patience.longest or next_attempt > ends
-            if not result.retry or (hopeless and silence.given_up is None):
+            retry = result.retry
+            if result.stray and strays < _MOST_STRAYS and self._completions > completions:
+                retry, strays, completions = True, strays + 1, self._completions
+            if not retry or (hopeless and silence.given_up is None):
                 return Asked(result, attempts)
             began = await (self._admitted(parameters) if slowed else self._rested(parameters, wait, on_rest))
         return Asked(self._refusal(parameters), attempts)
@@ -190,6 +198,7 @@ class Asker:
             reply = await self._client.post(parameters.body())
             result = reply.result
             kind, pause = _kind(result), reply.wait or 0.0
+            self._completions += isinstance(result, Completion)
             if isinstance(result, Problem) and kind != "answer":
                 self._last_problem = result
         finally:
