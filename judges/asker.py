@@ -82,6 +82,7 @@ class Asker:
 
     Attributes:
         concurrency: Most requests in flight.
+        patience: How persistent to be.
         resting: Requests that wait to be sent again after a fault, and let others go first.
     """
 
@@ -98,7 +99,7 @@ class Asker:
         self.resting = 0
         self._connect = connect
         self._name = name
-        self._patience = patience
+        self.patience = patience
         self._budget = budget
         self._client: Posts | None = None
         self._gate = Gate(Pace(concurrency, patience))
@@ -134,7 +135,7 @@ class Asker:
         """
         loop = asyncio.get_running_loop()
         ends = loop.time() + patience.longest if patience else float("inf")
-        patience = patience or self._patience
+        patience = patience or self.patience
         parameters = _Parameters(request, self.adaptations(request.model))
         faults = _Faults(patience)
         silence = self._gate.pace.silence
@@ -234,7 +235,7 @@ class Asker:
         silence = self._gate.pace.silence
         news = silence.given_up
         if news is None and silence.out:
-            news = f"{NO_ANSWERS} {self._patience.longest:g} s at most"
+            news = f"{NO_ANSWERS} {self.patience.longest:g} s at most"
         if news != self._told:
             self._told = news
             told = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"

@@ -36,6 +36,7 @@ from culture_tasks.judges.cache_files import (
     salvage,
     set_aside,
 )
+from culture_tasks.judges.claims import Claims
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -285,9 +286,13 @@ class CacheThread:
     """A :class:`VerdictCache` in a thread of its own.
 
     What is asked for is done in order: a completion can be read once :meth:`put` has returned.
+
+    Attributes:
+        claims: Completions that this process is asking for; a claim ends when the completion is committed.
     """
 
     def __init__(self, file: Path | None) -> None:
+        self.claims = Claims(file)
         self._file = file
         self._queue: SimpleQueue[Sequence[Row] | _Call | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="culture-tasks-cache", daemon=True)
@@ -315,6 +320,7 @@ class CacheThread:
         """Commits what was put, closes the file and ends the thread."""
         self._queue.put(None)
         self._thread.join()
+        self.claims.close()
 
     def _run(self) -> None:
         cache = VerdictCache(self._file)
@@ -340,6 +346,8 @@ class CacheThread:
                 task = _NOTHING
         if rows:
             _store(rows, cache)
+            for row in rows:
+                self.claims.release(row.request.key)
         if task is None:
             return False
         _answer(task, cache)
