@@ -82,8 +82,8 @@ class Job(Protocol):
         """Takes an answer; False where there is another request to answer first."""
         ...  # pragma: no cover
 
-    def abandon(self, error: str) -> None:
-        """Ends without an answer, if it hasn't ended yet."""
+    def abandon(self, error: str, *, quietly: bool = False) -> None:
+        """Ends without an answer, if it hasn't ended yet; quietly where nobody waits for it any more."""
         ...  # pragma: no cover
 
 
@@ -146,7 +146,7 @@ class Engine:
             unfinished = list(self._unfinished)
             self._unfinished.clear()
         for job in unfinished:
-            job.abandon(_CLOSED)
+            job.abandon(_CLOSED, quietly=True)
         await self._asker.close()
 
     async def _load(self) -> None:
