@@ -120,9 +120,9 @@ class Asker:
         """Asks the endpoint until there is a completion, or patience ends.
 
         All requests share the time that an endpoint without answers is given. A request that fails while others are
-        answered is asked again for just as long, counted by itself; one that came too early for a known limit of the
-        rate is never given up. One with a stray reply, such as a redirect, is sent again twice at most, and only after a
-        completion of another request.
+        answered is asked again for just as long, counted by itself; one that only came too early for a known limit of
+        the rate is never given up. One with a stray reply, such as a redirect, is sent again twice at most, and each
+        time only if another request was completed meanwhile.
 
         A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
         allow; its tokens are counted in the usage of the reply that follows.

@@ -17,9 +17,9 @@ _BYTES_OF_A_PLACE = 7
 class Claims:
     """What this process is asking for, as other processes of this machine see it.
 
-    A claim is a lock on one byte of an empty file beside the cache, at a place that the completion's key determines. The
-    system drops a process's locks when it ends, however that happens. Without locks (on Windows, a read-only disk, some
-    network file systems) every claim succeeds.
+    A claim is a lock on one byte of an empty file beside the cache, at a place that the completion's key determines.
+    The system drops a process's locks when it ends, however that happens. Where there are no locks (on Windows, a
+    read-only disk, some network file systems), every claim succeeds.
 
     Args:
         cache: The file of the verdict cache; None for a cache that no other process sees.

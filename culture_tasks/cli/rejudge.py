@@ -73,8 +73,8 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--resend",
         action="store_true",
-        help="with --batch or --submit, send again what was answered in batches whose results can't be fetched; it is "
-        "paid for a second time",
+        help="with --batch or --submit, send the requests of batches whose results can't be fetched again, and pay for "
+        "them a second time",
     )
     parser.set_defaults(handler=_run)
 
@@ -202,9 +202,9 @@ def _run_rounds(rounds: BatchRounds, *, mode: str) -> int | None:
         return _STILL_OPEN
     if unfetched := rounds.unfetched:
         print(
-            f"{unfetched:,} requests were answered in batches whose results can't be fetched, so they aren't sent again. "
-            "The same command tries once more. With --resend, --batch and --submit send them again, and they are paid "
-            "for a second time (`culture-tasks cost` with --results and --batch estimates how much)."
+            f"{unfetched:,} requests are in batches that have ended and whose results can't be fetched, so they aren't "
+            "sent again. The same command tries once more. --resend, with --batch or --submit, sends them again, and "
+            "they are paid for a second time (`culture-tasks cost` with --results and --batch estimates how much)."
         )
         return _STILL_OPEN
     if mode == "submit" and rounds.were_sent:

@@ -289,7 +289,9 @@ class BatchRounds:
         self._say(f"batch {batch.id} is {status.name}: {len(batch.names):,} requests{unanswered}")
         return True
 
-    def _fetched(self, batch: _Batch, status: Status, secrets: Secrets) -> tuple[dict[str, Completion | Problem], int, str]:
+    def _fetched(
+        self, batch: _Batch, status: Status, secrets: Secrets
+    ) -> tuple[dict[str, Completion | Problem], int, str]:
         """Returns a batch's results by request, how many lines can't be read, and why that isn't all; empty if it is.
 
         Lines that contradict each other are no result.

@@ -324,8 +324,7 @@ def test_two_processes_share_one_cache_and_pay_for_nothing_twice(server, file):
     both_ask = threading.Event()
 
     async def says_when_both_ask(writer, seen):
-        while not both_ask.is_set():
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(both_ask.wait)
         await says()(writer, seen)
 
     server.decide = lambda seen: says_when_both_ask

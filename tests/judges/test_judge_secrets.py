@@ -66,7 +66,9 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
 
 
 @pytest.mark.parametrize("scheme", ["http://", ""])
-def test_what_a_proxy_echoes_of_its_credentials_is_hidden(server, judge_for, items, caplog, tmp_path, monkeypatch, scheme):
+def test_what_a_proxy_echoes_of_its_credentials_is_hidden(
+    server, judge_for, items, caplog, tmp_path, monkeypatch, scheme
+):
     def decide(seen):
         echo = f"{seen.headers['proxy-authorization']} {PASSWORD} {quote('someone:' + PASSWORD)}"
         behaviours = [fails(403, message=echo), raw(f"<html>{echo}"), says(f"{echo}\nrating=2"), says(f"what? {echo}")]

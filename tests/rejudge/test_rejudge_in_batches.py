@@ -304,9 +304,7 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_results_that_can_not_be_fetched_are_paid_for_again_only_when_told(
-    server, results, monkeypatch, capsys, spoil
-):
+def test_results_that_can_not_be_fetched_are_paid_for_again_only_when_told(server, results, monkeypatch, capsys, spoil):
     monkeypatch.setenv("CULTURE_JUDGE_PATIENCE", "0")
     server.waits = True
     assert rejudge(results, "--submit") == 0
@@ -317,7 +315,9 @@ def test_results_that_can_not_be_fetched_are_paid_for_again_only_when_told(
     server.waits = False
     for option in ("--collect", "--batch", "--submit"):
         assert rejudge(results, option) == 3
-        assert "10 requests were answered in batches whose results can't be fetched" in capsys.readouterr().out
+        assert (
+            "10 requests are in batches that have ended and whose results can't be fetched" in capsys.readouterr().out
+        )
     assert state(results)["batches"][0]["results"] == "not fetched"
     assert len(list(results.rglob("results_*.json"))) == len(server.batches) == 1
     told, untold = shutil.copytree(results, results.parent / "told"), results
