@@ -216,8 +216,14 @@ class Settings(BaseModel):
         parts = urlsplit(url)
         if proxy_bypass(parts.hostname or ""):
             return None
-        proxies = getproxies()
+        proxies = Settings.proxies()
         return proxies.get(parts.scheme) or proxies.get("all")
+
+    @staticmethod
+    def proxies() -> Mapping[str, str]:
+        """Returns the proxies that the usual variables name, by the scheme of the URLs that they are for."""
+        named = {scheme: proxy for scheme, proxy in getproxies().items() if scheme != "no"}
+        return {scheme: proxy if "://" in proxy else f"http://{proxy}" for scheme, proxy in named.items()}
 
     @property
     def has_endpoint(self) -> bool:

@@ -66,7 +66,7 @@ def address_of(settings: Settings, model: str) -> Address:
         "OpenAI-Organization": settings.openai_organization,
         "OpenAI-Project": settings.openai_project,
     }
-    address = _address(base, path="/chat/completions", query=base.query, headers=headers, key=key)
+    address = _address(base, path="/chat/completions", query=base.query, headers=headers, settings=settings)
     return replace(address, url_variable="OPENAI_BASE_URL" if settings.openai_base_url else None)
 
 
@@ -77,7 +77,7 @@ def _azure(settings: Settings, model: str) -> Address:
     key = _plain(settings.azure_api_key) or _plain(settings.openai_api_key)
     path = f"/openai/deployments/{quote(model, safe='')}/chat/completions"
     query = f"api-version={quote(settings.openai_api_version)}"
-    address = _address(base, path=path, query=query, headers={"api-key": key}, key=key)
+    address = _address(base, path=path, query=query, headers={"api-key": key}, settings=settings)
     key_variable = "OPENAI_API_KEY" if key and not _plain(settings.azure_api_key) else "AZURE_OPENAI_API_KEY"
     return replace(address, url_variable="AZURE_OPENAI_ENDPOINT", key_variable=key_variable)
 
@@ -96,7 +96,7 @@ def _split(variable: str, url: str) -> SplitResult:
 
 
 def _address(
-    base: SplitResult, *, path: str, query: str, headers: Mapping[str, str | None], key: str | None
+    base: SplitResult, *, path: str, query: str, headers: Mapping[str, str | None], settings: Settings
 ) -> Address:
     host = base.netloc.rpartition("@")[2]
     root = base.path.rstrip("/")
@@ -108,7 +108,7 @@ def _address(
         url=urlunsplit((base.scheme, host, root + path, query, "")),
         headers=given,
         shown=urlunsplit((base.scheme, host, root, "", "")),
-        secrets=Secrets([key, *secrets_of_url(urlunsplit(base))]),
+        secrets=Secrets(secrets_of_url(urlunsplit(base))) | secrets_of(settings),
     )
 
 
@@ -121,9 +121,10 @@ def _header(name: str, value: str) -> str:
     return value
 
 
-def keys_of(settings: Settings) -> Secrets:
-    """Returns the keys that the settings hold."""
-    return Secrets([_plain(settings.openai_api_key), _plain(settings.azure_api_key)])
+def secrets_of(settings: Settings) -> Secrets:
+    """Returns the keys that the settings hold, and the credentials of the proxies."""
+    of_proxies = [part for proxy in settings.proxies().values() for part in secrets_of_url(proxy)]
+    return Secrets([_plain(settings.openai_api_key), _plain(settings.azure_api_key), *of_proxies])
 
 
 def _plain(secret: SecretStr | None) -> str | None:

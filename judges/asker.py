@@ -32,6 +32,9 @@ MOST_TOKENS = 32_768
 """How far a limit grows by itself."""
 
 _GROWTH = 4
+_MOST_STRAYS = 2
+"""How often a request is sent again after a reply that is none of a chat endpoint's."""
+
 _SUCCESSORS = {"max_tokens": "max_completion_tokens"}
 _SIMPLER_VALUES: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
 # Endpoints name a form of the reply by the parameter or by its value, and refuse it in many words.
@@ -79,6 +82,7 @@ class Asker:
 
     Attributes:
         concurrency: Most requests in flight.
+        patience: How persistent to be.
         resting: Requests that wait to be sent again after a fault, and let others go first.
     """
 
@@ -95,12 +99,13 @@ class Asker:
         self.resting = 0
         self._connect = connect
         self._name = name
-        self._patience = patience
+        self.patience = patience
         self._budget = budget
         self._client: Posts | None = None
         self._gate = Gate(Pace(concurrency, patience))
         self._adaptations: dict[str, Adaptations] = {}
         self._last_problem = Problem("the judge was closed", retry=False)
+        self._completions = 0
         self._told: str | None = None
 
     def adaptations(self, model: str) -> Adaptations:
@@ -115,7 +120,9 @@ class Asker:
         """Asks the endpoint until there is a completion, or patience ends.
 
         All requests share the time that an endpoint without answers is given. A request that fails while others are
-        answered is asked again for just as long, counted by itself; one that only came too early is never given up.
+        answered is asked again for just as long, counted by itself; one that only came too early for a known limit of
+        the rate is never given up. One with a stray reply, such as a redirect, is sent again twice at most, and each
+        time only if another request was completed meanwhile.
 
         A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
         allow; its tokens are counted in the usage of the reply that follows.
@@ -128,11 +135,11 @@ class Asker:
         """
         loop = asyncio.get_running_loop()
         ends = loop.time() + patience.longest if patience else float("inf")
-        patience = patience or self._patience
+        patience = patience or self.patience
         parameters = _Parameters(request, self.adaptations(request.model))
         faults = _Faults(patience)
         silence = self._gate.pace.silence
-        attempts = 0
+        attempts = strays = completions = 0
         began = await self._admitted(parameters)
         while began is not None:
             reply = await self._send(parameters, began)
@@ -143,13 +150,17 @@ class Asker:
                 continue
             if isinstance(result, Completion):
                 return Asked(result, attempts)
-            now, limited = loop.time(), _kind(result) == "limited"
-            wait = 0.0 if limited else faults.pause_after(began, now, silence)
+            now = loop.time()
+            slowed = _kind(result) == "limited" and self._gate.pace.rate.value is not None
+            wait = 0.0 if slowed else faults.pause_after(began, now, silence)
             next_attempt = now + max(wait, self._gate.pace.delay(now) or 0.0)
             hopeless = faults.seconds > patience.longest or next_attempt > ends
-            if not result.retry or (hopeless and silence.given_up is None):
+            retry = result.retry
+            if result.stray and strays < _MOST_STRAYS and self._completions > completions:
+                retry, strays, completions = True, strays + 1, self._completions
+            if not retry or (hopeless and silence.given_up is None):
                 return Asked(result, attempts)
-            began = await (self._admitted(parameters) if limited else self._rested(parameters, wait, on_rest))
+            began = await (self._admitted(parameters) if slowed else self._rested(parameters, wait, on_rest))
         return Asked(self._refusal(parameters), attempts)
 
     async def close(self) -> None:
@@ -188,6 +199,7 @@ class Asker:
             reply = await self._client.post(parameters.body())
             result = reply.result
             kind, pause = _kind(result), reply.wait or 0.0
+            self._completions += isinstance(result, Completion)
             if isinstance(result, Problem) and kind != "answer":
                 self._last_problem = result
         finally:
@@ -223,7 +235,7 @@ class Asker:
         silence = self._gate.pace.silence
         news = silence.given_up
         if news is None and silence.out:
-            news = f"{NO_ANSWERS} {self._patience.longest:g} s at most"
+            news = f"{NO_ANSWERS} {self.patience.longest:g} s at most"
         if news != self._told:
             self._told = news
             told = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"

@@ -73,6 +73,9 @@ class BatchEndpoint:
         settings: How it is used.
         pause: Waits for some seconds.
 
+    Attributes:
+        patience: Seconds for which what fails is tried again.
+
     Raises:
         SettingsError: If the endpoint is one whose batches the package reaches at another address.
     """
@@ -88,8 +91,8 @@ class BatchEndpoint:
         for name in _CHATTY:
             logging.getLogger(name).setLevel(logging.WARNING)
         self.pause = pause
+        self.patience = settings.judge_patience
         self._address = address
-        self._patience = settings.judge_patience
         parts = urlsplit(address.url)
         self._client = openai.OpenAI(
             base_url=address.shown,
@@ -121,7 +124,7 @@ class BatchEndpoint:
         import openai
 
         passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + self.patience
         wait = _FIRST_PAUSE
         while True:
             try:
@@ -202,7 +205,7 @@ class BatchEndpoint:
         import openai
 
         passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + self.patience
         wait = _FIRST_PAUSE
         while True:
             try:

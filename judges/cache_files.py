@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sqlite3
 import time
 import zlib
@@ -136,19 +137,29 @@ def _checksum(values: tuple[Any, ...]) -> int:
     return zlib.crc32(repr(values).encode("utf-8", "surrogatepass"))
 
 
+def is_read_only(file: Path) -> bool:
+    """Whether a cache is there and can't be written, such as on a read-only disk."""
+    return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
+
+
 def opened(file: Path | None) -> sqlite3.Connection:
     """Opens a cache, made with its folders if it isn't there; None is one in memory.
+
+    One that is read-only is opened to be read. SQLite can't share it with others then, unless they have it open: it
+    would need to write beside it.
 
     Raises:
         OtherLayoutError: If another version wrote it.
         sqlite3.Error: If it is damaged (see :func:`is_damage`), another program's, or can't be opened now.
         OSError: If its folder can't be made.
     """
+    uri = "file::memory:"
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-    database = sqlite3.connect(
-        ":memory:" if file is None else str(file), timeout=SECONDS_TO_LOCK, check_same_thread=False
-    )
+        uri = file.resolve().as_uri()
+        if is_read_only(file):
+            uri += "?mode=ro" if file.with_name(f"{file.name}-shm").exists() else "?mode=ro&immutable=1"
+    database = sqlite3.connect(uri, timeout=SECONDS_TO_LOCK, check_same_thread=False, uri=True)
     try:
         # A text that isn't UTF-8 spoils its own row, by the checksum, and not the whole query.
         database.text_factory = lambda raw: raw.decode("utf-8", "replace")

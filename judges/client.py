@@ -79,7 +79,7 @@ class Response(NamedTuple):
 
 
 class UnreadableBodyError(Exception):
-    """A body that asking again would not make better: too long, or in an encoding that isn't read."""
+    """A body that is too long, or in an encoding that isn't read."""
 
 
 class Bodies:
@@ -166,7 +166,7 @@ class Client:
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
             return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False, unsent=True))
         except UnreadableBodyError as error:
-            return Reply(Problem(f"unreadable reply: {error}", retry=False))
+            return Reply(Problem(f"unreadable reply: {error}", retry=False, stray=True))
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
@@ -260,9 +260,8 @@ def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion
 
 def _read(status: int, headers: Mapping[str, str], text: str) -> Completion | Problem:
     if 300 <= status < 400:
-        return Problem(
-            "the endpoint redirects elsewhere, and credentials don't follow: correct its URL", False, status=status
-        )
+        message = "the endpoint redirects elsewhere, and credentials don't follow: correct its URL"
+        return Problem(message, retry=False, status=status, stray=True)
     if status >= 400:
         return _read_error(status, headers, text)
     try:
@@ -350,6 +349,7 @@ def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:
         status=status,
         code=code,
         param=param,
+        stray=not error,
     )
 
 

@@ -1,5 +1,7 @@
 """Answers jobs for one endpoint: from the cache in batches, by asking the endpoint, identical requests once.
 
+That holds for all processes of the machine that share the cache: what one of them is asking for, the others wait for.
+
 Everything here runs in one event loop, in one background thread for the whole process; :class:`Connection` is what
 judges use of it from their own threads, and those of one endpoint share it. Memory stays flat: a job that waits is two
 references and a ticket; prompts exist for about twice as many jobs as may be in flight, and for those that wait to be
@@ -37,6 +39,7 @@ _MOST_RESTING = 1_000
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _CLOSED = "the judge was closed before it answered"
 _SECONDS_TO_STOP = 10.0
+_SECONDS_BETWEEN_LOOKS = 0.25
 
 
 class Answer(NamedTuple):
@@ -79,8 +82,8 @@ class Job(Protocol):
         """Takes an answer; False where there is another request to answer first."""
         ...  # pragma: no cover
 
-    def abandon(self, error: str) -> None:
-        """Ends without an answer, if it hasn't ended yet."""
+    def abandon(self, error: str, *, quietly: bool = False) -> None:
+        """Ends without an answer, if it hasn't ended yet; quietly where nobody waits for it any more."""
         ...  # pragma: no cover
 
 
@@ -101,6 +104,8 @@ class Engine:
         self._loading = False
         self._loader: asyncio.Task[None] | None = None
         self._ready: deque[Job] = deque()
+        self._elsewhere: list[Job] = []
+        self._watcher: asyncio.Task[None] | None = None
         self._room = asyncio.Event()
         self._workers: set[asyncio.Task[None]] = set()
         self._followers: dict[bytes, list[Job]] = {}
@@ -130,16 +135,18 @@ class Engine:
         self._asker.stop()
         if self._workers:
             await asyncio.wait(self._workers, timeout=_SECONDS_FOR_REPLIES_ON_THEIR_WAY)
-        tasks = [*self._workers, *([self._loader] if self._loader else [])]
+        tasks = [*self._workers, *(task for task in (self._loader, self._watcher) if task is not None)]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._hand_over()
+        for key in self._followers:
+            self._cache.claims.release(key)
         with self._lock:
             unfinished = list(self._unfinished)
             self._unfinished.clear()
         for job in unfinished:
-            job.abandon(_CLOSED)
+            job.abandon(_CLOSED, quietly=True)
         await self._asker.close()
 
     async def _load(self) -> None:
@@ -158,12 +165,43 @@ class Engine:
     async def _route(self, jobs: Iterable[Job]) -> None:
         """Has each job follow an identical one, answers it from the cache, or leaves it to the workers."""
         while leaders := [job for job in jobs if self._leads(job)]:
-            keys = [job.request.key for job in leaders if not job.afresh]
-            found = await self._look_up(keys)
-            self._ready.extend(job for job in leaders if job.request.key not in found)
-            hits = [job for job in leaders if job.request.key in found]
-            jobs = [rest for job in hits for rest in self._settle(job, Answer.of(found[job.request.key]))]
+            jobs = await self._begin(leaders)
         self._start_workers()
+
+    async def _begin(self, leaders: Iterable[Job]) -> list[Job]:
+        """Begins to answer jobs, but for those that another process asks for; returns those with another request.
+
+        A claim comes before the look-up: what another process has asked for is in the cache once its claim has ended.
+        """
+        claimed: list[Job] = []
+        for job in leaders:
+            (claimed if self._cache.claims.claim(job.request.key) else self._elsewhere).append(job)
+        if self._elsewhere and self._watcher is None:
+            self._watcher = asyncio.get_running_loop().create_task(self._watch())
+        found = await self._look_up([job.request.key for job in claimed if not job.afresh])
+        self._ready.extend(job for job in claimed if job.request.key not in found)
+        hits = [job for job in claimed if job.request.key in found]
+        return [rest for job in hits for rest in self._settle(job, Answer.of(found[job.request.key]))]
+
+    async def _watch(self) -> None:
+        """Takes up jobs again that other processes asked for, as these get their answers, fail or end.
+
+        A process that holds its claims for the whole patience without an answer, such as a suspended one, isn't waited
+        for any longer.
+        """
+        loop = asyncio.get_running_loop()
+        waiting, until = len(self._elsewhere), loop.time() + self._asker.patience.longest
+        while self._elsewhere:
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            jobs, self._elsewhere = self._elsewhere, []
+            if loop.time() > until:
+                self._ready.extend(jobs)
+            elif rest := await self._begin(jobs):
+                await self._route(rest)
+            if len(self._elsewhere) != waiting:
+                waiting, until = len(self._elsewhere), loop.time() + self._asker.patience.longest
+            self._start_workers()
+        self._watcher = None
 
     async def _look_up(self, keys: list[bytes]) -> dict[bytes, Kept]:
         self._hand_over()
@@ -190,6 +228,8 @@ class Engine:
     def _settle(self, leader: Job, answer: Answer) -> list[Job]:
         """Hands an answer to a job and its followers; returns those that have another request to answer."""
         followers = self._followers.pop(leader.request.key)
+        if answer.kept_since is not None or isinstance(answer.reply, Failure):
+            self._cache.claims.release(leader.request.key)  # else when the completion is committed
         rest = [] if self._taken(leader, answer) else [leader]
         shared = answer._replace(attempts=0)
         return rest + [job for job in followers if not self._taken(job, shared)]

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from pydantic import SecretStr
 
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
-from culture_tasks.judges.addresses import keys_of
+from culture_tasks.judges.addresses import secrets_of
 from culture_tasks.judges.asker import Adaptations
 from culture_tasks.judges.completions import Completion, Failure
 from culture_tasks.judges.engine import Answer
@@ -59,7 +59,7 @@ class InProcessJudge(Judge):
             )
         self._backend, _, arguments = model.partition(",")
         self._arguments = SecretStr(arguments)
-        self._secrets = secrets_of_arguments(arguments) | keys_of(settings)
+        self._secrets = secrets_of_arguments(arguments) | secrets_of(settings)
         self._settings = settings
         named = named_by(arguments)
         delimiters = settings.judge_delimiters == "on"

@@ -326,14 +326,14 @@ class VerdictJob:
         self._resolve(verdict if sent in (None, limit_of(meant)) else replace(verdict, max_tokens=sent))
         return True
 
-    def abandon(self, error: str) -> None:
-        """Ends without an answer, if it hasn't ended yet."""
-        self._resolve(Verdict("failed", error=error, endpoint=self._by.endpoint))
+    def abandon(self, error: str, *, quietly: bool = False) -> None:
+        """Ends without an answer, if it hasn't ended yet; quietly where nobody waits for it any more."""
+        self._resolve(Verdict("failed", error=error, endpoint=self._by.endpoint), quietly=quietly)
 
-    def _resolve(self, verdict: Verdict) -> None:
+    def _resolve(self, verdict: Verdict, *, quietly: bool = False) -> None:
         if verdict.error is not None:
             verdict = replace(verdict, error=self._by.hides.hidden(verdict.error))
-        if self.ticket.resolve(verdict):
+        if self.ticket.resolve(verdict) and not quietly:
             self._progress.given(verdict)
 
 

@@ -223,9 +223,11 @@ class Climb:
 class Rate:
     """Requests a second that an endpoint takes, learned from its complaints of too many (status 429).
 
-    Without a complaint there is no limit. The first one sets it to half of what was tried, and each further one about
-    a request that began after the last cut cuts it again: the fewer answers there were in between, the more. Every
-    answer lets it grow: fast while it is searched for, and around a known one hardly at first, then ever faster.
+    There is no limit until complaints accumulate: more than eight, and more than a fifth of the latest requests. Fewer
+    concern their own requests alone, unless one says how long to wait. Then the limit is half of what was tried, and
+    each further complaint about a request that began after the last cut cuts it again: the fewer answers there were in
+    between, the more. Every answer lets it grow: fast while it is searched for, and around a known one hardly at first,
+    then ever faster.
 
     Attributes:
         value: Requests a second, or None where there is no limit.
@@ -233,6 +235,10 @@ class Rate:
 
     _LOWEST, _HIGHEST = 1 / 15, 10_000.0
     _SHORTEST_REPLY = 0.05
+    # So many complaints without a wait slow nobody else; beyond them, so large a share of the latest requests.
+    _MOST_LONE, _LARGEST_LONE_SHARE = 8, 0.2
+    # The latest requests: at least half of this number, or those in flight.
+    _LATEST = 64
     # So many answers tell the rate; so many complaints with no answer between them, that it must be searched for.
     _ENOUGH, _FRUITLESS = 8, 3
     # Cuts with an answer since the last one, and without.
@@ -251,9 +257,14 @@ class Rate:
         self._answers = 0
         self._streak = 0
         self._fruitless = 0
+        self._latest = 0
+        self._complaints = 0
 
-    def started(self, now: float) -> None:
-        """Counts a request that starts."""
+    def started(self, now: float, in_flight: int) -> None:
+        """Counts a request that starts, itself among those in flight."""
+        self._latest += 1
+        if self._latest > max(self._LATEST, 2 * in_flight):
+            self._latest, self._complaints = self._latest // 2, self._complaints // 2
         if self._measured_from is None:
             self._measured_from = now
         if self.value is not None:
@@ -285,6 +296,10 @@ class Rate:
         if began < self._last_cut:
             return
         if self.value is None:
+            self._complaints += 1
+            if not pause and self._complaints <= max(self._MOST_LONE, self._LARGEST_LONE_SHARE * self._latest):
+                return
+            self._complaints = 0
             self.value = in_flight / max(self._SHORTEST_REPLY, now - began, pause / 2)
         self._fruitless = 0 if self._streak else self._fruitless + 1
         self._known = self._known and self._fruitless < self._FRUITLESS
@@ -426,7 +441,7 @@ class Pace:
         """Counts a request that starts."""
         self.in_flight += 1
         self.climb.started(now, self.in_flight)
-        self.rate.started(now)
+        self.rate.started(now, self.in_flight)
         self.silence.started(now)
 
     def end(self, began: float, now: float, kind: Kind | None, pause: float = 0.0) -> None:

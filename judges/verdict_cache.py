@@ -1,8 +1,8 @@
 """The verdict cache: raw completions in one SQLite file, safe for several processes, never fatal and never silent.
 
 What can't be written for the moment, since the disk is full or another process holds the file, waits in memory and is
-written later. A damaged file is set aside, and what can still be read of it is kept. Refusals and failures are not
-stored.
+written later. A damaged file is set aside, and what can still be read of it is kept. A read-only one is read. Refusals
+and failures are not stored.
 
 The cache has a thread of its own: callers hand over completions and go on, and each is committed as it arrives. A
 commit takes what has arrived since the one before, and never waits for more: alone, a completion is committed at once;
@@ -31,11 +31,13 @@ from culture_tasks.judges.cache_files import (
     Row,
     insert,
     is_damage,
+    is_read_only,
     opened,
     read_row,
     salvage,
     set_aside,
 )
+from culture_tasks.judges.claims import Claims
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -71,6 +73,7 @@ class VerdictCache:
         self._lost = 0
         self._unreadable: set[bytes] = set()
         self._in_trouble = False
+        self._read_only = False
         self._pause = _FIRST_RETRY
         self._retry_at = 0.0
         self._usable()
@@ -104,12 +107,12 @@ class VerdictCache:
 
     @property
     def seconds_to_retry(self) -> float | None:
-        """Seconds until :meth:`write_waiting` is worth calling again; None where nothing waits."""
-        return max(0.0, self._retry_at - self._clock()) if self._waiting else None
+        """Seconds until :meth:`write_waiting` is worth calling again; None where nothing waits to be written."""
+        return max(0.0, self._retry_at - self._clock()) if self._waiting and not self._read_only else None
 
     def write_waiting(self) -> None:
         """Writes what waits, unless the file was in trouble a moment ago."""
-        if not self._waiting or self._clock() < self._retry_at:
+        if not self._waiting or self._read_only or self._clock() < self._retry_at:
             return
         rows = list(self._waiting.values())
         replaced = [row.request.key for row in rows if row.replaces or row.request.key in self._unreadable]
@@ -128,7 +131,7 @@ class VerdictCache:
             self._retry_at = 0.0
             self._wait_for_locks(_SECONDS_TO_LOCK_AT_THE_END)
             self.write_waiting()
-        if self._waiting or self._lost:
+        if (self._waiting or self._lost) and not self._read_only:
             logger.warning(
                 "verdict cache: %s could not be written until the end: %d completions are lost, and their verdicts "
                 "will be asked for again",
@@ -174,8 +177,16 @@ class VerdictCache:
 
     def _open(self) -> None:
         self._database = opened(self._file)
-        if self._file is not None:
-            self._inode = _inode(self._file)
+        if self._file is None:
+            return
+        self._inode = _inode(self._file)
+        was_read_only, self._read_only = self._read_only, is_read_only(self._file)
+        if self._read_only and not was_read_only:
+            logger.warning(
+                "verdict cache: %s can only be read: new completions are not kept. Name a writable file with "
+                "CULTURE_JUDGE_CACHE to keep them.",
+                self._file,
+            )
 
     def _replace_file(self, why: str, error: Exception) -> None:
         """Begins a new file; the old one is renamed, unless another process has done so, and copied as far as it goes.
@@ -285,9 +296,13 @@ class CacheThread:
     """A :class:`VerdictCache` in a thread of its own.
 
     What is asked for is done in order: a completion can be read once :meth:`put` has returned.
+
+    Attributes:
+        claims: Completions that this process is asking for; a claim ends when the completion is committed.
     """
 
     def __init__(self, file: Path | None) -> None:
+        self.claims = Claims(file)
         self._file = file
         self._queue: SimpleQueue[Sequence[Row] | _Call | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="culture-tasks-cache", daemon=True)
@@ -315,6 +330,7 @@ class CacheThread:
         """Commits what was put, closes the file and ends the thread."""
         self._queue.put(None)
         self._thread.join()
+        self.claims.close()
 
     def _run(self) -> None:
         cache = VerdictCache(self._file)
@@ -340,6 +356,8 @@ class CacheThread:
                 task = _NOTHING
         if rows:
             _store(rows, cache)
+            for row in rows:
+                self.claims.release(row.request.key)
         if task is None:
             return False
         _answer(task, cache)

@@ -18,6 +18,8 @@ from culture_tasks.text_tables import as_markdown, printable
 _STILL_OPEN = 3
 """Exit status where batches are still being worked on, or something is left to be sent."""
 
+_INTERRUPTED = 130
+
 if TYPE_CHECKING:
     from culture_tasks.harness.scoring import JudgedDocument
     from culture_tasks.harness.session import Session
@@ -68,10 +70,31 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
         const="collect",
         help="fetch the results of the batches that were sent, also from another machine; exit status 3 while some run",
     )
+    parser.add_argument(
+        "--resend",
+        action="store_true",
+        help="with --batch or --submit, send the requests of batches whose results can't be fetched again, and pay for "
+        "them a second time",
+    )
     parser.set_defaults(handler=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.resend and options.batches not in ("wait", "submit"):
+        raise SettingsError("rejudge: --resend needs --batch or --submit.")
+    try:
+        return _graded(options)
+    except KeyboardInterrupt:
+        if options.batches is not None:
+            _say("Interrupted. Batches that were sent go on: the same command, or --collect, fetches their results.")
+        elif (cache := Settings.from_environment().cache_file) is not None:
+            _say(f"Interrupted. The verdicts so far are kept ({cache}): the same command goes on with the others.")
+        else:
+            _say("Interrupted. Without a verdict cache (CULTURE_JUDGE_CACHE=off), the same command begins anew.")
+        return _INTERRUPTED
+
+
+def _graded(options: argparse.Namespace) -> int:
     from culture_tasks.harness.session import start_session
     from culture_tasks.judges.budget import refused_requests
     from culture_tasks.judges.selection import close_judges
@@ -132,7 +155,7 @@ def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, lis
         endpoint = BatchEndpoint(next(iter(judges.values())).address, session.settings)
         stack.callback(endpoint.close)
         file = _state_file([run.files.result_file for run, _ in found])
-        rounds = BatchRounds(judges, rubrics, endpoint=endpoint, file=file, say=_say)
+        rounds = BatchRounds(judges, rubrics, endpoint=endpoint, file=file, say=_say, resend=options.resend)
         if options.batches == "collect" and not rounds.were_sent:
             raise DataError(f"rejudge: no batches of these results were sent ({file} isn't there). Use --submit first.")
         rounds.adopt_sampling()
@@ -171,20 +194,23 @@ def _run_rounds(rounds: BatchRounds, *, mode: str) -> int | None:
     from culture_tasks.rejudge.batch_rounds import described
 
     if mode == "wait":
-        try:
-            rounds.wait()
-        except KeyboardInterrupt:
-            _say("Interrupted. Batches that were sent go on: the same command, or --collect, fetches their results.")
-            return 130
+        rounds.wait()
     elif mode == "submit":
         rounds.submit()
-        if rounds.were_sent:
-            print("Fetch the results with `culture-tasks rejudge` and the same options, but --collect for --submit.")
-            return 0
     elif running := rounds.collect():
         print(printable(f"{described(running).capitalize()}. Collect again later."))
         return _STILL_OPEN
-    elif left := rounds.open_requests():
+    if unfetched := rounds.unfetched:
+        print(
+            f"{unfetched:,} requests are in batches that have ended and whose results can't be fetched, so they aren't "
+            "sent again. The same command tries once more. --resend, with --batch or --submit, sends them again, and "
+            "they are paid for a second time (`culture-tasks cost` with --results and --batch estimates how much)."
+        )
+        return _STILL_OPEN
+    if mode == "submit" and rounds.were_sent:
+        print("Fetch the results with `culture-tasks rejudge` and the same options, but --collect for --submit.")
+        return 0
+    if mode == "collect" and (left := rounds.open_requests()):
         print(_what_is_left(left, rounds.foreign_results()))
         return _STILL_OPEN
     return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,8 @@ from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
 from culture_tasks.judges.batch_endpoint import BatchEndpoint, NotBegunError, Status
 from culture_tasks.judges.batch_files import MOST_BYTES, MOST_LINES, Line, Output, write_files
 from culture_tasks.judges.batch_judge import BatchJudge
+from culture_tasks.judges.completions import Completion, Problem
+from culture_tasks.judges.redaction import Secrets
 from culture_tasks.judges.rubrics import Rubric
 
 STATE_FILE = "judge_batches.json"
@@ -36,6 +39,7 @@ class _Batch(BaseModel):
         sampling: Sampling parameters as sent, by rubric.
         file: The uploaded file; None before.
         id: The batch; None before it was begun.
+        results: Whether its results couldn't be fetched so far, and whether its requests may be sent again even so.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -45,6 +49,7 @@ class _Batch(BaseModel):
     sampling: dict[str, dict[str, Any]]
     file: str | None = None
     id: str | None = None
+    results: Literal["not fetched", "given up"] | None = None
 
 
 class _State(BaseModel):
@@ -75,6 +80,7 @@ class BatchRounds:
         endpoint: Where batches are sent.
         file: Says what was sent.
         say: Takes a line about what happens.
+        resend: Whether requests are sent again whose results can't be fetched.
         most_lines: Most lines of a batch file.
         most_bytes: Largest size of a batch file.
 
@@ -91,6 +97,7 @@ class BatchRounds:
         endpoint: BatchEndpoint,
         file: Path,
         say: Callable[[str], None],
+        resend: bool = False,
         most_lines: int = MOST_LINES,
         most_bytes: int = MOST_BYTES,
     ) -> None:
@@ -99,9 +106,11 @@ class BatchRounds:
         self._endpoint = endpoint
         self._file = file
         self._say = say
+        self._resend = resend
         self._most_lines = most_lines
         self._most_bytes = most_bytes
         self._given: set[str] = set()
+        self._tried_until: dict[str, float] = {}
         self._content: bytes | None = None
         self._state = self._read(next(iter(judges.values())).address.shown)
 
@@ -109,6 +118,11 @@ class BatchRounds:
     def were_sent(self) -> bool:
         """Whether any batch was sent and not written into result files yet."""
         return bool(self._state.batches)
+
+    @property
+    def unfetched(self) -> int:
+        """How many requests were worked on whose results couldn't be fetched so far."""
+        return sum(len(batch.names) for batch in self._state.batches if batch.results == "not fetched")
 
     def adopt_sampling(self) -> None:
         """Tells the judges what the batches so far were sent with."""
@@ -121,7 +135,7 @@ class BatchRounds:
     def submit(self) -> int:
         """Sends what is open and not on its way, and returns how many requests that were.
 
-        What batches that have ended left open is sent again.
+        What batches that have ended left open is sent again, but for requests whose results can't be fetched.
 
         Raises:
             JudgeUnreachableError: As :meth:`collect`.
@@ -143,6 +157,8 @@ class BatchRounds:
     def collect(self) -> list[Status]:
         """Takes the results of all batches that have ended, and returns how far the others are.
 
+        A batch whose results can't be fetched is among these for as long as patience lasts.
+
         Raises:
             JudgeUnreachableError: If the endpoint refused a whole batch, which is forgotten then.
         """
@@ -159,8 +175,10 @@ class BatchRounds:
                 refused.append(f"batch {batch.id}: {status.error or 'no reason given'}")
                 self._state.batches.remove(batch)
                 self._save()
-            else:
-                self._take(batch, status)
+            elif not self._take(batch, status):
+                now = time.monotonic()
+                if now < self._tried_until.setdefault(batch.id, now + self._endpoint.patience):
+                    running.append(status._replace(name=f"{status.name}, results not fetched"))
         if refused:
             raise JudgeUnreachableError(
                 f"rejudge: the endpoint refused {'; '.join(refused)}. None of it was answered. Fix the cause, or "
@@ -241,33 +259,63 @@ class BatchRounds:
             self._say(f"sent batch {batch.id}: {len(batch.names):,} requests to {model}")
         return len(lines)
 
-    def _take(self, batch: _Batch, status: Status) -> None:
-        """Gives the results of a batch that has ended to its judge."""
+    def _take(self, batch: _Batch, status: Status) -> bool:
+        """Gives the results of a batch that has ended to its judge; False where they aren't all there to be fetched."""
         judge = self._judges.get(batch.model)
         if judge is None:
             raise SettingsError(
                 f"rejudge: batch {batch.id} was sent to the judge {batch.model!r}, and the judge now is "
                 f"{', '.join(self._judges)}. Name the same judge, or delete {self._file} to forget what was sent."
             )
-        missing = dict.fromkeys(batch.names)
+        assert batch.id is not None
+        results, damaged, problem = self._fetched(batch, status, judge.address.secrets)
+        if problem and batch.results != "given up":
+            if batch.results is None:
+                self._say(f"batch {batch.id} is {status.name}, but its results can't be fetched: {problem}")
+            batch.results = "given up" if self._resend else "not fetched"
+            self._save()
+            if not self._resend:
+                return False
+        elif batch.results == "not fetched":
+            batch.results = None
+            self._save()
+        if damaged:
+            self._say(f"batch {batch.id}: {damaged:,} lines of its results can't be read")
+        for name in batch.names:
+            judge.give(name, results.get(name), batch.sampling)
+        self._given.add(batch.id)
+        missing = len(batch.names) - len(results)
+        unanswered = f", {missing:,} without a result" if missing else ""
+        self._say(f"batch {batch.id} is {status.name}: {len(batch.names):,} requests{unanswered}")
+        return True
+
+    def _fetched(
+        self, batch: _Batch, status: Status, secrets: Secrets
+    ) -> tuple[dict[str, Completion | Problem], int, str]:
+        """Returns a batch's results by request, how many lines can't be read, and why that isn't all; empty if it is.
+
+        Lines that contradict each other are no result.
+        """
+        results: dict[str, Completion | Problem] = {}
+        contradicted: set[str] = set()
+        lines = damaged = 0
+        problem = ""
         with tempfile.TemporaryDirectory() as folder:
             for number, file in enumerate(status.outputs):
-                output = Output(Path(folder) / f"{number}.jsonl", judge.address.secrets)
+                output = Output(Path(folder) / f"{number}.jsonl", secrets)
                 if not self._endpoint.download(file, output.path):
-                    self._say(f"batch {batch.id}: its results ({file}) aren't there any more")
+                    problem = f"its file {file} isn't there"
                     continue
                 for name, result in output.results():
-                    if name in missing:
-                        del missing[name]
-                        judge.give(name, result, batch.sampling)
-                if output.damaged:
-                    self._say(f"batch {batch.id}: {output.damaged:,} lines of its results can't be read")
-        for name in missing:
-            judge.give(name, None, batch.sampling)
-        assert batch.id is not None
-        self._given.add(batch.id)
-        unanswered = f", {len(missing):,} without a result" if missing else ""
-        self._say(f"batch {batch.id} is {status.name}: {len(batch.names):,} requests{unanswered}")
+                    lines += 1
+                    if results.setdefault(name, result) != result:
+                        contradicted.add(name)
+                damaged += output.damaged
+        expected = status.done or (len(batch.names) if status.name == "completed" else 0)
+        if not problem and lines + damaged < expected:
+            problem = f"{lines + damaged:,} of {expected:,} lines are there" if status.outputs else "it names no file"
+        names = set(batch.names) - contradicted
+        return {name: result for name, result in results.items() if name in names}, damaged, problem
 
     def _read(self, endpoint: str) -> _State:
         try:

@@ -124,6 +124,33 @@ def test_a_disk_that_was_full_gets_everything_later(file, caplog):
     assert cache_files.stats(file)[0].completions == 201
 
 
+@pytest.mark.parametrize("is_open_elsewhere", [False, True])
+def test_a_file_on_a_read_only_disk_is_read(file, monkeypatch, caplog, is_open_elsewhere):
+    fill(file, 5)
+    other = VerdictCache(file)  # has the log beside the file, without which SQLite opens none on a read-only disk
+    if not is_open_elsewhere:
+        other.close()
+    before = {path: path.read_bytes() for path in file.parent.iterdir()}
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    clock = Clock()
+    cache = VerdictCache(file, clock)
+    cache.put_many([row(5)])
+    assert set(texts(cache, range(7))) == set(range(6))
+    clock.now += 100
+    cache.put_many([row(6)])
+    assert cache.seconds_to_retry is None
+    cache.close()
+    assert cache_files.stats(file)[0].completions == 5
+    assert {path: path.read_bytes() for path in file.parent.iterdir() if path.suffix != ".sqlite3-shm"} == {
+        path: content for path, content in before.items() if path.suffix != ".sqlite3-shm"
+    }
+    other.close()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"verdict cache: {file} can only be read: new completions are not kept. Name a writable file with "
+        "CULTURE_JUDGE_CACHE to keep them."
+    ]
+
+
 def test_the_thread_writes_later_without_being_asked(file, monkeypatch):
     monkeypatch.setattr(verdict_cache, "_FIRST_RETRY", 0.01)
     thread = CacheThread(file)

@@ -85,6 +85,42 @@ def test_other_errors_fail_at_once(server, judge_for, item, status, meaning):
     assert "something is wrong" in verdict.error
 
 
+STRAY = {
+    "redirect": raw("", 307, {"Location": "http://127.0.0.1:9/"}),
+    "error page": raw("<html>Not found</html>", 404),
+    "page": raw("<html>Welcome</html>"),
+    "over-long body": raw(b"x" * 3_000_000),
+    "unknown encoding": raw(b"x", headers={"Content-Encoding": "br"}),
+}
+
+
+@pytest.mark.parametrize("stray", STRAY.values(), ids=STRAY)
+def test_a_stray_reply_between_good_ones_costs_one_more_request(server, judge_for, items, stray):
+    server.script(says(), stray, says())
+    judge = judge_for(judge_concurrency=1)
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(3)]]
+    assert {verdict.outcome for verdict in verdicts} == {"scored"}
+    assert len(server.requests) == 4
+
+
+def test_a_request_that_alone_is_turned_away_is_asked_three_times_while_others_are_answered(server, judge_for, items):
+    turned_away = raw("", 307, {"Location": "http://127.0.0.1:9/"})
+    server.decide = lambda seen: turned_away if "dish 9?" in seen.text else late(0.02, says())
+    judge = judge_for(judge_concurrency=1)
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(40)]]
+    assert [verdict.outcome for verdict in verdicts].count("failed") == 1
+    assert (verdicts[9].outcome, verdicts[9].attempts) == ("failed", 3)
+    assert "redirects elsewhere" in verdicts[9].error
+
+
+def test_an_endpoint_that_turns_everything_away_is_not_asked_on_and_on(server, judge_for, items):
+    server.script(says(), raw("<html>Forbidden</html>", 403))
+    judge = judge_for(judge_concurrency=1)
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(20)]]
+    assert Counter(verdict.outcome for verdict in verdicts) == {"scored": 1, "failed": 19}
+    assert len(server.requests) == 1 + 2 * 19
+
+
 @pytest.mark.parametrize("fault", [hangs, drips], ids=["time-out", "slow drip"])
 def test_every_call_has_a_timeout(server, judge_for, item, fault):
     server.script(fault, says())

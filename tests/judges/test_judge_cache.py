@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections import Counter
 
 import pytest
@@ -318,17 +320,42 @@ def test_a_forked_child_has_a_loop_of_its_own(server, file):
     assert len([seen for seen in server.requests if "child" in seen.text]) == 1
 
 
-def test_two_processes_share_one_cache(server, file):
+def test_two_processes_share_one_cache_and_pay_for_nothing_twice(server, file):
+    both_ask = threading.Event()
+
+    async def says_when_both_ask(writer, seen):
+        await asyncio.to_thread(both_ask.wait)
+        await says()(writer, seen)
+
+    server.decide = lambda seen: says_when_both_ask
     runs = [start(server, file), start(server, file)]
+    assert [run.stdout.readline() for run in runs] == ["submitted\n"] * 2
+    both_ask.set()
     for run in runs:
         output, errors = run.communicate(timeout=60)
-        assert output.splitlines()[1].startswith("{'scored'}"), errors
+        assert output.startswith("{'scored'}"), errors
         assert errors == ""
-    assert cache_files.stats(file)[0].completions == 400
+    assert cache_files.stats(file)[0].completions == len(server.requests) == 400
     asked_before = len(server.requests)
     output, _ = start(server, file).communicate(timeout=60)
     assert output.splitlines()[1] == "{'scored'} 0"
     assert len(server.requests) == asked_before
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "suspended"])
+def test_what_another_process_claimed_is_asked_for_when_no_answer_comes(server, file, ending):
+    server.decide = lambda seen: late(30, says())
+    script = SCRIPT.replace("judge_concurrency=16", "judge_concurrency=16, judge_patience=1")
+    first = start(server, file, script=script)
+    while len(server.requests) < 16:
+        time.sleep(0.01)
+    first.send_signal(ending)
+    server.decide = lambda seen: says()
+    output, errors = start(server, file, script=script).communicate(timeout=60)
+    first.kill()
+    first.communicate()
+    assert output.splitlines()[1] == "{'scored'} 400", errors
+    assert len(server.requests) == 416
 
 
 def test_stats_clear_and_export(file):

@@ -204,6 +204,24 @@ def test_a_rate_limit_that_changes_is_learned_anew(rate, later):
     assert outcome.seconds < 1.4 * 900
 
 
+@pytest.mark.parametrize("concurrency", [8, 64, 256])
+def test_a_lone_complaint_delays_its_own_request_alone(concurrency):
+    class Moody(Simulated):
+        async def reply(self, body):
+            if chance.random() < 0.05:
+                return problem(429)
+            await asyncio.sleep(chance.uniform(0.07, 0.13))
+            return GOOD
+
+    endpoint, chance, requests = Moody(), random.Random(1), 50 * concurrency
+    outcome = run(endpoint, requests, concurrency=concurrency)
+    assert outcome.lost == 0
+    # 50 rounds of 0.1 s, and the waits of a request that was refused four times in a row: 0.5 + 1 + 2 + 4 s at most.
+    assert outcome.seconds < 1.2 * 50 * 0.1 + 7.5
+    ended = sorted(outcome.ended)
+    assert ended[int(0.9 * requests)] < 1.2 * 50 * 0.1
+
+
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_bound_on_requests_at_a_time_is_learned(status):
     class AtATime(Simulated):

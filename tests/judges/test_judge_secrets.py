@@ -65,6 +65,30 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
     assert {"token" in seen.path for seen in server.requests} == {with_password}
 
 
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_what_a_proxy_echoes_of_its_credentials_is_hidden(
+    server, judge_for, items, caplog, tmp_path, monkeypatch, scheme
+):
+    def decide(seen):
+        echo = f"{seen.headers['proxy-authorization']} {PASSWORD} {quote('someone:' + PASSWORD)}"
+        behaviours = [fails(403, message=echo), raw(f"<html>{echo}"), says(f"{echo}\nrating=2"), says(f"what? {echo}")]
+        return behaviours[len(server.requests) % len(behaviours)]
+
+    server.decide = decide
+    for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", f"{scheme}someone:{PASSWORD}@127.0.0.1:{server.port}")
+    judge = judge_for(openai_base_url="http://judge.invalid/v1", patience=BRIEF)
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(12)]]
+    judge.close()
+    credentials = base64.b64encode(f"someone:{PASSWORD}".encode()).decode()
+    assert {seen.headers["proxy-authorization"] for seen in server.requests} == {f"Basic {credentials}"}
+    files = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
+    for text in [*(json.dumps(asdict(verdict)) for verdict in verdicts), caplog.text, *files]:
+        assert PASSWORD not in text
+        assert credentials not in text
+
+
 def test_no_secret_in_the_message_of_a_dead_endpoint(judge_for, item):
     judge = judge_for(openai_base_url=f"http://somebody:{PASSWORD}@127.0.0.1:9/v1?token={TOKEN}")
     with pytest.raises(JudgeUnreachableError) as caught:

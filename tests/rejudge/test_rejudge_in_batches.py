@@ -294,18 +294,61 @@ def test_damaged_lines_are_counted_and_their_requests_sent_again(server, results
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
 
 
-def test_results_that_are_gone_are_asked_for_again(server, results, capsys):
+SPOILT = {
+    "no file": lambda server, batch: batch.update(output_file_id=None),
+    "a file that is gone": lambda server, batch: server.files.pop(batch["output_file_id"]),
+    "a cut file": lambda server, batch: server.files.update(
+        {batch["output_file_id"]: server.files[batch["output_file_id"]][:2_000]}
+    ),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_results_that_can_not_be_fetched_are_paid_for_again_only_when_told(server, results, monkeypatch, capsys, spoil):
+    monkeypatch.setenv("CULTURE_JUDGE_PATIENCE", "0")
     server.waits = True
     assert rejudge(results, "--submit") == 0
     server.work()
-    del server.files[server.batches["batch_0"]["output_file_id"]]
-    assert rejudge(results, "--collect") == 3
-    captured = capsys.readouterr()
-    assert "aren't there any more" in captured.err
-    assert "10 requests are still open" in captured.out
+    [batch], files = server.batches.values(), dict(server.files)
+    file = batch["output_file_id"]
+    spoil(server, batch)
     server.waits = False
+    for option in ("--collect", "--batch", "--submit"):
+        assert rejudge(results, option) == 3
+        assert (
+            "10 requests are in batches that have ended and whose results can't be fetched" in capsys.readouterr().out
+        )
+    assert state(results)["batches"][0]["results"] == "not fetched"
+    assert len(list(results.rglob("results_*.json"))) == len(server.batches) == 1
+    told, untold = shutil.copytree(results, results.parent / "told"), results
+    assert rejudge(told, "--batch", "--resend") == 0
+    assert len(server.batches) == 2
+    assert {run["outcome"] for run in outcomes(told)} == {"scored"}
+    server.files |= files
+    batch["output_file_id"] = file
+    assert rejudge(untold, "--collect") == 0
+    assert len(server.batches) == 2
+    assert {run["outcome"] for run in outcomes(untold)} == {"scored"}
+
+
+def test_results_that_come_late_are_waited_for(server, results):
+    failed = []
+
+    def fault(seen):
+        if seen.path.endswith("/content") and len(failed) < 2:
+            failed.append(seen)
+            return fails(404)
+        return None
+
+    server.fault = fault
     assert rejudge(results, "--batch") == 0
+    assert (len(failed), len(server.batches)) == (2, 1)
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+
+
+def test_sending_again_needs_a_command_that_sends(server, results, capsys):
+    assert rejudge(results, "--collect", "--resend") == 1
+    assert "--resend needs --batch or --submit" in capsys.readouterr().err
 
 
 def test_line_separators_inside_of_a_reply_end_no_line(server, results):
@@ -627,17 +670,17 @@ def test_hostile_lines_spoil_only_themselves(server, results, monkeypatch, capsy
         if not first:
             first.append(name)
             good, *others = server.files[name].split(b"\n")
-            twice = good.replace(b"[[7]]", b"[[1]]")
+            contradiction = others[1].replace(b"[[7]]", b"[[1]]")
             nested = b'{"custom_id": "x", "response": ' + b"[" * 900 + b"]" * 900 + b"}"
             huge = others[0].replace(b"[[7]]", b"[[7]]" + b" " * 9_000)
             digits = b'{"custom_id": ' + b"9" * 1_900 + b"}"
-            server.files[name] = b"\n".join([good, twice, b"\xff\x00", nested, digits, huge, *others[1:]])
+            server.files[name] = b"\n".join([good, good, contradiction, b"\xff\x00", nested, digits, huge, *others[1:]])
         return name
 
     server.put = put
     assert rejudge(results, "--batch") == 0
     assert "3 lines of its results can't be read" in capsys.readouterr().err
-    assert [len(server.lines(batch)) for batch in server.batches] == [10, 1]
+    assert [len(server.lines(batch)) for batch in server.batches] == [10, 2]  # the huge one, and the contradicted one
     assert {run["rating"] for run in outcomes(results)} == {7.0}
 
 

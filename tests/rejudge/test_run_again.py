@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import pytest
-from support.fault_server import FaultServer, fails, says
+from support.fault_server import FaultServer, fails, late, says
 from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.cli.main import main
@@ -101,3 +103,32 @@ def test_rejudge_asks_only_for_what_is_missing(judge, harness, options, tmp_path
     close_judges()
     assert main(["rejudge", str(tmp_path / "runs")]) == 0
     assert judge.requests == []
+
+
+@pytest.mark.parametrize("cache", ["verdicts.sqlite3", "off"])
+def test_after_ctrl_c_one_line_says_how_to_go_on(judge, cache, tmp_path, monkeypatch, capsys, caplog):
+    run("lm_eval", tmp_path / "runs")
+    close_judges()
+    judge.requests.clear()
+    file = cache if cache == "off" else str(tmp_path / "fresh" / cache)
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", file)
+    monkeypatch.setenv("CULTURE_JUDGE_CONCURRENCY", "1")
+    capsys.readouterr()
+    caplog.clear()
+
+    def decide(seen):
+        if len(judge.requests) == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+        return late(60, GOOD) if len(judge.requests) >= 6 else GOOD
+
+    judge.decide = decide
+    assert main(["rejudge", str(tmp_path / "runs")]) == 130
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("Interrupted. ")
+    assert caplog.records == []
+    assert ("begins anew" if cache == "off" else f"are kept ({file}): the same command goes on") in line
+    judge.decide = lambda seen: GOOD
+    judge.requests.clear()
+    assert main(["rejudge", str(tmp_path / "runs")]) == 0
+    check, kept = 1, 0 if cache == "off" else 4
+    assert len(judge.requests) == check + DOCUMENTS - kept
