@@ -50,8 +50,8 @@ Flag = Literal[
 
 The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged``, ``in_batches``,
 ``trained_on_test``, ``unlike_its_file`` and ``unknown_settings`` mean that the cell is neither ranked nor tested
-against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a number
-that a harness worked out, and ``published`` a paper's own.
+against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a
+number that a harness worked out, and ``published`` a paper's own.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {
