@@ -99,8 +99,58 @@ def unequally_wrong(rng: np.random.Generator) -> Draw:
     return Draw(right.astype(float), (right != errs).astype(float), cultures)
 
 
+class GrossErrors(NamedTuple):
+    """A judge that agrees with people but for rare gross errors, in three cultures.
+
+    Attributes:
+        scores: The scores that people give.
+        shares: How often they give each.
+        size: Number of responses.
+        share: Share of responses that the judge gets grossly wrong.
+        error: How far it is off there: up, down where that leaves the scale, or to one side alone.
+        one_way: Whether it is only ever too generous.
+        noise: Share of responses that a rater, or the judge, scores one step up or down besides.
+        raters: Number of raters, whose mean counts.
+        together: Number of questions in a scenario, which the judge gets wrong as a whole.
+        cultures: Number of cultures in which it errs.
+    """
+
+    scores: tuple[float, ...]
+    shares: tuple[float, ...]
+    size: int
+    share: float
+    error: float
+    one_way: bool = False
+    noise: float = 0.0
+    raters: int = 1
+    together: int = 1
+    cultures: int = 3
+
+    def __call__(self, rng: np.random.Generator) -> Draw:
+        """Draws the responses."""
+        scores, step = np.array(self.scores), self.scores[1] - self.scores[0]
+        cultures, scenarios = np.arange(self.size) * 3 // self.size, np.arange(self.size) // self.together
+        quality = rng.choice(scores, self.size, p=self.shares)
+
+        def seen_by_one() -> Floats:
+            steps = rng.choice((-step, step), self.size) * (rng.random(self.size) < self.noise)
+            return np.clip(quality + steps, scores[0], scores[-1])
+
+        people = np.mean([seen_by_one() for _ in range(self.raters)], axis=0) if self.raters > 1 else quality
+        wrong = (rng.random(self.size) < self.share)[scenarios] & (cultures < self.cultures)
+        down = (quality + self.error > scores[-1]) & (not self.one_way)
+        judge = np.where(wrong, quality + np.where(down, -self.error, self.error), seen_by_one())
+        clusters = scenarios if self.together > 1 else None
+        return Draw(people, np.clip(judge, scores[0], scores[-1]), cultures, clusters)
+
+
 def _on_scale(values: Floats) -> Floats:
     return np.clip(np.round(values), 1.0, 10.0)
+
+
+HALVES = ((0.0, 0.5, 1.0), (0.2, 0.3, 0.5))
+MOSTLY_RIGHT = ((0.0, 1.0), (0.06, 0.94))
+TENTHS = (tuple(np.arange(1.0, 11.0)), (0.02, 0.03, 0.05, 0.08, 0.12, 0.16, 0.2, 0.18, 0.11, 0.05))
 
 
 WORLDS: Mapping[str, World] = {
@@ -116,6 +166,49 @@ WORLDS: Mapping[str, World] = {
     "right or wrong": World("right / wrong, judge errs 5-15 %", right_or_wrong, (0, 1), (55, 110, 220, 330)),
     "unequally wrong": World("right / wrong, judge errs 2, 10 and 35 %", unequally_wrong, (0, 1), (60, 100)),
     "rarely wrong": World("right / wrong, judge errs 4 %, one way", rarely_wrong, (0, 1), (30, 60, 100)),
+    "halves": World(
+        "0 / 0.5 / 1, 4 % gross errors, N = 3,000", GrossErrors(*HALVES, 3000, 0.04, 1.0), (0, 1), (21, 51, 100, 200)
+    ),
+    "few halves": World("the same, N = 450", GrossErrors(*HALVES, 450, 0.04, 1.0), (0, 1), (21, 51, 100)),
+    "half errors": World(
+        "the same, 8 % errors of 0.5, N = 150", GrossErrors(*HALVES, 150, 0.08, 0.5), (0, 1), (21, 51)
+    ),
+    "scenarios wrong": World(
+        "the same, five questions a scenario, 6 % of scenarios wrong, N = 450",
+        GrossErrors(*HALVES, 450, 0.06, 1.0, together=5),
+        (0, 1),
+        (51, 100),
+    ),
+    "three raters": World(
+        "the same, three raters who differ, 4 % gross errors, N = 3,000",
+        GrossErrors(*HALVES, 3000, 0.04, 1.0, noise=0.15, raters=3),
+        (0, 1),
+        (21, 51, 100),
+    ),
+    "one culture": World(
+        "the same, 10 % gross errors in one culture alone, N = 3,000",
+        GrossErrors(*HALVES, 3000, 0.1, 1.0, cultures=1),
+        (0, 1),
+        (21, 51, 100),
+    ),
+    "mostly right": World(
+        "right / wrong, 94 % right, 4 % gross errors, N = 3,000",
+        GrossErrors(*MOSTLY_RIGHT, 3000, 0.04, 1.0),
+        (0, 1),
+        (21, 51, 100),
+    ),
+    "tenths": World(
+        "ratings 1-10, 3 % gross errors, N = 3,000", GrossErrors(*TENTHS, 3000, 0.03, 9.0), (1, 10), (21, 51, 100, 200)
+    ),
+    "too generous": World(
+        "the same, 5 % too generous, N = 450", GrossErrors(*TENTHS, 450, 0.05, 9.0, one_way=True), (1, 10), (51, 100)
+    ),
+    "noisy tenths": World(
+        "the same, judge off by one in 30 %, 3 % gross errors, N = 3,000",
+        GrossErrors(*TENTHS, 3000, 0.03, 9.0, noise=0.3),
+        (1, 10),
+        (21, 51, 100),
+    ),
 }
 
 
