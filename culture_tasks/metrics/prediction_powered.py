@@ -254,15 +254,13 @@ def _coded(strata: Sequence[Hashable] | None, size: int) -> tuple[list[Hashable]
 
 def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Any, float] | None) -> Floats:
     if shares is None:
-        sizes: Floats = np.bincount(codes, minlength=len(labels)) / codes.size
-        return sizes
+        return np.bincount(codes, minlength=len(labels)).astype(np.float64)
     if any(label not in shares or not 0.0 <= shares[label] < math.inf for label in labels):
         raise ValueError(f"corrected_mean: shares {dict(shares)}; needed is one of at least 0 for each of {labels}.")
     weights = np.array([shares[label] for label in labels], dtype=np.float64)
     if not weights.sum() > 0.0:
         raise ValueError("corrected_mean: all shares are 0; needed is one that is positive.")
-    normal: Floats = weights / weights.sum()
-    return normal
+    return weights
 
 
 def _waiting(strata: Mapping[Any, Corrected]) -> Corrected:
