@@ -29,9 +29,9 @@ _WEIGHT = Scale("weight", 0.0, None, better=None)
 
 _NOTES = (
     "Judge: the judge's own score. Corrected: the score that people would give to all responses, by their ratings of a "
-    "random part and the judge's scores of all (prediction-powered inference). Its interval allows for the judge's bias, "
-    "and for gross errors that are too rare to be among the rated responses. It is for these raters: others might rate "
-    "otherwise. These questions: the same with an interval for these very questions, and not for others like them. "
+    "random part and the judge's scores of all (prediction-powered inference). Its interval allows for the judge's "
+    "bias, and for gross errors that are too rare to be among the rated responses. It is for these raters: others might "
+    "rate otherwise. These questions: the same with an interval for these very questions, and not for others like them. "
     "People alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5.",
 )
 _ABOUT_AGREEMENT = (
