@@ -2,13 +2,13 @@
 
 Each world draws questions, people's scores and a judge's anew, has some responses rated, and compares the judge's
 own interval, that of the ratings alone and the corrected one with the mean that people would give to all questions of
-the world. ``python benchmarks/spotcheck_coverage.py`` prints the table (about five minutes on one core).
+the world. ``python benchmarks/spotcheck_coverage.py`` prints the table (about seven minutes on one core).
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -99,8 +99,62 @@ def unequally_wrong(rng: np.random.Generator) -> Draw:
     return Draw(right.astype(float), (right != errs).astype(float), cultures)
 
 
+class GrossErrors(NamedTuple):
+    """A judge that agrees with people but for rare gross errors, in three cultures.
+
+    Attributes:
+        scores: The scores that people give.
+        shares: How often they give each.
+        size: Number of responses.
+        share: Share of responses that the judge gets grossly wrong.
+        error: How far it is off there, up to the end of the scale: upwards, or downwards where that leaves the scale.
+        one_way: Whether it is off upwards alone.
+        noise: Share of responses that a rater, or the judge, scores one step up or down besides.
+        raters: Number of raters, whose mean counts.
+        together: Number of questions in a scenario, which the judge gets wrong as a whole.
+        cultures: Number of cultures in which it errs.
+    """
+
+    scores: Sequence[float]
+    shares: Sequence[float]
+    size: int
+    share: float
+    error: float
+    one_way: bool = False
+    noise: float = 0.0
+    raters: int = 1
+    together: int = 1
+    cultures: int = 3
+
+    def __call__(self, rng: np.random.Generator) -> Draw:
+        """Draws the responses."""
+        scores, step = np.array(self.scores), self.scores[1] - self.scores[0]
+        cultures, scenarios = np.arange(self.size) * 3 // self.size, np.arange(self.size) // self.together
+        quality = rng.choice(scores, self.size, p=self.shares)
+
+        def seen_by_one() -> Floats:
+            steps = rng.choice((-step, step), self.size) * (rng.random(self.size) < self.noise)
+            return np.clip(quality + steps, scores[0], scores[-1])
+
+        people = np.mean([seen_by_one() for _ in range(self.raters)], axis=0) if self.raters > 1 else quality
+        wrong = (rng.random(self.size) < self.share)[scenarios] & (cultures < self.cultures)
+        down = (quality + self.error > scores[-1]) & (not self.one_way)
+        judge = np.where(wrong, quality + np.where(down, -self.error, self.error), seen_by_one())
+        clusters = scenarios if self.together > 1 else None
+        return Draw(people, np.clip(judge, scores[0], scores[-1]), cultures, clusters)
+
+
 def _on_scale(values: Floats) -> Floats:
     return np.clip(np.round(values), 1.0, 10.0)
+
+
+_HALVES = ((0.0, 0.5, 1.0), (0.2, 0.3, 0.5))
+_MOSTLY_RIGHT = ((0.0, 1.0), (0.06, 0.94))
+_TENTHS = (tuple(range(1, 11)), (0.02, 0.03, 0.05, 0.08, 0.12, 0.16, 0.2, 0.18, 0.11, 0.05))
+
+
+def _gross(about: str, ends: tuple[float, float], rated: tuple[int, ...], errors: GrossErrors) -> World:
+    return World(f"{about}, N = {errors.size:,}", errors, ends, rated)
 
 
 WORLDS: Mapping[str, World] = {
@@ -116,6 +170,30 @@ WORLDS: Mapping[str, World] = {
     "right or wrong": World("right / wrong, judge errs 5-15 %", right_or_wrong, (0, 1), (55, 110, 220, 330)),
     "unequally wrong": World("right / wrong, judge errs 2, 10 and 35 %", unequally_wrong, (0, 1), (60, 100)),
     "rarely wrong": World("right / wrong, judge errs 4 %, one way", rarely_wrong, (0, 1), (30, 60, 100)),
+    "halves": _gross("0 / 0.5 / 1, 4 % gross errors", (0, 1), (21, 51, 100, 200), GrossErrors(*_HALVES, 3000, 0.04, 1)),
+    "few halves": _gross("the same", (0, 1), (21, 51, 100), GrossErrors(*_HALVES, 450, 0.04, 1)),
+    "half errors": _gross("the same, 8 % errors of 0.5", (0, 1), (21, 51), GrossErrors(*_HALVES, 150, 0.08, 0.5)),
+    "scenarios wrong": _gross(
+        "the same, 6 % of scenarios wrong", (0, 1), (51, 100), GrossErrors(*_HALVES, 450, 0.06, 1, together=5)
+    ),
+    "three raters": _gross(
+        "the same, three raters", (0, 1), (21, 51, 100), GrossErrors(*_HALVES, 3000, 0.04, 1, noise=0.15, raters=3)
+    ),
+    "one culture": _gross(
+        "the same, 10 % in one culture alone", (0, 1), (21, 51, 100), GrossErrors(*_HALVES, 3000, 0.1, 1, cultures=1)
+    ),
+    "mostly right": _gross(
+        "right / wrong, 94 % right, 4 % errors", (0, 1), (21, 51, 100), GrossErrors(*_MOSTLY_RIGHT, 3000, 0.04, 1)
+    ),
+    "tenths": _gross(
+        "ratings 1-10, 3 % gross errors", (1, 10), (21, 51, 100, 200), GrossErrors(*_TENTHS, 3000, 0.03, 9)
+    ),
+    "too generous": _gross(
+        "the same, 5 % too generous", (1, 10), (51, 100), GrossErrors(*_TENTHS, 450, 0.05, 9, one_way=True)
+    ),
+    "noisy tenths": _gross(
+        "the same, 3 %, off by one in 30 %", (1, 10), (21, 51, 100), GrossErrors(*_TENTHS, 3000, 0.03, 9, noise=0.3)
+    ),
 }
 
 
@@ -245,7 +323,8 @@ def main() -> None:
             found = coverage(world, rated, draws=options.draws)
             digits = 2 if world.ends[1] > 1 else 3
             shown = [f"{one.holds:.1%}, {one.width:.{digits}f}" for one in found.values()]
-            rows.append([world.about, str(rated), *shown, f"{found['corrected'].least:.1%}"])
+            least = (f"{found[way].least:.1%}" for way in ("corrected", "corrected, these questions"))
+            rows.append([world.about, str(rated), *shown, ", ".join(least)])
     ways = (
         "judge alone",
         "people alone",

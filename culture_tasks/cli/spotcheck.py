@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Has people rate a random part of a model's responses, and corrects the judge's score by their ratings: with an interval
-that holds whatever the judge's bias. First draw, then give the sheet to raters, then score.
+that allows for the judge's bias and for rare gross errors. First draw, then give the sheet to raters, then score.
 """
 
 _DRAW = """\

@@ -1,7 +1,8 @@
-"""A judge's mean score corrected by people, with an interval that holds whatever the judge's bias.
+"""A judge's mean score corrected by people, with an interval that allows for bias and for rare gross errors.
 
 A judge has scored all N responses; people have rated n of them, drawn at random within strata such as cultures. Scores
-are numbers on one scale; NaN stands for a response that the judge has no score for, or that no person has rated.
+are numbers on one scale; NaN stands for a response that the judge has no score for, or that no person has rated. The
+interval is for the people who rated: it says nothing of how others would have rated the same responses.
 Nothing here raises for data that are too few or too much alike: values are NaN, and the reason says why.
 """
 
@@ -77,7 +78,7 @@ class CorrectedMean:
             shares: What each of these strata counts, at least one of them.
 
         Returns:
-            The mean; NaN with a reason where there is no overall mean either.
+            The mean; NaN with a reason where one of these strata has too few ratings.
 
         Raises:
             ValueError: If a stratum is unknown, or no share is positive.
@@ -92,12 +93,11 @@ class CorrectedMean:
         unknown = [label for label in shares if label not in self.strata]
         if unknown or not any(share > 0.0 for share in shares.values()):
             raise ValueError(f"over: {dict(shares)}; needed are positive shares of some of {list(self.strata)}.")
-        if self._fit is None:
-            inside = [self.strata[label] for label, share in shares.items() if share > 0.0]
-            rated, size = sum(one.rated for one in inside), sum(one.size for one in inside)
-            return Corrected(rated=rated, size=size, reason=self.overall.reason)
-        found = np.array([shares.get(label, 0.0) for label in self.strata])
-        return self._fit.at(found / found.sum())
+        inside = {label: self.strata[label] for label, share in shares.items() if share > 0.0}
+        if self._fit is None or any(math.isnan(one.value) for one in inside.values()):
+            return _waiting(inside)
+        rated = [label for label, one in self.strata.items() if not math.isnan(one.value)]
+        return self._fit.at(np.array([shares.get(label, 0.0) for label in rated]))
 
     def more_ratings(self, width: float) -> int | None:
         """How many more ratings make the overall interval for questions like these as narrow as this.
@@ -119,7 +119,7 @@ class CorrectedMean:
             >>> judge = [1.0, 2.0, 3.0, 4.0] * 25
             >>> people = [1.0, 3.0, 3.0, 4.0] * 5 + [float("nan")] * 80
             >>> corrected_mean(judge, people).more_ratings(width=0.5)
-            19
+            37
         """
         if not width > 0.0:
             raise ValueError(f"more_ratings: width={width}; needed is a positive number.")
@@ -156,17 +156,23 @@ def corrected_mean(
       Y - lambda f;
     * variance for questions like these: the same plus sum of w_h^2 v_h / N_h, with v_h = lambda^2 var(f) +
       2 lambda cov(f, Y - lambda f) + s_h^2, which is var(Y); and, where responses share a cluster, plus the products of
-      their deviations from the mean within it, if these add up to more than 0.
+      their deviations from the mean within it, if these add up to more than 0;
+    * half width: the root of t^2 * variance + u^2, where u is what the ratings may have missed. By the rule of three,
+      3 / n of the responses may have an error that none of n ratings shows (3 is -log of 1 - 0.95):
+      u^2 = 3^2 m^2 / n * sum of w_h^2 / n_h, and with 1 / n_h - 1 / N_h in place of 1 / n_h for these very responses;
+    * m^2, the square of that error: the larger of sum r^4 / sum r^2, for another one like those that make up the spread
+      of the residuals r of Y - lambda f from their stratum's mean, and D^2 - sum r^2, for one like none of them. D^2 is
+      the mean square, over all responses, of the distance from the score predicted of people, value_h + lambda times
+      the judge's departure from its stratum's mean, to the farther end of the scale.
 
-    s_h^2 is a weighted mean of the stratum's own variance and that over all strata, which counts as five ratings. For
-    right/wrong scores each sum of squares is that of one more disagreement, shared out over the strata, since a judge
-    that was right on all of ten responses may still be wrong on one in ten. Ends are Student's t, with as many degrees
-    of freedom as ratings less strata less one, or clusters less one if these are fewer; a stratum's own ends have those
-    of its ratings and five more, up to that number.
+    s_h^2 is a weighted mean of the stratum's own variance and that over all strata, which counts as five ratings. t has
+    as many degrees of freedom as ratings less strata less one, or clusters less one if these are fewer. For a mean over
+    some strata, n and the degrees of freedom are those of its own ratings and five more, up to the number of all.
 
     The value is unbiased up to the estimation of lambda (of order 1 / n) whatever the judge's scores are, if the
     responses to rate were drawn at random within each stratum from the very responses that were judged. A judge without
-    a score of a response is taken to give the mean of its stratum. Simulated coverage is in ``docs/spotcheck.md``.
+    a score of a response is taken to give the mean of its stratum. A stratum with fewer than two ratings has no mean,
+    and there is no overall one then; the others have theirs. Simulated coverage is in ``docs/spotcheck.md``.
 
     Args:
         judge: The judge's score of each response; NaN where there is none.
@@ -174,19 +180,20 @@ def corrected_mean(
         strata: The stratum of each response; None means one.
         shares: What each stratum counts in the overall mean; None for their sizes.
         clusters: What each response belongs to, such as its image; None means that each stands alone.
-        ends: Lowest and highest score of the scale, by which right/wrong scores are told; None for no such scale.
+        ends: Lowest and highest score of the scale; None for those of the scores.
         confidence: Share of intervals meant to hold the true mean, between 0 and 1.
 
     Returns:
         The corrected means, in the unit and range of the scores (ends aren't cut at the scale's). No response, none
-        rated, or a stratum with fewer than two ratings: NaN, with the reason.
+        rated, or fewer than two ratings in a stratum: NaN, with the reason.
 
     Raises:
         ValueError: If lengths differ, a score is infinite, or an option is out of range.
 
     Source: Angelopoulos et al. (2023), "Prediction-powered inference"; Angelopoulos, Duchi and Zrnic (2023), "PPI++",
-    for the tuned weight; Särndal, Swensson and Wretman (1992), chapters 6 and 9, for the same in surveys; Agresti and
-    Min (2005) for the added disagreement.
+    for the tuned weight; Särndal, Swensson and Wretman (1992), chapters 6 and 9, for the same in surveys; Hanley and
+    Lippman-Hand (1983), "If nothing goes wrong, is everything all right?", for the rule of three. How the two are put
+    together is this project's.
 
     Examples:
         >>> nan = float("nan")
@@ -208,22 +215,31 @@ def corrected_mean(
     rated = ~np.isnan(y)
     counts = np.bincount(codes[rated], minlength=len(labels))
     sizes = np.bincount(codes, minlength=len(labels))
-    lacking = [label for label, n, size in zip(labels, counts, sizes, strict=True) if n < min(2, size)]
-    if lacking or rated.sum() < len(labels) + 2:
-        return _without_interval(labels, counts, sizes, lacking)
+    strata_of = {
+        label: Corrected(rated=int(n), size=int(size)) for label, n, size in zip(labels, counts, sizes, strict=True)
+    }
+    usable = counts >= np.minimum(2, sizes)
+    if counts[usable].sum() < np.count_nonzero(usable) + 2:
+        return CorrectedMean(_waiting(strata_of), {label: _waiting({label: one}) for label, one in strata_of.items()})
+    inside = usable[codes]
+    weights = _shares(labels, codes, shares)[usable]
+    numbers = (np.cumsum(usable) - 1)[codes[inside]]
     fit = _Fit(
-        judge=_complete(f, codes, len(labels)),
-        people=y[rated],
-        rated=rated,
-        codes=codes,
-        shares=_shares(labels, codes, shares),
-        clusters=None if clusters is None else cluster_numbers(clusters, np.ones(f.size, dtype=np.bool_)),
-        extra=_extra(f, y, ends),
+        judge=_complete(f[inside], numbers, weights.size),
+        people=y[rated & inside],
+        rated=rated[inside],
+        codes=numbers,
+        shares=weights,
+        clusters=None if clusters is None else cluster_numbers(clusters, inside),
+        ends=ends,
         confidence=confidence,
     )
-    overall, alone = fit.at(fit.shares), np.eye(len(labels))
-    own = {label: fit.at(alone[h]) for h, label in enumerate(labels)}
-    return CorrectedMean(overall, own, fit)
+    alone = iter(np.eye(weights.size))
+    own = {
+        label: fit.at(next(alone)) if known else _waiting({label: one})
+        for (label, one), known in zip(strata_of.items(), usable, strict=True)
+    }
+    return CorrectedMean(fit.at(weights) if usable.all() else _waiting(own), own, fit)
 
 
 def _coded(strata: Sequence[Hashable] | None, size: int) -> tuple[list[Hashable], Numbers]:
@@ -238,29 +254,30 @@ def _coded(strata: Sequence[Hashable] | None, size: int) -> tuple[list[Hashable]
 
 def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Any, float] | None) -> Floats:
     if shares is None:
-        sizes: Floats = np.bincount(codes, minlength=len(labels)) / codes.size
-        return sizes
+        return np.bincount(codes, minlength=len(labels)).astype(np.float64)
     if any(label not in shares or not 0.0 <= shares[label] < math.inf for label in labels):
         raise ValueError(f"corrected_mean: shares {dict(shares)}; needed is one of at least 0 for each of {labels}.")
     weights = np.array([shares[label] for label in labels], dtype=np.float64)
     if not weights.sum() > 0.0:
         raise ValueError("corrected_mean: all shares are 0; needed is one that is positive.")
-    normal: Floats = weights / weights.sum()
-    return normal
+    return weights
 
 
-def _without_interval(
-    labels: Sequence[Hashable], counts: Numbers, sizes: Numbers, lacking: Sequence[Hashable]
-) -> CorrectedMean:
-    """Returns numbers of responses alone, with why there is no score."""
-    few = f"fewer than two ratings in {', '.join(map(str, lacking))}" if len(labels) > 1 else "fewer than two ratings"
-    reason = few if lacking else "too few ratings for the spread to be known"
-    found = {
-        label: Corrected(rated=int(count), size=int(size), reason=reason)
-        for label, count, size in zip(labels, counts, sizes, strict=True)
-    }
-    overall = Corrected(rated=int(counts.sum()), size=int(sizes.sum()), reason=reason)
-    return CorrectedMean(overall, found)
+def _waiting(strata: Mapping[Any, Corrected]) -> Corrected:
+    """Returns numbers of responses alone for strata that have too few ratings, with the reason."""
+    said = []
+    for few, what in ((0, "no ratings yet"), (1, "only one rating")):
+        names = [str(label) for label, one in strata.items() if one.rated == few < min(2, one.size)]
+        if names and len(strata) == 1:
+            said.append(what)
+        elif names:
+            listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+            said.append(f"{listed} {'has' if len(names) == 1 else 'have'} {what}")
+    return Corrected(
+        rated=sum(one.rated for one in strata.values()),
+        size=sum(one.size for one in strata.values()),
+        reason="; ".join(said) or "too few ratings for the spread to be known",
+    )
 
 
 def _complete(f: Floats, codes: Numbers, strata: int) -> Floats:
@@ -269,15 +286,6 @@ def _complete(f: Floats, codes: Numbers, strata: int) -> Floats:
     sums = np.bincount(codes[known], weights=f[known], minlength=strata)
     means = sums / np.maximum(np.bincount(codes[known], minlength=strata), 1)
     return np.where(known, f, means[codes])
-
-
-def _extra(f: Floats, y: Floats, ends: tuple[float, float] | None) -> float:
-    """Returns the square of one disagreement where scores are right or wrong, else 0."""
-    if ends is None:
-        return 0.0
-    known = f[~np.isnan(f)]
-    told = known if known.size else y[~np.isnan(y)]
-    return (ends[1] - ends[0]) ** 2 if np.isin(told, ends).all() else 0.0
 
 
 class _Fit:
@@ -296,11 +304,11 @@ class _Fit:
         codes: Numbers,
         shares: Floats,
         clusters: Numbers | None,
-        extra: float,
+        ends: tuple[float, float] | None,
         confidence: float,
     ) -> None:
         """Takes the judge's scores, complete, and the people's of the rated responses alone, strata as numbers."""
-        self.shares = shares
+        self.shares = shares / shares.sum() if shares.any() else shares
         self._codes, self._clusters, self._confidence = codes, clusters, confidence
         own, f = codes[rated], judge[rated]
         self._sizes, self._counts = np.bincount(codes), np.bincount(own)
@@ -309,11 +317,14 @@ class _Fit:
         of_judge, of_rated = _means(judge, codes), _means(residuals, own)
         self._values = self._weight * of_judge + of_rated
         off = residuals - of_rated[own]
-        squares = np.bincount(own, weights=off**2) + extra * self._counts / own.size
-        self._freedom = own.size - self._counts.size - 1.0
-        self._own_freedom = self._counts * (1.0 - 1.0 / own.size) - 1.0
+        squares = np.bincount(own, weights=off**2)
+        seen = float(squares.sum())
+        like_those_seen = float((off**4).sum()) / seen if seen else 0.0
+        error = max(like_those_seen, _largest_error(self._weight * judge + of_rated[codes], people, ends) - seen)
+        self._unseen = math.log(1.0 - confidence) ** 2 * error  # the square of what the ratings may miss, times n
+        freedom, of_each = own.size - self._counts.size - 1.0, self._counts * (1.0 - 1.0 / own.size) - 1.0
         # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
-        self._spreads = (squares + _PRIOR * squares.sum() / self._freedom) / (self._own_freedom + _PRIOR)
+        self._spreads = (squares + _PRIOR * seen / freedom) / (of_each + _PRIOR)
         self._departures = self._weight * (judge - of_judge[codes])  # of each response from the mean of its stratum
         of_scores = np.bincount(codes, weights=self._departures**2) / np.maximum(self._sizes - 1, 1)
         together = np.bincount(own, weights=2.0 * self._departures[rated] * off) / self._counts
@@ -330,16 +341,11 @@ class _Fit:
 
     def at(self, shares: Floats) -> Corrected:
         """Returns the corrected mean over the strata with these shares."""
+        shares = shares / shares.sum()
         inside = shares > 0.0
         value = float(shares @ self._values)
-        freedom = self._freedom
-        if np.count_nonzero(inside) == 1:
-            freedom = min(freedom, float(self._own_freedom[inside][0]) + _PRIOR)
-        in_set = self._reach(self._of_sampling(self._counts, shares), freedom)
-        reach = self._reach(
-            self._of_sampling(self._counts, shares) + self._lasting(shares), self._fewer(freedom, shares)
-        )
         rated, size = int(self._counts[inside].sum()), int(self._sizes[inside].sum())
+        reach, in_set = self._half_widths(self._counts, shares)
         if not reach > 0.0:
             reason = "the ratings show no spread"
             return Corrected(value, rated=rated, size=size, weight=self._weight, reason=reason)
@@ -357,12 +363,23 @@ class _Fit:
     def width(self, rated: int) -> float:
         """Returns the width of the overall interval with so many ratings, spread as the present ones are."""
         counts = np.minimum(self._sizes, self._counts * (rated / self._counts.sum()))
-        freedom = self._fewer(max(1.0, rated - self._counts.size - 1.0), self.shares)
-        return 2.0 * self._reach(self._of_sampling(counts, self.shares) + self._lasting(self.shares), freedom)
+        return 2.0 * self._half_widths(counts, self.shares)[0]
 
-    def _of_sampling(self, counts: Floats | Numbers, shares: Floats) -> float:
-        """Returns the variance that comes of rating a part alone."""
-        return float((shares**2 * self._spreads * (1.0 / counts - 1.0 / self._sizes)).sum())
+    def _half_widths(self, counts: Floats | Numbers, shares: Floats) -> tuple[float, float]:
+        """Returns half the width for questions like these, and for these very responses, with so many ratings."""
+        inside, all_rated = shares > 0.0, float(counts.sum())
+        rated = min(all_rated, float(counts[inside].sum()) + _PRIOR)
+        freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)
+        of_part = shares**2 * (1.0 / counts - 1.0 / self._sizes)
+        sampling, unseen = float(of_part @ self._spreads), self._unseen / rated
+        return (
+            self._reach(
+                sampling + self._lasting(shares),
+                self._fewer(freedom, shares),
+                unseen * float((shares**2 / counts).sum()),
+            ),
+            self._reach(sampling, freedom, unseen * float(of_part.sum())),
+        )
 
     def _lasting(self, shares: Floats) -> float:
         """Returns the variance that is there even where all responses are rated: that of the questions."""
@@ -383,10 +400,16 @@ class _Fit:
         """Returns the degrees of freedom of the ratings, or of the clusters where these are fewer."""
         return freedom if self._clusters is None else max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
 
-    def _reach(self, variance: float, freedom: float) -> float:
-        return float(special.stdtrit(freedom, (1.0 + self._confidence) / 2.0)) * math.sqrt(variance)
+    def _reach(self, variance: float, freedom: float, unseen: float) -> float:
+        return math.sqrt(float(special.stdtrit(freedom, (1.0 + self._confidence) / 2.0)) ** 2 * variance + unseen)
 
 
 def _means(values: Floats, codes: Numbers) -> Floats:
     means: Floats = np.bincount(codes, weights=values) / np.bincount(codes)
     return means
+
+
+def _largest_error(predicted: Floats, people: Floats, ends: tuple[float, float] | None) -> float:
+    """Returns the mean square of the distances from the scores predicted of people to the farther end of the scale."""
+    low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
+    return float((np.maximum(predicted - low, high - predicted) ** 2).mean())

@@ -108,8 +108,8 @@ def doubts(rated: Rated) -> Iterator[str]:
         return
     skipped = 0
     for names in in_turn(rated.design.rows).values():
-        last = max((place for place, name in enumerate(names) if name in given), default=-1)
-        skipped += sum(name not in given for name in names[:last])
+        number = max((place for place, name in enumerate(names, start=1) if name in given), default=0)
+        skipped += sum(name not in given for name in names[:number])
     yield f"{missing} of {len(rated.design.rows)} drawn responses have no rating."
     if skipped:
         yield (

@@ -32,21 +32,29 @@ def test_worked_by_hand():
     # value = 1.25 * 3.5 + (4 - 1.25 * 3) = 4.625. Residuals .75 -.75 .75, squares about their mean .25: 1.5, with
     # 3 - 2 = 1 degree of freedom; s^2 = 1.5. For these responses: 1.5 (1/3 - 1/6) = 0.25.
     # var(f) = 17.5 / 5 = 3.5; cov(f, residuals) = 0; v = 1.5625 * 3.5 + 1.5 = 6.96875; for all: 0.25 + v / 6.
-    found = corrected_mean([1, 2, 3, 4, 5, 6], [2, NAN, 3, NAN, 7, NAN]).overall
-    t = stats.t.ppf(0.975, 1)
+    # Predicted 1.25 f + .25 = 1.5, 2.75, 4, 5.25, 6.5, 7.75; farthest 6.5, 5.25, 4, 5.25, 6.5, 7.75; D^2 = 35.9479.
+    found = corrected_mean([1, 2, 3, 4, 5, 6], [2, NAN, 3, NAN, 7, NAN], ends=(0, 8)).overall
+    t, unseen = stats.t.ppf(0.975, 1), math.log(0.05) ** 2 * (215.6875 / 6 - 1.5) / 3
     assert (found.value, found.weight, found.rated, found.size) == (4.625, 1.25, 3, 6)
-    assert found.set_high - found.value == pytest.approx(t * 0.5)
-    assert found.high - found.value == pytest.approx(t * math.sqrt(0.25 + 6.96875 / 6))
+    assert found.set_high - found.value == pytest.approx(math.sqrt(t**2 * 0.25 + unseen / 6))
+    assert found.high - found.value == pytest.approx(math.sqrt(t**2 * (0.25 + 6.96875 / 6) + unseen / 3))
     assert (found.low + found.high) / 2 == pytest.approx(found.value)
 
 
-def test_right_or_wrong_counts_one_more_disagreement():
+def test_a_judge_that_was_always_right_may_err_where_nobody_looked():
     judge, people = [1, 0] * 20, [1, 0, 1, 0, 1, 0, 1, 0] + [NAN] * 32
-    found = corrected_mean(judge, people, ends=(0, 1)).overall
-    # lambda = 1, no residual departs: s^2 = 1 / (8 - 2), and (1/8 - 1/40) of it.
-    assert found.set_high - found.value == pytest.approx(stats.t.ppf(0.975, 6) * math.sqrt(1 / 6 * (1 / 8 - 1 / 40)))
-    rated_on_ten = corrected_mean(judge, people, ends=(1, 10)).overall
-    assert rated_on_ten.set_high == rated_on_ten.value  # the scores aren't at the ends of that scale
+    for scale in (1, 9):  # the rule of three on the share, times the scale: nothing is known of how far it would be off
+        found = corrected_mean(scale * np.array(judge), scale * np.array(people), ends=(0, scale)).overall
+        expected = scale * -math.log(0.05) * math.sqrt(1 / 8 * (1 / 8 - 1 / 40))
+        assert found.set_high - found.value == pytest.approx(expected)
+
+
+def test_another_error_like_those_seen_counts():
+    people = [1.0] * 8 + [0.0] * 2 + [NAN] * 90
+    found = corrected_mean([NAN] * 100, people, ends=(0, 1)).overall
+    # Residuals .2 and -.8: squares 8 * .04 + 2 * .64 = 1.6, fourth powers .832; .832 / 1.6 = .52 > .8^2 - 1.6.
+    variance, unseen = 1.6 / 8 * (1 / 10 - 1 / 100), math.log(0.05) ** 2 * 0.52 / 10 * (1 / 10 - 1 / 100)
+    assert found.set_high - found.value == pytest.approx(math.sqrt(stats.t.ppf(0.975, 8) ** 2 * variance + unseen))
 
 
 def test_a_constant_bias_changes_nothing():
@@ -100,7 +108,6 @@ def test_some_strata_make_a_mean_of_their_own():
     two = found.over({"a": 1, "b": 3})
     assert two.value == pytest.approx(found.strata["a"].value / 4 + found.strata["b"].value * 3 / 4)
     assert (two.rated, two.size) == (20, 60)
-    assert corrected_mean(judge, [NAN] * 90, strata).over({"a": 1}).reason == "fewer than two ratings in a, b, c"
     for shares in ({"d": 1.0}, {"a": 0.0}, {}):
         with pytest.raises(ValueError, match="needed are positive shares"):
             found.over(shares)
@@ -113,7 +120,7 @@ def test_responses_that_share_a_cluster_widen_the_interval_for_questions_alone()
     alone = corrected_mean(judge, people).overall
     shared = corrected_mean(judge, people, clusters=np.repeat(np.arange(30), 4)).overall
     assert shared.value == alone.value
-    assert shared.high - shared.low > 1.5 * (alone.high - alone.low)  # four of a kind are little more than one
+    assert shared.high - shared.low > 1.3 * (alone.high - alone.low)  # four of a kind are little more than one
     assert (shared.set_low, shared.set_high) == (alone.set_low, alone.set_high)
 
 
@@ -121,10 +128,11 @@ def test_responses_that_share_a_cluster_widen_the_interval_for_questions_alone()
     ("judge", "people", "strata", "reason"),
     [
         ([], [], None, "there is no response"),
-        ([1, 2, 3], [NAN] * 3, None, "fewer than two ratings"),
-        ([1, 2, 3, 4], [1, NAN, NAN, NAN], None, "fewer than two ratings"),
+        ([1, 2, 3], [NAN] * 3, None, "no ratings yet"),
+        ([1, 2, 3, 4], [1, NAN, NAN, NAN], None, "only one rating"),
         ([1, 2, 3, 4], [1, 2, NAN, NAN], None, "too few ratings for the spread to be known"),
-        ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, NAN], list("aaaabb"), "fewer than two ratings in b"),
+        ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, NAN], list("aaaabb"), "b has only one rating"),
+        ([1, 2, 3, 4, 5, 6], [1, 2, 3, NAN, NAN, NAN], list("aaabbc"), "b and c have no ratings yet"),
         (
             [2, 2, 2, 2],
             [2, 2, 2, NAN],
@@ -138,6 +146,21 @@ def test_too_little_says_why(judge, people, strata, reason):
     assert found.overall.reason == reason
     assert math.isnan(found.overall.low)
     assert found.more_ratings(0.5) is None
+
+
+def test_strata_without_ratings_leave_the_others_theirs():
+    rng = np.random.default_rng(4)
+    judge, strata = rng.normal(5, 2, 80), np.repeat(list("abcd"), 20)
+    people = np.where((np.arange(80) % 2 == 0) & (strata < "c"), judge + rng.normal(0, 1, 80), NAN)
+    found = corrected_mean(judge, people, strata.tolist(), clusters=np.arange(80) // 2, ends=(0, 10))
+    assert (found.overall.reason, found.overall.rated, found.overall.size) == ("c and d have no ratings yet", 20, 80)
+    assert math.isnan(found.overall.value)
+    part = strata < "c"
+    same = corrected_mean(judge[part], people[part], strata[part].tolist(), clusters=np.arange(40) // 2, ends=(0, 10))
+    assert {label: found.strata[label] for label in "ab"} == same.strata
+    assert found.over({"a": 2, "b": 2}) == same.overall
+    assert (found.strata["c"].reason, found.strata["c"].size) == ("no ratings yet", 20)
+    assert found.over({"b": 1, "d": 1}).reason == "d has no ratings yet"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +212,7 @@ def test_how_many_more_ratings_a_width_needs():
         ("rarely wrong", 60),
     ],
 )
-def test_the_interval_holds_the_truth_whatever_the_bias(worlds, world, rated):
+def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated):
     found = worlds.coverage(worlds.WORLDS[world], rated, draws=300, seed=11)
     people, corrected = found["people alone"], found["corrected"]
     for each in (corrected, found["corrected, these questions"]):
@@ -198,3 +221,28 @@ def test_the_interval_holds_the_truth_whatever_the_bias(worlds, world, rated):
     assert corrected.width < 0.95 * people.width
     if "scenarios" not in world and world != "noisy":  # there, the judge's errors in three cultures nearly cancel
         assert found["judge alone"].holds < 0.85
+
+
+@pytest.mark.parametrize(
+    ("world", "rated"),
+    [
+        ("halves", 21),
+        ("halves", 51),
+        ("few halves", 21),
+        ("half errors", 21),
+        ("scenarios wrong", 51),
+        ("three raters", 51),
+        ("one culture", 51),
+        ("mostly right", 51),
+        ("tenths", 21),
+        ("tenths", 100),
+        ("noisy tenths", 51),
+        ("too generous", 51),
+    ],
+)
+def test_the_interval_holds_the_truth_of_a_judge_with_rare_gross_errors(worlds, world, rated):
+    found = worlds.coverage(worlds.WORLDS[world], rated, draws=200, seed=12)
+    for each in (found["corrected"], found["corrected, these questions"]):
+        assert each.holds >= 0.92
+        assert each.least >= 0.92
+    assert found["corrected"].width < found["people alone"].width

@@ -189,9 +189,24 @@ def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, 
     assert re.search(r"2 of 45 drawn .*\n2 of them were skipped", capsys.readouterr().out)
 
 
+def test_a_culture_is_shown_as_soon_as_it_has_ratings(checked, capsys):
+    others = {row["row"]: "" for row in rows_of(checked) if row["culture"] != "ja"}
+    assert score(checked, write_ratings(checked / "sheet", checked / "yuki.csv", **others)) == 0
+    said = capsys.readouterr().out
+    assert f"{len(others)} of 45 drawn responses have no rating." in said
+    assert "were skipped" not in said
+    assert "all: Arabic and Chinese have no ratings yet" in said
+    assert "('" not in said
+    found = tables(checked)["spotcheck"]
+    assert cells(found, "ja")["corrected"].low < cells(found, "ja")["corrected"].high
+    assert cells(found, "ja")["corrected_here"].value == cells(found, "ja")["corrected"].value
+    assert cells(found, "ar")["corrected"].note == "no ratings yet"
+    assert cells(found)["corrected"].value is None
+
+
 def test_too_few_ratings_say_so(checked, capsys):
     assert score(checked, write_ratings(checked / "sheet", checked / "few.csv", most=1)) == 0
-    assert "fewer than two ratings" in capsys.readouterr().out
+    assert re.search("and .* have no ratings yet; .* has only one rating", capsys.readouterr().out)
 
 
 def test_a_larger_draw_takes_earlier_ratings(checked):

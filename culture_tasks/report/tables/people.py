@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import Floats, Where
+from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
@@ -30,9 +30,10 @@ _WEIGHT = Scale("weight", 0.0, None, better=None)
 
 _NOTES = (
     "Judge: the judge's own score. Corrected: the score that people would give to all responses, by their ratings of a "
-    "random part and the judge's scores of all (prediction-powered inference); its interval holds whatever the judge's "
-    "bias. These questions: the same with an interval for these very questions, and not for others like them. People "
-    "alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5.",
+    "random part and the judge's scores of all (prediction-powered inference). Its interval allows for the judge's "
+    "bias, and for gross errors that are too rare to be among the rated responses. It is for these raters: others might "
+    "rate otherwise. These questions: the same with an interval for these very questions, and not for others like them. "
+    "People alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5.",
 )
 _ABOUT_AGREEMENT = (
     "Between people: Krippendorff's alpha (ordinal) of the raters, on responses that several of them rated. The others "
@@ -168,6 +169,17 @@ def _changed(rows: Sequence[DrawnRow], population: Population) -> list[str]:
 # Numbers
 
 
+class _Stratum(NamedTuple):
+    """The responses of one culture in one task; as text, how a reader calls them."""
+
+    task: str
+    culture: str
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class _CheckedUnit:
     """A unit of an entrant whose responses people rated a part of.
 
@@ -185,14 +197,15 @@ class _CheckedUnit:
         self.judged_by = " + ".join(dict.fromkeys(each.run.run.settings.judged_by for each in checked))
         self.key, self._runs = key, [each.run for each in checked]
         self._responses = [one for each in checked for one in each.population.responses]
-        self._strata = [(each.run.run.task, one.culture) for each in checked for one in each.population.responses]
+        reported = measured.reported.field_named(measured.reported.culture)
+        self._strata = _strata(checked, reported.cultures)
         self._judge = np.array([one.judged for one in self._responses])
         self._raters = _ratings(checked)
         self._people = _mean_rating(self._raters)
         self._shares = _shares(self._strata, equal_tasks=measured.equal_parts)
         self._corrected, self._alone = self._mean(self._judge), self._mean(np.full(self._judge.size, np.nan))
-        present = {culture for _, culture in self._strata}
-        order = measured.reported.field_named(measured.reported.culture).order
+        present = {stratum.culture for stratum in self._strata}
+        order = reported.order
         found = [*(one for one in order if one in present), *sorted(one for one in present if one not in order)]
         self.cultures = found if len(found) > 1 else []
 
@@ -209,7 +222,7 @@ class _CheckedUnit:
 
     def scores(self, culture: str | None, width: float | None) -> tuple[Cell | None, ...]:
         """Returns the cells of its row of scores, or of that of a culture."""
-        inside = {at: share for at, share in self._shares.items() if culture in (None, at[1])}
+        inside = {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
         corrected, alone = (each.over(inside) for each in (self._corrected, self._alone))
         whole = culture is None
         found: list[Cell | None] = [
@@ -257,7 +270,7 @@ class _CheckedUnit:
 
     def agreement(self, culture: str | None) -> tuple[Cell | None, ...]:
         """Returns the cells of its row of agreement, or of that of a culture."""
-        inside = np.array([culture in (None, at[1]) for at in self._strata])
+        inside = np.array([culture in (None, stratum.culture) for stratum in self._strata])
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
         clusters = [one.cluster for one, is_in in zip(self._responses, inside, strict=True) if is_in]
         found = agreement(self._people[inside], self._judge[inside], clusters=clusters)
@@ -279,6 +292,20 @@ class _CheckedUnit:
         )
 
 
+def _strata(checked: Sequence[_CheckedRun], cultures: Mapping[str, str]) -> list[_Stratum]:
+    """Returns the stratum of each response; its name has the task where more than one has the culture."""
+    pairs = [(each.run.run.task, one.culture) for each in checked for one in each.population.responses]
+    tasks_of = Counter(culture for _, culture in set(pairs))
+
+    def name(task: str, culture: str) -> str:
+        if culture == NO_GROUP:
+            return task
+        named = cultures.get(culture, culture)
+        return named if tasks_of[culture] == 1 else f"{named} in {task}"
+
+    return [_Stratum(task, culture, name(task, culture)) for task, culture in pairs]
+
+
 def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
     """Returns the ratings on the scale of the scores, one row a rater and one column a response; NaN without one."""
     raters = dict.fromkeys(rater for each in checked for rater in each.rated.ratings)
@@ -298,10 +325,13 @@ def _mean_rating(raters: Floats) -> Floats:
     return means
 
 
-def _shares(strata: Sequence[tuple[str, str]], *, equal_tasks: bool) -> dict[tuple[str, str], float]:
+def _shares(strata: Sequence[_Stratum], *, equal_tasks: bool) -> dict[_Stratum, float]:
     """Returns what each culture of each task counts in the mean: its size, or its part of a task that counts as one."""
-    of_tasks = Counter(task for task, _ in strata)
-    return {at: size / of_tasks[at[0]] if equal_tasks else float(size) for at, size in Counter(strata).items()}
+    of_tasks = Counter(stratum.task for stratum in strata)
+    return {
+        stratum: size / of_tasks[stratum.task] if equal_tasks else float(size)
+        for stratum, size in Counter(strata).items()
+    }
 
 
 def _more(found: CorrectedMean, width: float) -> Cell:
