@@ -75,7 +75,8 @@ def test_the_weakest_culture_is_named_with_its_distance(tmp_path):
     [weakest] = texts(tmp_path, "cultures")
     assert weakest.startswith("The weakest culture of a is India on culturalvqa (0.200, ")
     assert weakest.endswith(
-        ", 0.450 under its mean there; it is the weakest, significantly below the others together, for 1 of the 2 models that ran it."
+        ", 0.450 under its mean there; it is the weakest, significantly below the others together, "
+        "for 1 of the 2 models that ran it."
     )
 
 
