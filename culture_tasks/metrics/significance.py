@@ -74,7 +74,7 @@ def below_the_others(groups: Sequence[ArrayLike]) -> Floats:
 
     Examples:
         >>> below_the_others([[1, 2, 2, 3], [5, 6, 6, 7], [6, 7, 8]]).round(4).tolist()
-        [0.0003, 1.0, 1.0]
+        [0.0164, 1.0, 1.0]
     """
     parts = [np.asarray(group, dtype=np.float64) for group in groups]
     return np.array(

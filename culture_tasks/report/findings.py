@@ -265,7 +265,7 @@ def _worst_culture(writer: _Writer, scores: Scores, headline: Sequence[Unit], me
         " on ",
         writer.unit(unit.key),
         f" ({_value(low.value.cell)}), {_distance(unit.cells[low.value.entrant], low.value.cell)} its mean there",
-        f"; it is the weakest, significantly below the others together, for {same} of {models} models"
+        f"; it is the weakest, significantly below the others together, for {same} of the {models} models that ran it"
         if models > 1
         else "",
         ".",

@@ -75,7 +75,8 @@ def test_the_weakest_culture_is_named_with_its_distance(tmp_path):
     [weakest] = texts(tmp_path, "cultures")
     assert weakest.startswith("The weakest culture of a is India on culturalvqa (0.200, ")
     assert weakest.endswith(
-        ", 0.450 under its mean there; it is the weakest, significantly below the others together, for 1 of 2 models."
+        ", 0.450 under its mean there; it is the weakest, significantly below the others together, "
+        "for 1 of the 2 models that ran it."
     )
 
 
@@ -166,7 +167,7 @@ def test_a_summary_has_one_count_of_models(tmp_path):
     said = " ".join(finding.text for finding in report.findings)
     assert len(report.entrants) == 3
     assert "that 2 models share" in said
-    assert " for 1 of 2 models." in said
+    assert " for 1 of the 2 models that ran it." in said
     [summary] = [table for table in report.tables if table.key == "summary"]
     assert any("which all 2 models share" in note for note in summary.notes)
     assert not any(" rows share" in note for note in summary.notes)

@@ -350,7 +350,7 @@ def _retention(key: str, statistic: str, scores: str, orders: Iterable[tuple[str
 
 
 _LANGUAGES: Mapping[str, str] = {each: LANGUAGE_NAMES[each] for each in PARTITIONS}
-_JUDGED, _ROUGE_L = "Judge's score (0 to 10)", "ROUGE-L (percent)"
+_SCORE, _ROUGE_L = "Score (0 to 10)", "ROUGE-L (percent)"
 
 
 def _is_single(unit: str) -> bool:
@@ -408,7 +408,7 @@ _FIGURES = (
     FigureOf(
         key="crosscult_reliability",
         title="CrossCult-KIBench: single-insert reliability",
-        value=_JUDGED,
+        value=_SCORE,
         source="CrossCult-KIBench, Figure 5",
         kind="bars",
         dimensions=("topic", "partition"),
@@ -421,14 +421,14 @@ _FIGURES = (
     FigureOf(
         key="crosscult_diagnostic",
         title="CrossCult-KIBench: scores with nothing inserted",
-        value=_JUDGED,
+        value=_SCORE,
         source="CrossCult-KIBench, Figure 1b",
         kind="bars",
         dimensions=("partition",),
         groups="language",
         units=lambda unit: unit == _DIAGNOSTIC,
     ),
-    _retention_figure("crosscult_retention", "retention after each insertion", "score", _JUDGED),
+    _retention_figure("crosscult_retention", "retention after each insertion", "score", _SCORE),
     _retention_figure("crosscult_retention_rouge_l", "retention after each insertion, by ROUGE-L", "rouge_l", _ROUGE_L),
     FigureOf(
         key="crosscult_thresholds",
@@ -489,7 +489,7 @@ _WITHOUT_AND_WITH = ContrastOf(
         _insertion_table("crosscult_insertion_rouge_l", "rouge_l", "ROUGE-L in percent"),
     ),
     figures=(
-        _insertion_figure("crosscult_insertion", "reliability without and with the insertion", "score", _JUDGED),
+        _insertion_figure("crosscult_insertion", "reliability without and with the insertion", "score", _SCORE),
         _insertion_figure(
             "crosscult_insertion_rouge_l", "reliability without and with the insertion, by ROUGE-L", "rouge_l", _ROUGE_L
         ),
