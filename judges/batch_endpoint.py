@@ -48,6 +48,7 @@ class Status(NamedTuple):
     Attributes:
         name: What the endpoint calls its state.
         done: How many requests have a result.
+        answered: How many of these were answered, and are paid for.
         asked: How many it has.
         outputs: The files with results, as far as there are any.
         error: Why all of it failed; empty where it didn't.
@@ -55,6 +56,7 @@ class Status(NamedTuple):
 
     name: str
     done: int
+    answered: int
     asked: int
     outputs: tuple[str, ...]
     error: str
@@ -169,6 +171,7 @@ class BatchEndpoint:
             return Status(
                 name=one_line(str(found.status)),
                 done=(counts.completed or 0) + (counts.failed or 0) if counts else 0,
+                answered=counts.completed or 0 if counts else 0,
                 asked=counts.total or 0 if counts else 0,
                 outputs=tuple(str(each) for each in (found.output_file_id, found.error_file_id) if each),
                 error=one_line(self._address.secrets.hidden("; ".join(messages[:3]))),

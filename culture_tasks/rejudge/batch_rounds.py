@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -28,6 +28,7 @@ STATE_FILE = "judge_batches.json"
 """Name of the file beside the results."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
+_ANSWERED = 200
 
 
 class _Batch(BaseModel):
@@ -58,6 +59,20 @@ class _State(BaseModel):
     format: Literal[1] = 1
     endpoint: str
     batches: list[_Batch] = []
+
+
+class _Fetched(NamedTuple):
+    """What the files of a batch that has ended hold.
+
+    Attributes:
+        results: Results by request; none for one whose lines contradict each other.
+        damaged: How many lines can't be read.
+        problem: Why these aren't all results; empty if they are.
+    """
+
+    results: dict[str, Completion | Problem]
+    damaged: int
+    problem: str
 
 
 def state_file(results: Iterable[Path]) -> Path:
@@ -121,7 +136,7 @@ class BatchRounds:
 
     @property
     def unfetched(self) -> int:
-        """How many requests were worked on whose results couldn't be fetched so far."""
+        """How many requests are in batches that have ended and whose results couldn't be fetched so far."""
         return sum(len(batch.names) for batch in self._state.batches if batch.results == "not fetched")
 
     def adopt_sampling(self) -> None:
@@ -268,10 +283,10 @@ class BatchRounds:
                 f"{', '.join(self._judges)}. Name the same judge, or delete {self._file} to forget what was sent."
             )
         assert batch.id is not None
-        results, damaged, problem = self._fetched(batch, status, judge.address.secrets)
-        if problem and batch.results != "given up":
+        fetched = self._fetched(batch, status, judge.address.secrets)
+        if fetched.problem and batch.results != "given up":
             if batch.results is None:
-                self._say(f"batch {batch.id} is {status.name}, but its results can't be fetched: {problem}")
+                self._say(f"batch {batch.id} is {status.name}, but its results can't be fetched: {fetched.problem}")
             batch.results = "given up" if self._resend else "not fetched"
             self._save()
             if not self._resend:
@@ -279,26 +294,20 @@ class BatchRounds:
         elif batch.results == "not fetched":
             batch.results = None
             self._save()
-        if damaged:
-            self._say(f"batch {batch.id}: {damaged:,} lines of its results can't be read")
+        if fetched.damaged:
+            self._say(f"batch {batch.id}: {fetched.damaged:,} lines of its results can't be read")
         for name in batch.names:
-            judge.give(name, results.get(name), batch.sampling)
+            judge.give(name, fetched.results.get(name), batch.sampling)
         self._given.add(batch.id)
-        missing = len(batch.names) - len(results)
+        missing = len(batch.names) - len(fetched.results)
         unanswered = f", {missing:,} without a result" if missing else ""
         self._say(f"batch {batch.id} is {status.name}: {len(batch.names):,} requests{unanswered}")
         return True
 
-    def _fetched(
-        self, batch: _Batch, status: Status, secrets: Secrets
-    ) -> tuple[dict[str, Completion | Problem], int, str]:
-        """Returns a batch's results by request, how many lines can't be read, and why that isn't all; empty if it is.
-
-        Lines that contradict each other are no result.
-        """
+    def _fetched(self, batch: _Batch, status: Status, secrets: Secrets) -> _Fetched:
         results: dict[str, Completion | Problem] = {}
         contradicted: set[str] = set()
-        lines = damaged = 0
+        lines = answers = damaged = 0
         problem = ""
         with tempfile.TemporaryDirectory() as folder:
             for number, file in enumerate(status.outputs):
@@ -308,14 +317,17 @@ class BatchRounds:
                     continue
                 for name, result in output.results():
                     lines += 1
+                    answers += isinstance(result, Completion) or result.status == _ANSWERED
                     if results.setdefault(name, result) != result:
                         contradicted.add(name)
                 damaged += output.damaged
-        expected = status.done or (len(batch.names) if status.name == "completed" else 0)
-        if not problem and lines + damaged < expected:
-            problem = f"{lines + damaged:,} of {expected:,} lines are there" if status.outputs else "it names no file"
+        seen, expected = answers + damaged, status.answered
+        if status.name == "completed" and not status.done:  # the endpoint doesn't count
+            seen, expected = lines + damaged, len(batch.names)
+        if not problem and seen < expected:
+            problem = f"{seen:,} of {expected:,} are there"
         names = set(batch.names) - contradicted
-        return {name: result for name, result in results.items() if name in names}, damaged, problem
+        return _Fetched({name: result for name, result in results.items() if name in names}, damaged, problem)
 
     def _read(self, endpoint: str) -> _State:
         try:
