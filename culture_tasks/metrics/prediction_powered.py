@@ -215,12 +215,12 @@ def corrected_mean(
     rated = ~np.isnan(y)
     counts = np.bincount(codes[rated], minlength=len(labels))
     sizes = np.bincount(codes, minlength=len(labels))
-    strata_of = {
+    unscored = {
         label: Corrected(rated=int(n), size=int(size)) for label, n, size in zip(labels, counts, sizes, strict=True)
     }
     usable = counts >= np.minimum(2, sizes)
     if counts[usable].sum() < np.count_nonzero(usable) + 2:
-        return CorrectedMean(_waiting(strata_of), {label: _waiting({label: one}) for label, one in strata_of.items()})
+        return CorrectedMean(_waiting(unscored), {label: _waiting({label: one}) for label, one in unscored.items()})
     inside = usable[codes]
     weights = _shares(labels, codes, shares)[usable]
     numbers = (np.cumsum(usable) - 1)[codes[inside]]
@@ -237,7 +237,7 @@ def corrected_mean(
     alone = iter(np.eye(weights.size))
     own = {
         label: fit.at(next(alone)) if known else _waiting({label: one})
-        for (label, one), known in zip(strata_of.items(), usable, strict=True)
+        for (label, one), known in zip(unscored.items(), usable, strict=True)
     }
     return CorrectedMean(fit.at(weights) if usable.all() else _waiting(own), own, fit)
 
@@ -265,18 +265,18 @@ def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Any, flo
 
 def _waiting(strata: Mapping[Any, Corrected]) -> Corrected:
     """Returns numbers of responses alone for strata that have too few ratings, with the reason."""
-    said = []
-    for few, what in ((0, "no ratings yet"), (1, "only one rating")):
-        names = [str(label) for label, one in strata.items() if one.rated == few < min(2, one.size)]
+    reasons = []
+    for few, lack in ((0, "no ratings yet"), (1, "only one rating")):
+        names = list(dict.fromkeys(str(label) for label, one in strata.items() if one.rated == few < min(2, one.size)))
         if names and len(strata) == 1:
-            said.append(what)
+            reasons.append(lack)
         elif names:
             listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-            said.append(f"{listed} {'has' if len(names) == 1 else 'have'} {what}")
+            reasons.append(f"{listed} {'has' if len(names) == 1 else 'have'} {lack}")
     return Corrected(
         rated=sum(one.rated for one in strata.values()),
         size=sum(one.size for one in strata.values()),
-        reason="; ".join(said) or "too few ratings for the spread to be known",
+        reason="; ".join(reasons) or "too few ratings for the spread to be known",
     )
 
 
@@ -318,13 +318,13 @@ class _Fit:
         self._values = self._weight * of_judge + of_rated
         off = residuals - of_rated[own]
         squares = np.bincount(own, weights=off**2)
-        seen = float(squares.sum())
-        like_those_seen = float((off**4).sum()) / seen if seen else 0.0
-        error = max(like_those_seen, _largest_error(self._weight * judge + of_rated[codes], people, ends) - seen)
-        self._unseen = math.log(1.0 - confidence) ** 2 * error  # the square of what the ratings may miss, times n
+        total = float(squares.sum())
+        similar = float((off**4).sum()) / total if total else 0.0
+        square = max(similar, _largest_error(self._weight * judge + of_rated[codes], people, ends) - total)
+        self._unseen = math.log(1.0 - confidence) ** 2 * square  # what the ratings may have missed, squared, times n
         freedom, of_each = own.size - self._counts.size - 1.0, self._counts * (1.0 - 1.0 / own.size) - 1.0
         # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
-        self._spreads = (squares + _PRIOR * seen / freedom) / (of_each + _PRIOR)
+        self._spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
         self._departures = self._weight * (judge - of_judge[codes])  # of each response from the mean of its stratum
         of_scores = np.bincount(codes, weights=self._departures**2) / np.maximum(self._sizes - 1, 1)
         together = np.bincount(own, weights=2.0 * self._departures[rated] * off) / self._counts
@@ -370,15 +370,15 @@ class _Fit:
         inside, all_rated = shares > 0.0, float(counts.sum())
         rated = min(all_rated, float(counts[inside].sum()) + _PRIOR)
         freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)
-        of_part = shares**2 * (1.0 / counts - 1.0 / self._sizes)
-        sampling, unseen = float(of_part @ self._spreads), self._unseen / rated
+        sampling = shares**2 * (1.0 / counts - 1.0 / self._sizes)
+        variance, unseen = float(sampling @ self._spreads), self._unseen / rated
         return (
             self._reach(
-                sampling + self._lasting(shares),
+                variance + self._lasting(shares),
                 self._fewer(freedom, shares),
                 unseen * float((shares**2 / counts).sum()),
             ),
-            self._reach(sampling, freedom, unseen * float(of_part.sum())),
+            self._reach(variance, freedom, unseen * float(sampling.sum())),
         )
 
     def _lasting(self, shares: Floats) -> float:

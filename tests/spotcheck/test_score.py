@@ -110,30 +110,52 @@ def test_another_judge_of_the_same_responses_is_corrected_to_the_same_score(chec
     assert one["corrected"].value == pytest.approx(two["corrected"].value, abs=0.4)
 
 
-def test_right_or_wrong_tasks_that_weigh_the_same_do_so_here(tmp_path):
-    tasks = ("reliability", "generality", "cross_language_locality", "cross_scenario_locality")
-    judge = JUDGE | {"rubric": "crosscult"}
+@pytest.fixture
+def four_tasks(tmp_path):
+    """Results of four tasks that weigh the same, three cultures in each, and the sheet that was drawn from them."""
     own = {}
-    for at, task in enumerate(tasks):
-        own[f"crosscult_single_{task}"] = [
+    for at, role in enumerate(("reliability", "generality", "cross_language_locality", "cross_scenario_locality")):
+        own[f"crosscult_single_{role}"] = [
             crosscult_sample(
                 number,
                 float(2 * at),
                 0.0,
                 partition=("en", "zh", "ar")[number % 3],
-                role=task,
-                judge=judge,
-                runs=[{"response": f"{task} {number}", "outcome": "scored", "rating": float(2 * at)}],
+                role=role,
+                judge=JUDGE | {"rubric": "crosscult"},
+                runs=[{"response": f"{role} {number}", "outcome": "scored", "rating": float(2 * at)}],
             )
             for number in range(30 * (1 + (at == 0)))
         ]
     write_run(tmp_path / "runs", "toy/model", own)
     assert main(["spotcheck", "draw", str(tmp_path / "runs"), "-n", "90", "-o", str(tmp_path / "sheet")]) == 0
-    by_row = {row["row"]: 1 + number % 3 for number, row in enumerate(rows_of(tmp_path))}
-    assert score(tmp_path, write_ratings(tmp_path / "sheet", tmp_path / "amina.csv", **by_row)) == 0
-    row = cells(tables(tmp_path)["spotcheck"])
+    return tmp_path
+
+
+def test_tasks_that_weigh_the_same_do_so_here(four_tasks):
+    by_row = {row["row"]: 1 + number % 3 for number, row in enumerate(rows_of(four_tasks))}
+    assert score(four_tasks, write_ratings(four_tasks / "sheet", four_tasks / "amina.csv", **by_row)) == 0
+    row = cells(tables(four_tasks)["spotcheck"])
     assert row["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first task has twice the questions
-    assert {each.labels[-1] for each in tables(tmp_path)["spotcheck"].rows} == {"all", "en", "zh", "ar"}
+    assert {each.labels[-1] for each in tables(four_tasks)["spotcheck"].rows} == {"all", "en", "zh", "ar"}
+
+
+@pytest.mark.parametrize(
+    ("unrated", "reason"),
+    [
+        (lambda row: row["culture"] != "zh", "American and Arabic have no ratings yet"),
+        (
+            lambda row: row["culture"] == "ar" and row["population"] == 0,
+            "Arabic in crosscult_single_reliability has no ratings yet",
+        ),
+    ],
+)
+def test_what_a_score_waits_for_is_named_once(four_tasks, unrated, reason):
+    by_row = {row["row"]: "" if unrated(row) else 1 + number % 3 for number, row in enumerate(rows_of(four_tasks))}
+    assert score(four_tasks, write_ratings(four_tasks / "sheet", four_tasks / "amina.csv", **by_row)) == 0
+    found = tables(four_tasks)["spotcheck"]
+    assert cells(found)["corrected"].note == reason
+    assert cells(found, "zh")["corrected"].low is not None
 
 
 def test_how_many_more_ratings_a_width_takes(checked, capsys):

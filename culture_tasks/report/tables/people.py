@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
@@ -31,9 +32,9 @@ _WEIGHT = Scale("weight", 0.0, None, better=None)
 _NOTES = (
     "Judge: the judge's own score. Corrected: the score that people would give to all responses, by their ratings of a "
     "random part and the judge's scores of all (prediction-powered inference). Its interval allows for the judge's "
-    "bias, and for gross errors that are too rare to be among the rated responses. It is for these raters: others might "
-    "rate otherwise. These questions: the same with an interval for these very questions, and not for others like them. "
-    "People alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5.",
+    "bias, and for gross errors that are too rare to be among the rated responses. It is for these raters: others "
+    "might rate otherwise. These questions: the same with an interval for these very questions, and not for others "
+    "like them. People alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5.",
 )
 _ABOUT_AGREEMENT = (
     "Between people: Krippendorff's alpha (ordinal) of the raters, on responses that several of them rated. The others "
@@ -198,10 +199,10 @@ class _CheckedUnit:
         self.key, self._runs = key, [each.run for each in checked]
         self._responses = [one for each in checked for one in each.population.responses]
         reported = measured.reported.field_named(measured.reported.culture)
-        self._strata = _strata(checked, reported.cultures)
         self._judge = np.array([one.judged for one in self._responses])
         self._raters = _ratings(checked)
         self._people = _mean_rating(self._raters)
+        self._strata = _strata(checked, reported.cultures, ~np.isnan(self._people))
         self._shares = _shares(self._strata, equal_tasks=measured.equal_parts)
         self._corrected, self._alone = self._mean(self._judge), self._mean(np.full(self._judge.size, np.nan))
         present = {stratum.culture for stratum in self._strata}
@@ -292,16 +293,17 @@ class _CheckedUnit:
         )
 
 
-def _strata(checked: Sequence[_CheckedRun], cultures: Mapping[str, str]) -> list[_Stratum]:
-    """Returns the stratum of each response; its name has the task where more than one has the culture."""
+def _strata(checked: Sequence[_CheckedRun], cultures: Mapping[str, str], is_rated: NDArray[np.bool_]) -> list[_Stratum]:
+    """Returns the stratum of each response; its name has the task where the culture has ratings in another one."""
     pairs = [(each.run.run.task, one.culture) for each in checked for one in each.population.responses]
     tasks_of = Counter(culture for _, culture in set(pairs))
+    rated = {culture for (_, culture), is_in in zip(pairs, is_rated, strict=True) if is_in}
 
     def name(task: str, culture: str) -> str:
         if culture == NO_GROUP:
             return task
         named = cultures.get(culture, culture)
-        return named if tasks_of[culture] == 1 else f"{named} in {task}"
+        return f"{named} in {task}" if culture in rated and tasks_of[culture] > 1 else named
 
     return [_Stratum(task, culture, name(task, culture)) for task, culture in pairs]
 
