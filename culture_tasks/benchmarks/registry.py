@@ -20,6 +20,7 @@ from culture_tasks import benchmarks as package
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Tag, Task
 from culture_tasks.data.hub import hub_revisions
+from culture_tasks.data.images import image_pixels
 from culture_tasks.data.tables import extra_columns
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
 from culture_tasks.judges.rubrics import Rubric
@@ -156,7 +157,11 @@ def reading_data(settings: Settings) -> Iterator[Mapping[str, str]]:
                 f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, hub_names())} "
                 f"Known are {', '.join(hub_names())}."
             )
-    with extra_columns(settings.extra_columns), hub_revisions(dict(settings.revisions)) as commits:
+    with (
+        extra_columns(settings.extra_columns),
+        image_pixels(settings.image_pixels),
+        hub_revisions(dict(settings.revisions)) as commits,
+    ):
         yield commits
 
 

@@ -78,12 +78,9 @@ def loaded(name: str) -> datasets.Dataset:
 
 
 def _as_dataset(documents: Documents) -> datasets.Dataset:
-    import datasets
-
     from culture_tasks.harness.decoded import DecodedDataset
 
-    data = DecodedDataset(documents.rows)
-    return data if documents.images is None else datasets.concatenate_datasets([data, documents.images], axis=1)
+    return DecodedDataset(documents.rows, documents.images)
 
 
 def _check_judges(session: Session, name: str, documents: Documents) -> None:
