@@ -43,13 +43,14 @@ Flag = Literal[
     "published",
     "other_harness",
     "trained_on_test",
+    "own_data",
 ]
 """What a reader must know of a cell.
 
 The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged``, ``in_batches`` and
 ``trained_on_test`` mean that the cell is neither ranked nor tested against others, unless the user asked for it.
-``lexical_judge`` is a score by text overlap, ``from_result_file`` a number that a harness worked out, and ``published``
-a paper's own.
+``lexical_judge`` is a score by text overlap, ``from_result_file`` a number that a harness worked out, ``published`` a
+paper's own, and ``own_data`` one on other data than the benchmark's release, which no paper's number stands beside.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {
@@ -70,6 +71,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "published": "published by the paper, with the paper's own judge",
     "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
     "trained_on_test": "the model was trained on items of this test",
+    "own_data": "own data: not the benchmark's release",
 }
 """What each flag means, in words for a legend."""
 
