@@ -52,6 +52,8 @@ _FIELD_OF_VARIABLE = {
     "CULTURE_TASKS_REVISION": "revisions",
     "CULTURE_TASKS_SUBMISSIONS": "submissions",
     "CULTURE_TASKS_EXTRA_COLUMNS": "extra_columns",
+    "CULTURE_TASKS_OTHER_CULTURES": "other_cultures",
+    "CULTURE_TASKS_IMAGE_PIXELS": "image_pixels",
     "CULTURE_TASKS_LANGUAGES": "languages",
     "OPENAI_API_KEY": "openai_api_key",
     "OPENAI_BASE_URL": "openai_base_url",
@@ -91,6 +93,9 @@ class Settings(BaseModel):
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
             lmms-eval's output folder, or in the current one.
         extra_columns: Whether to ``refuse`` local files with unknown columns, or to ``allow`` and ignore the columns.
+        other_cultures: Whether to ``refuse`` local rows of another culture, language or country than their task's, or
+            to ``allow`` them; the results are marked as those of own data.
+        image_pixels: Largest number of pixels of an image; a larger one is refused before it is decoded.
         languages: Languages that the evaluated model supports officially; None means all.
         openai_api_key: Key for the judge's endpoint.
         openai_base_url: The judge's endpoint, if it isn't OpenAI's own.
@@ -121,6 +126,8 @@ class Settings(BaseModel):
     revisions: tuple[tuple[str, str], ...] = ()
     submissions: Path | None = None
     extra_columns: Literal["refuse", "allow"] = "refuse"
+    other_cultures: Literal["refuse", "allow"] = "refuse"
+    image_pixels: int = Field(default=89_478_485, ge=1, le=178_956_970)  # where Pillow warns, and where it refuses
     languages: tuple[str, ...] | None = None
     openai_api_key: SecretStr | None = None
     openai_base_url: str | None = Field(default=None, repr=False)

@@ -15,11 +15,14 @@ from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import NamedTuple
 
 from culture_tasks import benchmarks as package
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Metric, Tag, Task
 from culture_tasks.data.hub import hub_revisions
+from culture_tasks.data.images import image_pixels
+from culture_tasks.data.releases import other_cultures
 from culture_tasks.data.tables import extra_columns
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
 from culture_tasks.judges.rubrics import Rubric
@@ -157,12 +160,24 @@ def hub_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(source.hub for source in sources if source.hub))
 
 
+class DataRead(NamedTuple):
+    """What a block of code has read.
+
+    Attributes:
+        commits: The commits of the Hub's data sets, by data set.
+        own: The user's files that aren't the release, each with what differs.
+    """
+
+    commits: Mapping[str, str]
+    own: Mapping[str, str]
+
+
 @contextmanager
-def reading_data(settings: Settings) -> Iterator[Mapping[str, str]]:
+def reading_data(settings: Settings) -> Iterator[DataRead]:
     """Applies what the user chose to the reading of data in a block of code.
 
     Yields:
-        The commits that were read from the Hub, by data set, as they are.
+        What is read, as it is read.
 
     Raises:
         SettingsError: If a revision was chosen of a data set that no benchmark reads.
@@ -173,8 +188,13 @@ def reading_data(settings: Settings) -> Iterator[Mapping[str, str]]:
                 f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, hub_names())} "
                 f"Known are {', '.join(hub_names())}."
             )
-    with extra_columns(settings.extra_columns), hub_revisions(dict(settings.revisions)) as commits:
-        yield commits
+    with (
+        extra_columns(settings.extra_columns),
+        image_pixels(settings.image_pixels),
+        hub_revisions(dict(settings.revisions)) as commits,
+        other_cultures(settings.other_cultures) as own,
+    ):
+        yield DataRead(commits, own)
 
 
 @cache

@@ -120,9 +120,9 @@ def run(args: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     _prepare(args.output)
     specs = _specs(args, settings)
-    with reading_data(settings) as commits:
+    with reading_data(settings) as read:
         data = load(args.data, settings.data_folder, _selection(args, len(specs)))
-    for commit in commits.values():
+    for commit in read.commits.values():
         data = replace(data, origin=f"{data.origin} at commit {commit}")
     report = _report(data, _raters(data, specs, settings), args, settings)
     print(report.as_text())

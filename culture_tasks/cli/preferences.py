@@ -218,12 +218,20 @@ def _build(options: argparse.Namespace) -> int:
             "plain": options.plain,
         }
     )
-    with reading_data(settings) as commits:
+    with reading_data(settings) as read:
         rated = gather(options.sources, _taken(options, test_questions=options.train_on_test), options.rating, settings)
         held_out, tests = held_out_by(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
-    manifest = build(chosen, rule, options.seed, options.output, commits=commits, model=options.model)
+    manifest = build(
+        chosen,
+        rule,
+        options.seed,
+        options.output,
+        commits=read.commits,
+        own_data=bool(read.own),
+        model=options.model,
+    )
     print(_summary(manifest, chosen, options.output))
     return 0
 

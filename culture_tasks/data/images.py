@@ -9,11 +9,14 @@ import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     import datasets
@@ -22,8 +25,22 @@ KEY_LENGTH = 16
 """Hexadecimal digits of an image's SHA-256 that identify it; two of a million images collide once in 10^7 data sets."""
 
 _SMALL = (64, 64)
+_LARGE = 8_000_000
+"""Pixels from which images are decoded one at a time, by one thread: each takes up to four bytes a pixel."""
 _BATCH = 64
 _PILLOW_LOCK = threading.Lock()
+
+_most_pixels: ContextVar[int] = ContextVar("image_pixels", default=int(Settings.model_fields["image_pixels"].default))
+
+
+@contextlib.contextmanager
+def image_pixels(most: int) -> Iterator[None]:
+    """Sets, for a block of code, how many pixels an image may have."""
+    token = _most_pixels.set(most)
+    try:
+        yield
+    finally:
+        _most_pixels.reset(token)
 
 
 def image_column(
@@ -151,37 +168,44 @@ Reader = Callable[[], bytes]
 
 def _check(table: Table, readers: Iterable[Reader | None]) -> None:
     """Checks the images of a table's rows; None is one that was checked before."""
-    with _strict_pillow(), ThreadPoolExecutor() as pool:
-        for index, problem in enumerate(_problems(pool, iter(readers))):
+    most = _most_pixels.get()
+    with _strict_pillow(), ThreadPoolExecutor() as pool, ThreadPoolExecutor(1) as alone:
+        check = partial(_problem, most=most, alone=alone)
+        for index, problem in enumerate(_problems(pool, check, iter(readers))):
             if problem is not None:
-                raise DataError(
-                    f"{table.where(index)}, field 'image': {problem}. Needed is a PNG, JPEG or other image that Pillow "
-                    "can open. Replace the image, or remove the row."
-                )
+                raise DataError(f"{table.where(index)}, field 'image': {problem}")
 
 
 @contextlib.contextmanager
 def _strict_pillow() -> Iterator[None]:
-    """Makes Pillow refuse damaged images, whose missing part lmms-eval makes it fill with grey in the whole process."""
-    from PIL import ImageFile
+    """Makes Pillow refuse damaged images, whose missing part lmms-eval makes it fill with grey in the whole process.
+
+    Large images are left to us: Pillow's own warning and error don't say which one it is.
+    """
+    from PIL import Image, ImageFile
 
     with _PILLOW_LOCK:
-        lenient = ImageFile.LOAD_TRUNCATED_IMAGES
-        ImageFile.LOAD_TRUNCATED_IMAGES = False
+        lenient, most = ImageFile.LOAD_TRUNCATED_IMAGES, Image.MAX_IMAGE_PIXELS
+        ImageFile.LOAD_TRUNCATED_IMAGES, Image.MAX_IMAGE_PIXELS = False, None
         try:
             yield
         finally:
-            ImageFile.LOAD_TRUNCATED_IMAGES = lenient
+            ImageFile.LOAD_TRUNCATED_IMAGES, Image.MAX_IMAGE_PIXELS = lenient, most
 
 
-def _problems(pool: ThreadPoolExecutor, readers: Iterator[Reader | None]) -> Iterator[str | None]:
+def _problems(
+    pool: ThreadPoolExecutor, check: Callable[[Reader | None], str | None], readers: Iterator[Reader | None]
+) -> Iterator[str | None]:
     """Checks images in small batches, so that only one batch is in memory at a time."""
     while batch := list(itertools.islice(readers, _BATCH)):
-        yield from pool.map(_problem, batch)
+        yield from pool.map(check, batch)
 
 
-def _problem(read: Reader | None) -> str | None:
-    """Decodes an image at the smallest size that its format offers, which still reads all data of the file."""
+def _problem(read: Reader | None, most: int, alone: ThreadPoolExecutor) -> str | None:
+    """Decodes an image at the smallest size that its format offers, which still reads all data of the file.
+
+    Its header alone says whether it has too many pixels.
+    """
     from PIL import Image
 
     if read is None:
@@ -189,10 +213,22 @@ def _problem(read: Reader | None) -> str | None:
     try:
         content = read()
         if not content:
-            return "found an empty image"
+            return f"found an empty image. {_EXPECTED}"
         with Image.open(io.BytesIO(content)) as image:
+            pixels = image.width * image.height
+            if pixels > most:
+                return (
+                    f"found {image.width:,} x {image.height:,} pixels, {pixels:,} in all. Expected {most:,} at most. "
+                    "Scale the image down, or set CULTURE_TASKS_IMAGE_PIXELS."
+                )
             image.draft(image.mode, _SMALL)
-            image.load()
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        return f"broken image ({error})"
+            if pixels > _LARGE:
+                alone.submit(image.load).result()
+            else:
+                image.load()
+    except (OSError, ValueError, SyntaxError) as error:
+        return f"broken image ({error}). {_EXPECTED}"
     return None
+
+
+_EXPECTED = "Expected a PNG, JPEG or other image that Pillow can open. Replace the image, or remove the row."

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from culture_tasks.data.hub import is_downloaded, load_split
+from culture_tasks.data.releases import ReleaseFacts
 from culture_tasks.data.tables import SUFFIXES, Table, from_dataset, read_file
 from culture_tasks.errors import CultureTasksError, DataError, DataUnavailableError
 
@@ -28,6 +29,7 @@ class Source:
         image_column: Column that holds images.
         additions: Names without suffix of files that complement the Hub's data: a folder that holds only these (and
             images) doesn't replace the Hub.
+        release: What is known of the table as its authors released it; None where any data are the user's business.
     """
 
     folder: str
@@ -37,6 +39,7 @@ class Source:
     split: str = "test"
     image_column: str | None = None
     additions: Sequence[str] = ()
+    release: ReleaseFacts | None = None
 
     @property
     def name(self) -> str:

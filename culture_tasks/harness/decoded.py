@@ -1,38 +1,63 @@
 """Data sets whose rows are at hand as Python objects.
 
 A harness walks over its documents two or three times, and a ``datasets.Dataset`` decodes each row from Arrow each time,
-which costs more than all that a task does with it. Our documents are Python objects before they are a data set.
+which costs more than all that a task does with it. Our documents are Python objects before they are a data set. Their
+images are decoded when a row is read; rows that show the same image share it as long as anybody holds it, since lm-eval
+holds all of a task's documents and requests at once.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import datasets
+
+from culture_tasks.data.images import image_key
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_images: WeakValueDictionary[str, Image] = WeakValueDictionary()
 
 
 class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported, unused-ignore]
     """A data set that hands out the rows that it was made of; what is derived from it is an ordinary data set."""
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, rows: Sequence[Mapping[str, Any]], images: datasets.Dataset | None = None) -> None:
         """Makes a data set.
 
         Args:
             rows: The rows, as they would be decoded: with the same fields each, and lists where tuples could be.
+            images: Columns of images, to be decoded where their type says so.
         """
         self._plain = datasets.Dataset.from_list([dict(row) for row in rows])
         self._rows = rows
+        self._shown: list[str] = []
+        if images is not None:
+            self._plain = datasets.concatenate_datasets([self._plain, images], axis=1)
+            self._shown = [name for name, kind in images.features.items() if kind.decode]
+            for name in self._shown:
+                images = images.cast_column(name, datasets.Image(decode=False))
+        self._images = images
         super().__init__(self._plain.data, info=self._plain.info, fingerprint=self._plain._fingerprint)
 
     def __iter__(self) -> Iterator[Any]:
-        return super().__iter__() if self._formatted else (dict(row) for row in self._rows)
+        return super().__iter__() if self._formatted else map(self._row, range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, int) and not self._formatted:
-            return dict(self._rows[key])
+            return self._row(key)
         return super().__getitem__(key)
+
+    def _row(self, place: int) -> dict[str, Any]:
+        if self._images is None:
+            return dict(self._rows[place])
+        cells = self._images[place]
+        return {**self._rows[place], **cells, **{name: _shared(cells[name]) for name in self._shown}}
 
     @property
     def _formatted(self) -> bool:
@@ -50,3 +75,13 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         if self._formatted:
             derived.set_format(**self.format)
         return derived
+
+
+def _shared(cell: Mapping[str, Any]) -> Image:
+    """Returns an image in RGB, the same object for the same content."""
+    content = Path(cell["path"]).read_bytes() if cell["bytes"] is None else cell["bytes"]
+    key = image_key(content)
+    image = _images.get(key)
+    if image is None:
+        image = _images[key] = datasets.Image().decode_example({"bytes": content, "path": None}).convert("RGB")
+    return image

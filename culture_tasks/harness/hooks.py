@@ -84,10 +84,10 @@ def name_of(task: Any) -> str | None:
 
 
 def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
-    """Returns the images that a document's prompt shows, in order."""
+    """Returns the images that a document's prompt shows, in order; other documents may show the same objects."""
     rows = (part.row for part in prompt.parts if isinstance(part, Picture))
-    shown = (doc if row is None else loaded(task.name).select_columns(["image"])[row] for row in rows)
-    return [each["image"].convert("RGB") for each in shown]
+    shown = [(doc if row is None else loaded(task.name)[row])["image"] for row in rows]
+    return [image if image.mode == "RGB" else image.convert("RGB") for image in shown]
 
 
 SHARED: Mapping[str, Callable[[Task], Any]] = {

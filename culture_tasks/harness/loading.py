@@ -5,14 +5,16 @@ They are two steps, since a harness says only after loading that a run predicts 
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.interface import Documents
-from culture_tasks.benchmarks.registry import reading_data, task_named
-from culture_tasks.harness.scoring import scorer_of
+from culture_tasks.benchmarks.registry import DataRead, reading_data, task_named
+from culture_tasks.harness.scoring import OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
@@ -21,8 +23,10 @@ from culture_tasks.settings import Settings
 if TYPE_CHECKING:
     import datasets
 
+_log = logging.getLogger(__name__)
+
 _loaded: dict[tuple[str, Path | None], datasets.Dataset] = {}
-_commits: dict[str, Mapping[str, str]] = {}
+_read: dict[str, DataRead] = {}
 _ahead: dict[str, tuple[Settings, datasets.Dataset]] = {}
 _to_grade: dict[str, Documents] = {}
 _lock = threading.Lock()
@@ -57,20 +61,23 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     settings, data = _ahead.get(name, (None, None))
     if data is not None and settings == session.settings:
         return data
-    with reading_data(session.settings) as commits:
+    with reading_data(session.settings) as read:
         documents = task.data.load(session.settings)
+    if read.own:
+        _log.warning("%s: own data, not the benchmark's release (%s: %s)", name, *next(iter(read.own.items())))
+        documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
     data = _as_dataset(documents)
     with _lock:
         if scorer_of(name).is_judged:
             _to_grade[name] = documents
         _loaded[name, session.settings.data_folder] = data
-        _commits[name] = dict(commits)
+        _read[name] = read
     return data
 
 
-def commits_read(name: str) -> Mapping[str, str]:
-    """Returns the commits of the Hub's data sets that a task's documents were last read from, by data set."""
-    return _commits.get(name, {})
+def data_read(name: str) -> DataRead:
+    """Returns what a task's documents were last made of."""
+    return _read.get(name, DataRead({}, {}))
 
 
 def loaded(name: str) -> datasets.Dataset:
@@ -80,12 +87,9 @@ def loaded(name: str) -> datasets.Dataset:
 
 
 def _as_dataset(documents: Documents) -> datasets.Dataset:
-    import datasets
-
     from culture_tasks.harness.decoded import DecodedDataset
 
-    data = DecodedDataset(documents.rows)
-    return data if documents.images is None else datasets.concatenate_datasets([data, documents.images], axis=1)
+    return DecodedDataset(documents.rows, documents.images)
 
 
 def check_judge(name: str | None) -> None:

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.interface import Run
+from culture_tasks.benchmarks.registry import DataRead
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
-from culture_tasks.harness.loading import commits_read
+from culture_tasks.harness.loading import data_read
+from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.budget import refused_requests
 from culture_tasks.prices import read_prices
@@ -123,30 +125,40 @@ def finish(name: str, task: Task) -> None:
             aggregation.finish(records, name, run)
 
 
-def commits_of(task: Any) -> Mapping[str, str]:
-    """Returns the commits that a harness's task has its documents from, by data set; none if it isn't ours."""
+def data_of(task: Any) -> DataRead:
+    """Returns what a harness's task has its documents from; nothing if it isn't ours.
+
+    A user's variant of a task has the documents of the task that it includes.
+    """
     name = name_of(task)
-    return commits_read(name) if name else {}
+    return data_read(name) if name else DataRead({}, {})
+
+
+def mark_own_data(row: dict[str, Any], data: DataRead) -> None:
+    """Adds to the name that a harness's table shows for a task of ours that its data are the user's own."""
+    if data.own:
+        row["alias"] = f"{row['alias']} (own data)"
 
 
 def only_written(
-    task: Task, config: Mapping[str, Any], better: Mapping[str, Any], *, commits: Mapping[str, str]
+    task: Task, config: Mapping[str, Any], better: Mapping[str, Any], *, data: DataRead
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns a task's logged settings and the directions of its metrics, without metrics that its samples don't have.
 
-    The settings' metadata then name the commits that the documents were read from, where they are from the Hub.
+    The settings' metadata then name the commits that the documents were read from, where they are from the Hub, and the
+    user's own data.
 
     Args:
         task: What the samples of a task of ours have.
         config: Its settings, with the metric list.
         better: Whether higher is better, by metric.
-        commits: What :func:`commits_of` has returned.
+        data: What :func:`data_of` has returned.
     """
     names = {key.partition(",")[0] for key, one in task.items() if concerns_any(one.records)}
     kept = [each for each in config["metric_list"] if each["metric"] in names]
     changed = {**config, "metric_list": kept}
-    if commits:
-        changed["metadata"] = {**(config.get("metadata") or {}), COMMITS: dict(commits)}
+    if known := {name: dict(files) for name, files in ((COMMITS, data.commits), (OWN_DATA, data.own)) if files}:
+        changed["metadata"] = {**(config.get("metadata") or {}), **known}
     return changed, {metric: better[metric] for metric in better if metric in names}
 
 

@@ -41,6 +41,9 @@ LEXICAL = "_lexical"
 OF_VERDICTS = frozenset({"judge", "runs", "outcomes", "score", "run_scores"})
 """Fields of a record that come with the verdicts; all others describe the document."""
 
+OWN_DATA = "own_data"
+"""Field of the documents and records of a task whose data aren't the benchmark's release."""
+
 _KNOWN = {"record": RECORD_VERSION}
 
 
@@ -129,6 +132,7 @@ class Scorer:
     def __call__(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Scores the responses to a document, or submits them to the judge, and returns its records by metric."""
         answered = self.task.score(doc, responses_of(results))
+        own = {OWN_DATA: True} if doc.get(OWN_DATA) else {}
         main = self.task.metric
         records: dict[str, Any] = {}
         cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)
@@ -136,11 +140,12 @@ class Scorer:
         values |= {name: ClusteredValue(values[name], cluster) for name in self._shown if values.get(name) is not None}
         score = values.pop(main)
         if answered.rubric is not None:
-            document = JudgedDocument(self._fields(answered), answered.rubric, answered.responses, self._scale)
+            described = self._fields(answered) | own
+            document = JudgedDocument(described, answered.rubric, answered.responses, self._scale)
             belongs = [part.group for part in self._parts[main] if answered.groups.get(part.field) == part.group]
             records |= judged_results(main, document, self._groups, belongs)
         elif answered.has_record:
-            records[main] = self._record(answered)
+            records[main] = self._record(answered) | own
             records |= self._of_parts(main, score, answered)
         records |= values
         for name, value in values.items():

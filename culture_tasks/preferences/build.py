@@ -192,6 +192,7 @@ def build(
     folder: Path,
     *,
     commits: Mapping[str, str] | None = None,
+    own_data: bool = False,
     model: str = PAPER_MODELS[0],
 ) -> Manifest:
     """Writes a folder of training data, with recipes that train on them.
@@ -202,6 +203,7 @@ def build(
         seed: Seed of every draw.
         folder: The folder; it must not exist, or be empty.
         commits: The commits that were read from the Hub, by data set.
+        own_data: Whether tests were read from the user's own data.
         model: The model that the recipes train.
 
     Raises:
@@ -224,6 +226,7 @@ def build(
             items=items["train"],
             dev_items=items["dev"],
             tested_items=items_by_task(of_tests),
+            own_data=own_data,
             near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
         ),
         model=model,

@@ -117,6 +117,7 @@ class Manifest(_Part):
         items: Fingerprints of the questions to train on (see :func:`question_fingerprint`).
         dev_items: Fingerprints of the questions for development.
         tested_items: Items of tests among both, by task; empty unless the user asked for test questions.
+        own_data: Whether tests were read from the user's own data rather than from the benchmark's release.
         near_duplicates: Questions among both that are much like one of a test and were kept, with the nearest of each
             test.
     """
@@ -132,6 +133,7 @@ class Manifest(_Part):
     items: tuple[str, ...]
     dev_items: tuple[str, ...] = ()
     tested_items: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    own_data: bool = False
     near_duplicates: tuple[NearDuplicate, ...] = ()
 
     @classmethod

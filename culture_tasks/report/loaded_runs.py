@@ -261,6 +261,7 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
         problems=tuple(problems),
         spent=loaded.spent if loaded else result.spent,
         measured=result.costs.way if result.costs else "",
+        own_data=result.own_data,
     )
 
 

@@ -45,13 +45,15 @@ Flag = Literal[
     "trained_on_test",
     "unlike_its_file",
     "unknown_settings",
+    "own_data",
 ]
 """What a reader must know of a cell.
 
 The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged``, ``in_batches``,
 ``trained_on_test``, ``unlike_its_file`` and ``unknown_settings`` mean that the cell is neither ranked nor tested
 against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a
-number that a harness worked out, and ``published`` a paper's own.
+number that a harness worked out, ``published`` a paper's own, and ``own_data`` one on other data than the benchmark's
+release, which no paper's number stands beside.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {
@@ -74,6 +76,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "trained_on_test": "the model was trained on items of this test",
     "unlike_its_file": "the result file has another number than the samples beside it",
     "unknown_settings": "its judge, prompts and data aren't known",
+    "own_data": "own data: not the benchmark's release",
 }
 """What each flag means, in words for a legend."""
 

@@ -93,6 +93,7 @@ class Run:
         problems: What is wrong with its files, one line each.
         spent: Tokens of model and judge, and the length of the responses; None where nothing says.
         measured: Where and how its requests were timed; empty where nothing says.
+        own_data: What the user's own data have that the benchmark's release hasn't; empty for the release.
         trained_on: Number of its items that its model was trained on, as the manifest of the training data says.
     """
 
@@ -112,6 +113,7 @@ class Run:
     problems: tuple[str, ...] = ()
     spent: Spent | None = None
     measured: str = ""
+    own_data: str = ""
     trained_on: int = 0
 
     @property

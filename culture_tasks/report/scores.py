@@ -58,6 +58,7 @@ class Measured:
         runs: Runs that have samples, by entrant.
         flags: Flags of the whole score, by entrant, without low coverage and missing tasks.
         min_coverage: Share of scored verdicts under which a number is flagged.
+        own_data: Keys of the runs whose data aren't the benchmark's release.
     """
 
     unit: Unit
@@ -66,6 +67,13 @@ class Measured:
     runs: Mapping[str, Sequence[LoadedRun]]
     flags: Mapping[str, frozenset[Flag]]
     min_coverage: float
+    own_data: frozenset[str] = frozenset()
+
+    def marked(self, cell: Cell) -> Cell:
+        """Returns a number with a flag where a run behind it is on other data than the release."""
+        return (
+            replace(cell, flags=ordered({*cell.flags, "own_data"})) if self.own_data.intersection(cell.runs) else cell
+        )
 
     @property
     def reported(self) -> BenchmarkReport:
@@ -194,8 +202,9 @@ def _measured(plan: _Plan, entered: Sequence[Entered], min_coverage: float) -> M
         runs={key: [each for each in own if each.columns is not None] for key, own in runs.items()},
         flags=_flags(runs),
         min_coverage=min_coverage,
+        own_data=frozenset(each.run.key for own in runs.values() for each in own if each.run.own_data),
     )
-    cells = {key: _score(measured, key, own) for key, own in runs.items()}
+    cells = {key: measured.marked(_score(measured, key, own)) for key, own in runs.items()}
     return replace(measured, unit=replace(unit, cells=cells))
 
 
@@ -305,11 +314,12 @@ class Scores:
 
     def put(self, entrant: str, address: At, cell: Cell) -> None:
         """Adds a number."""
-        self.cells.setdefault(address, {})[entrant] = cell
+        self.cells.setdefault(address, {})[entrant] = self.units[address.unit].marked(cell)
 
     def put_group(self, entrant: str, address: At, cell: Cell) -> None:
         """Adds a number of a group: the last one of its address."""
         self.put(entrant, address, cell)
+        cell = self.cells[address][entrant]
         self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
 
 

@@ -8,7 +8,7 @@ folder that such a path names and in a few above it.
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -25,9 +25,6 @@ LARGEST = 64 * 2**20
 
 _MOST_NAMED = 20
 
-Items = Mapping[str, Sequence[str]]
-"""Items of tests, by task."""
-
 
 class TrainedOn:
     """Knows what models were trained on."""
@@ -39,7 +36,7 @@ class TrainedOn:
             SettingsError: If one of them is no such pair.
             DataError: If a folder has no manifest that can be read.
         """
-        self._chosen: list[tuple[str, str, Items]] = []
+        self._chosen: list[tuple[str, str, Manifest]] = []
         for text in chosen:
             pattern, _, folder = (part.strip() for part in text.partition("="))
             if not pattern or not folder:
@@ -48,16 +45,18 @@ class TrainedOn:
                     "write ? for an = in the name of a model."
                 )
             try:
-                items = Manifest.load(Path(folder).expanduser()).tested_items
+                manifest = Manifest.load(Path(folder).expanduser())
             except DataError as error:
                 raise DataError(f"--trained-on {text}: {error}") from None
-            self._chosen.append((text, pattern, items))
+            self._chosen.append((text, pattern, manifest))
         self._fitting: set[str] = set()
         self._models: set[str] = set()
-        self._found: dict[str, Items] = {}
+        self._found: dict[str, Manifest | None] = {}
 
     def items(self, result: TaskResult, model: str, problems: list[Problem]) -> dict[str, set[str]]:
         """Returns the items of tests that the model of a result was trained on, by task.
+
+        Items of own data may have the names of the release's: a manifest of the release says nothing of them.
 
         Args:
             result: The result.
@@ -65,19 +64,20 @@ class TrainedOn:
             problems: Gets the files that have a manifest's name and can't be used, each once.
         """
         self._models.add(model)
-        known: list[Items] = []
-        for text, pattern, items in self._chosen:
+        known: list[Manifest | None] = []
+        for text, pattern, manifest in self._chosen:
             if any(fnmatchcase(name, pattern) for name in (model, result.model)):
                 self._fitting.add(text)
-                known.append(items)
+                known.append(manifest)
         for folder in dict.fromkeys((result.model, result.pretrained, result.adapter)):
             if folder not in self._found:
                 self._found[folder] = _beside(folder, problems)
             known.append(self._found[folder])
         found: dict[str, set[str]] = {}
         for each in known:
-            for task, items_of_task in each.items():
-                found.setdefault(task, set()).update(items_of_task)
+            if each is not None and (each.own_data or not result.own_data):
+                for task, items_of_task in each.tested_items.items():
+                    found.setdefault(task, set()).update(items_of_task)
         return found
 
     def refuse_unfitting(self) -> None:
@@ -95,19 +95,19 @@ class TrainedOn:
                 )
 
 
-def _beside(folder: str, problems: list[Problem]) -> Items:
-    """Returns the tested items of the nearest manifest of a model's folder; none where there is no such folder."""
+def _beside(folder: str, problems: list[Problem]) -> Manifest | None:
+    """Returns the nearest manifest of a model's folder; None where there is none that can be used."""
     for path in _candidates(folder):
         reason = _why_unusable(path)
         if reason is None:
             continue
         if not reason:
             try:
-                return Manifest.load(path).tested_items
+                return Manifest.load(path)
             except DataError as error:
                 reason = str(error).removeprefix(f"{path}")
         problems.append(Problem(str(path), "foreign", f"so what was trained on it isn't known: {reason}"))
-    return {}
+    return None
 
 
 def _candidates(folder: str) -> Iterator[Path]:

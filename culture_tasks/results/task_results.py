@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
+from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.judges.verdicts import Usage
 from culture_tasks.results.finding import Harness, Problem
 from culture_tasks.results.run_files import RunFiles
@@ -93,6 +94,7 @@ class TaskResult:
             anything.
         decoding: Generation settings as canonical JSON; empty where nothing is generated.
         commits: Data sets of the Hub that the documents were read from, each with its commit.
+        own_data: What the user's own data have that the benchmark's release hasn't; empty for the release.
         limit: Number of items where not all were asked for; None for all.
         expected: Number of items that were asked for; None where the file doesn't say.
         metrics: Numbers by metric name, with any filter but ``none`` after a comma.
@@ -121,6 +123,7 @@ class TaskResult:
     asked: Asked | None
     decoding: str
     commits: tuple[tuple[str, str], ...]
+    own_data: str
     limit: int | None
     expected: int | None
     metrics: Mapping[str, float]
@@ -258,15 +261,18 @@ def _settings(task: str, data: Mapping[str, Any], config: Mapping[str, Any], har
         # lmms-eval's hash has no prompt in it.
         "asked": _asked(task, data, own, effective) if harness == "lm_eval" else None,
         "decoding": _decoding(own, config.get("gen_kwargs")),
-        "commits": _commits(own.get("metadata")),
+        "commits": _named(own, COMMITS),
+        "own_data": "; ".join(": ".join(pair) for pair in _named(own, OWN_DATA)),
         "limit": effective if effective != original else None,
         "expected": effective,
     }
 
 
-def _commits(metadata: Any) -> tuple[tuple[str, str], ...]:
-    given = metadata.get(COMMITS) if isinstance(metadata, dict) else None
-    return tuple(sorted((str(name), str(commit)) for name, commit in (given or {}).items()))
+def _named(config: Mapping[str, Any], entry: str) -> tuple[tuple[str, str], ...]:
+    """Returns an entry of a task's metadata that names data sets or files, as pairs."""
+    metadata = config.get("metadata")
+    given = metadata.get(entry) if isinstance(metadata, dict) else None
+    return tuple(sorted((str(name), str(value)) for name, value in (given or {}).items()))
 
 
 def _count(value: Any) -> int | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zlib
 
 import datasets
 import pytest
 from PIL import Image, ImageFile
 
-from culture_tasks.data.images import image_column, image_keys
+from culture_tasks.data.images import image_column, image_keys, image_pixels
 from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError
 
@@ -139,10 +140,20 @@ def test_a_broken_embedded_image_is_refused(content):
     assert said.startswith("data/test.parquet, row 2, field 'image': ")
 
 
-def test_a_decompression_bomb_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1_000)  # Pillow refuses twice as many: 90 * 60 = 5,400 pixels
-    (tmp_path / "a.png").write_bytes(encoded())
-    assert "decompression bomb" in refused(load, tmp_path, "a.png")
+@pytest.mark.parametrize(("most", "side"), [(89_478_485, 9_460), (100_000_000, 20_000)])
+def test_an_image_of_too_many_pixels_is_refused_by_its_header(tmp_path, most, side):
+    """A file of a few bytes claims the size: decoded, it would be called truncated."""
+    content = encoded()
+    header = content[12:16] + side.to_bytes(4, "big") * 2 + content[24:29]
+    claimed = content[:12] + header + zlib.crc32(header).to_bytes(4, "big") + content[33:]
+    (tmp_path / "a.png").write_bytes(claimed)
+    with image_pixels(most):
+        assert refused(load, tmp_path, "a.png") == (
+            f"data/test.json, row 1, field 'image': found {side:,} x {side:,} pixels, {side**2:,} in all. Expected "
+            f"{most:,} at most. Scale the image down, or set CULTURE_TASKS_IMAGE_PIXELS."
+        )
+    with image_pixels(side**2):
+        assert "broken image" in refused(load, tmp_path, "a.png")
 
 
 def test_an_embedded_row_without_image_is_refused():

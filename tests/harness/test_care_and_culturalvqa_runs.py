@@ -67,6 +67,16 @@ def rows(fixture_data, name):
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
+def test_own_data_are_marked_in_tables_settings_and_records(harness):
+    results = run(harness, model_for(harness, str), ["care_zh", "culturalvqa_blind"], limit=2)
+    for task, rows, metric in (("care_zh", 10, "care_rating"), ("culturalvqa_blind", 22, "lave")):
+        [(file, differs)] = results["configs"][task]["metadata"]["own_data"].items()
+        assert differs.startswith(f"{rows} rows, and the release has"), file
+        assert results["results"][task]["alias"].strip() == f"{task} (own data)"
+        assert [record["own_data"] for record in records(results, task, f"{metric}_lexical")] == [True, True]
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
 def test_a_run_ends_with_scores_errors_coverage_and_full_records(harness, fixture_data):
     answers = {row["question"]: row["answer"] for row in rows(fixture_data, "Chinese-test.json")[:5]}
     model = model_for(harness, lambda prompt: answers.get(prompt.strip(), "?"))
@@ -456,6 +466,7 @@ def test_results_name_the_commit_that_the_data_were_read_from(harness, monkeypat
         metadata = run(harness, model, ["care_zh"], limit=2)["configs"]["care_zh"]["metadata"]
         assert metadata["version"] == 1.0
         assert metadata["hub_commits"] == {"geyang627/CARE-eval": commit}
+        assert "own_data" not in metadata  # though it isn't as large as the paper says
     monkeypatch.setenv("CULTURE_TASKS_REVISION", "geyang627/CARE_eval=v1")
     with pytest.raises(SettingsError, match=r"reads a data set 'geyang627/CARE_eval'\. Did you mean '.*/CARE-eval'"):
         run(harness, model, ["care_zh"], limit=2)

@@ -261,3 +261,9 @@ def test_a_seed_among_the_generation_settings_is_the_user_s_and_is_warned_of(ser
     )
     assert [seen.body["seed"] for seen in server.requests] == [5, 5, 5]
     assert "--model_args seed" in caplog.text
+
+
+def test_documents_that_show_the_same_scene_share_its_image():
+    shown = []
+    run_lm_eval(Model(lambda images: shown.extend(images)), ["cedar_multimodal", "cedar_multimodal_en"])
+    assert (len(shown), len({id(image) for image in shown})) == (8 * 4, 4)

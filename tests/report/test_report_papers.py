@@ -1,5 +1,6 @@
 """The papers' numbers beside the user's by group: where they stand, and what they take no part in."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -144,3 +145,48 @@ def test_tables_show_the_papers_rows_below_the_papers_own_variant_alone(reports,
     write_run(tmp_path, "b", {"care_cot_zh": care("zh")})
     alone = {table.key for table in build([str(tmp_path)], Options(published=True)).tables}
     assert {"care_cot_zh_table_3", "published_care_table_3", "published_care_table_6"} <= alone
+
+
+@pytest.fixture
+def with_own_data(tmp_path):
+    """Runs of two models: both have Arabic questions of the release, and b's Chinese ones are the user's own."""
+    for model in ("a", "b"):
+        own = {"metadata": {"version": 1.0, "own_data": {"Chinese-test.json": "60 rows, and the release has 150"}}}
+        path = write_run(
+            tmp_path / model, model, {f"care_{language}": care(language) for language in ("ar", "ja", "zh")}
+        )
+        content = json.loads(path.read_text(encoding="utf-8"))
+        content["configs"]["care_zh"] |= own if model == "b" else {}
+        path.write_text(json.dumps(content), encoding="utf-8")
+    return build([str(tmp_path)], Options(published=True))
+
+
+def test_own_data_stand_beside_no_published_row(with_own_data):
+    tables = {table.key: table for table in with_own_data.tables}
+    rows = {key: {(row.labels[0], row.published) for row in table.rows} for key, table in tables.items()}
+    assert rows["care_table_3_own_data"] == {("b", False)}
+    assert rows["care_table_3"] > {("a", False), ("b", False), ("Gemma2-9B Aligned", True)}
+    assert "Published rows" not in " ".join(tables["care_table_3_own_data"].notes)
+    for key, cultures in (("care_table_3", {"Arabic", "Japanese"}), ("care_table_3_own_data", {"Chinese"})):
+        row = next(row for row in tables[key].rows if row.labels[0] == "b")
+        cells = zip(tables[key].columns, row.cells, strict=True)
+        assert {column.over for column, cell in cells if cell} == cultures
+
+
+def test_own_data_are_marked_in_tables_and_figures(with_own_data):
+    marked = {
+        (key, with_own_data.entrants[entrant].label)
+        for key, unit in with_own_data.units.items()
+        for entrant, cell in unit.cells.items()
+        if "own_data" in cell.flags
+    }
+    assert marked == {("care", "b")}
+    assert [note for note in with_own_data.notes if "care_zh (Chinese-test.json: 60 rows" in note]
+    drawn = {chart.key: chart for chart in charts(with_own_data, published=True)}
+    apart = [chart for key, chart in drawn.items() if key.endswith("_own_data")]
+    assert apart
+    assert all("b ‡" in chart.labels for chart in apart)
+    for chart in drawn.values():
+        flags = [{flag for cell in panel.cells for flag in cell.flags} for panel in chart.panels]
+        assert not any({"own_data", "published"} <= found for found in flags)
+    assert [panel.title for panel in drawn["overview"].panels] == ["care ‡"]

@@ -1,6 +1,7 @@
 """Models that were trained on what they are tested on: found by manifests, marked in every format, and not ranked."""
 
 import csv
+import json
 import os
 import re
 from dataclasses import replace
@@ -24,7 +25,7 @@ from culture_tasks.results.task_results import task_results
 MARK = "the model was trained on items of this test"
 
 
-def write_manifest(folder, tested=None):
+def write_manifest(folder, tested=None, **changes):
     """A manifest of data with three of CARE's Chinese questions among them, unless others are given."""
     tested = {"care_zh": ("zh-0", "zh-1", "zh-2", "zh-99")} if tested is None else tested
     manifest = Manifest(
@@ -35,6 +36,7 @@ def write_manifest(folder, tested=None):
         counts={},
         items=("0" * 16,),
         tested_items=tested,
+        **changes,
     )
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE_NAME).write_text(manifest.as_json(), encoding="utf-8")
@@ -340,3 +342,15 @@ def test_compare_says_which_of_the_two_was_trained_on_the_test_and_lets_it_not_p
     data = results.parent / "preferences"
     assert main([*command[:2], str(results / "3"), "--trained-on", f"org/good={data}"]) == 0
     assert "trained on the test: B" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("of_own_data", [False, True])
+def test_items_of_own_data_are_not_those_of_the_test_that_have_their_names(tmp_path, of_own_data):
+    weights = write_manifest(tmp_path / "preferences", own_data=of_own_data) / "models" / "dpo"
+    weights.mkdir(parents=True)
+    path = write_care(tmp_path / "results", weights, [9.0, 10.0] * 6)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["configs"]["care_zh"]["metadata"] = {"own_data": {"Chinese-test.json": "12 rows, and the release has 150"}}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    [cell] = build([str(tmp_path / "results")], Options()).units["care_zh"].cells.values()
+    assert ("trained_on_test" in cell.flags) == of_own_data

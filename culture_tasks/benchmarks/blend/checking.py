@@ -9,7 +9,9 @@ from pathlib import Path
 from culture_tasks.benchmarks.blend.documents import (
     ANNOTATION_ALIASES,
     CHOICE_ALIASES,
+    CHOICE_SOURCE,
     QUESTION_ALIASES,
+    QUESTIONS,
     AnnotationRow,
     ChoiceRow,
     QuestionRow,
@@ -20,13 +22,11 @@ from culture_tasks.benchmarks.blend.documents import (
 )
 from culture_tasks.benchmarks.blend.prompts import WORDINGS, local_prompt
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, Region
+from culture_tasks.data.releases import contradictions
 from culture_tasks.data.report import Line, Report
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import Table, unique, usable_rows
 from culture_tasks.errors import DataError, DataUnavailableError
-
-QUESTIONS = 500
-"""Short-answer questions of each region."""
 
 
 def check(data_folder: Path | None) -> Report:
@@ -103,16 +103,8 @@ def _add_choices(report: Report, data_folder: Path | None, absent: list[DataUnav
         for table in choice_tables(data_folder):
             rows, problems = usable_rows(table, ChoiceRow, CHOICE_ALIASES)
             report.problems += problems
-            for index, row in rows.items():
-                raw = table.rows[index]
-                region = next((region for region in REGIONS if of_region(raw, region)), None)
-                if region is None:
-                    report.problems.append(
-                        f"{table.where(index)}, field 'country': found {row.country!r:.80}. "
-                        f"Allowed are {', '.join(each.name for each in REGIONS)}."
-                    )
-                else:
-                    counts[region.label] += 1
+            report.problems += contradictions(CHOICE_SOURCE.release, table, dict(enumerate(table.rows)))
+            counts.update(region.label for index in rows for region in REGIONS if of_region(table.rows[index], region))
     except DataUnavailableError as error:
         absent.append(error)
     except DataError as error:

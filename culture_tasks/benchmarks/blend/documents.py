@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from culture_tasks.benchmarks.blend.prompts import Wording, english_prompt, local_prompt
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
+from culture_tasks.data.releases import ReleaseFacts, check_cultures, check_release
 from culture_tasks.data.sources import Source, local_file, read_source
 from culture_tasks.data.tables import (
     Identifier,
@@ -31,6 +32,9 @@ _log = logging.getLogger(__name__)
 
 HUB = "nayeon212/BLEnD"
 
+QUESTIONS = 500
+"""Short-answer questions of each region."""
+
 
 def annotation_source(region: Region) -> Source:
     """Where a region's answers are looked for; a folder that holds its prompts alone leaves them to the Hub."""
@@ -42,6 +46,7 @@ def annotation_source(region: Region) -> Source:
         config="annotations",
         split=region.code,
         additions=(f"prompts/{region.name}_prompts",),
+        release=ReleaseFacts(rows=QUESTIONS),
     )
 
 
@@ -64,6 +69,14 @@ CHOICE_SOURCE = Source(
     hub=HUB,
     config="multiple-choice-questions",
     additions=tuple(f"prompts/{region.name}_prompts" for region in REGIONS),
+    # The paper has 37.6k in all, and the release of December 2024 many more. The rows are those of one region.
+    release=ReleaseFacts(
+        rows=500,
+        grows=True,
+        culture="country",
+        fits=lambda country: any(_is_called(country, region) for region in REGIONS),
+        expected=f"one of {', '.join(region.name for region in REGIONS)}",
+    ),
 )
 
 
@@ -295,6 +308,7 @@ def load(
     prompt = english_prompt(wording) if english else local_prompt(region, wording, data_folder)
     table = annotation_table(region, data_folder)
     rows = validated(table, AnnotationRow, ANNOTATION_ALIASES)
+    check_release(annotation_source(region).release, table, list(map(vars, rows)))
     topics = _topics(region, data_folder)
     ids = list(unique(table, (row.id for row in rows), "ID"))
     if unknown := [index for index, identifier in enumerate(ids) if identifier not in topics]:
@@ -362,6 +376,7 @@ def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
     origins: list[str] = []
     for table in choice_tables(data_folder):
         origins.append(table.origin)
+        check_cultures(CHOICE_SOURCE.release, table, table.rows)
         part = table.part([index for index, row in enumerate(table.rows) if of_region(row, region)])
         if not part.rows:
             continue
@@ -383,10 +398,15 @@ def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
             f"{', '.join(origins)}: no row has {region.name!r} in the column 'country'. "
             f"Allowed are {', '.join(each.name for each in REGIONS)}."
         )
+    check_release(CHOICE_SOURCE.release, table, docs)
     data = fingerprint(docs)
     return [ChoiceDoc(**{**doc, "data": data}) for doc in docs]
 
 
 def of_region(row: Mapping[str, Any], region: Region) -> bool:
     """Whether a row of the multiple-choice questions is of a region; blanks and underscores in its name are one."""
-    return str(row.get("country", "")).strip().replace(" ", "_") == region.name
+    return _is_called(str(row.get("country", "")), region)
+
+
+def _is_called(country: str, region: Region) -> bool:
+    return country.strip().replace(" ", "_") == region.name

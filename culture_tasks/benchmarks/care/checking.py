@@ -7,14 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from culture_tasks.benchmarks.care.categories import CATEGORIES
-from culture_tasks.benchmarks.care.documents import ALIASES, LANGUAGES, SCOPES, SOURCES, CareRow, Language, repeated
+from culture_tasks.benchmarks.care.documents import (
+    ALIASES,
+    LANGUAGES,
+    QUESTIONS,
+    SCOPES,
+    SOURCES,
+    CareRow,
+    Language,
+    repeated,
+)
+from culture_tasks.data.releases import contradictions
 from culture_tasks.data.report import Line, Report
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import Table, unique, usable_rows
 from culture_tasks.errors import DataError, DataUnavailableError
-
-QUESTIONS = 150
-"""Test questions of each culture (section 5)."""
 
 QUESTIONS_PER_CATEGORY = 30
 
@@ -42,6 +49,8 @@ def check(data_folder: Path | None) -> Report:
         else:
             rows, problems = usable_rows(table, CareRow, ALIASES)
             report.problems += [*problems, *_between_rows(table, rows)]
+            values = {index: vars(row) for index, row in rows.items()}
+            report.problems += contradictions(SOURCES[language].release, table, values)
             report.lines += _lines(language, rows)
     if len(absent) == len(LANGUAGES):
         raise absent[0]

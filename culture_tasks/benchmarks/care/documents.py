@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypedDict, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from culture_tasks.benchmarks.care.categories import Category, category_of
+from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import (
     Label,
@@ -38,12 +40,27 @@ PEOPLE: Mapping[Language, str] = {"ar": "Arab", "ja": "Japanese", "zh": "Chinese
 
 CONFIGS: Mapping[Language, str] = {"ar": "arabic", "ja": "japanese", "zh": "chinese"}
 
+QUESTIONS = 150
+"""Test questions of each culture (section 5)."""
+
+
+def _names(people: str, culture: str) -> bool:
+    return people.casefold() in culture.casefold()
+
+
 SOURCES: Mapping[Language, Source] = {
     language: Source(
         folder="care",
         stems=(f"{config.capitalize()}-test", f"{config.capitalize()}_test", config),
         hub="geyang627/CARE-eval",
         config=config,
+        release=ReleaseFacts(
+            rows=QUESTIONS,
+            questions=20,  # 40 of each language are known
+            culture="associated_culture",
+            fits=partial(_names, PEOPLE[language]),
+            expected=f"a culture that is {PEOPLE[language]}, such as 'Native ({PEOPLE[language]})'",
+        ),
     )
     for language, config in CONFIGS.items()
 }
@@ -122,6 +139,7 @@ def load(language: Language, data_folder: Path | None, *, english: bool = False)
     """
     table = read_source(SOURCES[language], data_folder)
     rows = validated(table, CareRow, ALIASES)
+    check_release(SOURCES[language].release, table, list(map(vars, rows)))
     data = fingerprint(row.model_dump() for row in rows)
     ids = list(unique(table, (row.id for row in rows), "id"))
     if repeats := [problem for _, problem in repeated(table, rows)]:

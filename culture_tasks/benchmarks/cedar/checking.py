@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 from culture_tasks.benchmarks.cedar.documents import (
     ALIASES,
     FOLDER,
+    ITEMS,
     SOURCES,
     CedarRow,
     contradicts,
@@ -32,6 +33,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.data.images import image_column
+from culture_tasks.data.releases import contradictions
 from culture_tasks.data.report import Line, Report
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import Table, unique, validated
@@ -143,6 +145,8 @@ def _read_all(modality: Modality, data_folder: Path | None) -> _Files:
             files.problems.append(str(error))
         else:
             files.found[language] = _read(table, language)
+            values = {index: vars(row) for index, row in files.found[language].rows.items()}
+            files.problems.extend(contradictions(SOURCES[modality, language].release, table, values))
     return files
 
 
@@ -179,7 +183,7 @@ def _lines(modality: Modality, found: _Found) -> Iterator[Line]:
 
 def _table4_lines(golds: Sequence[Emotion], modality: Modality, language: Language) -> Iterator[Line]:
     """Compares a language with Table 4: all labels of complete data, else those that the paper has fewer of."""
-    published = sum(gold_counts(modality)[language].values())
+    published = ITEMS[modality]
     yield Line(f"{modality}: {FILE_NAMES[language]} items", str(len(golds)), str(published))
     for cell in differences(golds, modality, language):
         if len(golds) >= published or cell.found > cell.published:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, TypedDict
 
@@ -22,6 +22,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.benchmarks.cedar.reading.folding import fold
+from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import Identifier, Label, OptionalLabel, Table, Text, fingerprint, unique, validated
 from culture_tasks.errors import DataError, SettingsError, nearest
@@ -32,6 +33,9 @@ FOLDER = "cedar"
 NO_MINORITY = "none"
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
+ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}
+"""Items of each language (Table 4)."""
+
 _STEM = {"multimodal": "inq", "text": "nq"}
 
 
@@ -41,7 +45,24 @@ def _source(modality: Modality, language: Language) -> Source:
     The layout of the text-only files is not published: the same with ``nq``, in any folder.
     """
     stem = f"{FILE_NAMES[language]}_{_STEM[modality]}"
-    return Source(folder=FOLDER, stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"), hub=None)
+    return Source(
+        folder=FOLDER,
+        stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"),
+        hub=None,
+        release=ReleaseFacts(
+            rows=ITEMS[modality],
+            culture="answer",
+            fits=partial(_may_be_in, language),
+            expected=f"a label in {FILE_NAMES[language].title()}, and not in another language",
+        ),
+    )
+
+
+def _may_be_in(language: Language, word: str) -> bool:
+    """Whether a gold label may be one of a language: a word of none says nothing, and an English one is accepted."""
+    own = {language, "en"}
+    known = {other for other in LANGUAGES if translated(word, other)}
+    return not known or bool(known & own)
 
 
 SOURCES: Mapping[tuple[Modality, Language], Source] = {
@@ -126,6 +147,7 @@ def load(
     """
     table = read_source(SOURCES[modality, language], data_folder)
     rows = validated(table, CedarRow, ALIASES)
+    check_release(SOURCES[modality, language].release, table, list(map(vars, rows)))
     ids = list(unique(table, (row.id for row in rows), "id"))
     golds = [gold_label(row, language, table.where(index)) for index, row in enumerate(rows)]
     _warn(table, rows, golds, language)

@@ -41,6 +41,7 @@ from culture_tasks.benchmarks.interface import (
     Task,
 )
 from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
+from culture_tasks.data.releases import check_release
 from culture_tasks.data.report import Report
 from culture_tasks.data.sources import local_file
 from culture_tasks.judges.rubrics import Rubric
@@ -216,7 +217,10 @@ def open_release(data_folder: Path | None) -> Opened:
             release = load_release(data_folder)
             _opened.clear()
             _opened[key] = Opened(release, Pictures(release.raw))
-        return _opened[key]
+        opened = _opened[key]
+    raw = opened.release.raw
+    check_release(SOURCE.release, raw.table, raw.table.rows)
+    return opened
 
 
 def with_images(opened: Opened, docs: list[CrossCultDoc]) -> Documents:

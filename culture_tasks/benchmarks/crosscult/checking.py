@@ -12,6 +12,7 @@ from culture_tasks.benchmarks.crosscult.raw_cases import (
     ALIASES,
     ANSWER_FIELDS,
     QUESTION_FIELDS,
+    RAW_CASES,
     SOURCE,
     load,
     read_table,
@@ -27,7 +28,6 @@ SCENARIOS: Mapping[Topic, int] = {"social": 16, "religious": 19, "ethical": 14}
 """Scenarios of each topic (Table 1)."""
 
 CASES_PER_SCENARIO = 200
-RAW_CASES = 9_800
 TASK_CASES = {"single-insert train": 11_600, "single-insert test": 4_000, "sequential-insert test": 2_000}
 """Task cases of each part (Table 1)."""
 

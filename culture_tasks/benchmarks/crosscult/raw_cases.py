@@ -29,9 +29,13 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     topic_of,
 )
 from culture_tasks.data.images import image_column
+from culture_tasks.data.releases import ReleaseFacts
 from culture_tasks.data.sources import Source, local_file, read_source
 from culture_tasks.data.tables import Label, Table, Text, fingerprint, unique, validated
 from culture_tasks.errors import DataError
+
+RAW_CASES = 9_800
+"""Raw cases (Table 1)."""
 
 SOURCE = Source(
     folder="crosscult",
@@ -39,6 +43,7 @@ SOURCE = Source(
     hub="crosscult-kibench/CrossCult-KIBench",
     split="all",
     image_column="image",
+    release=ReleaseFacts(rows=RAW_CASES),
 )
 
 _IMAGES_FOLDER = "culture-tasks-images"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from culture_tasks.benchmarks.culturalvqa.documents import (
     ALIASES,
+    QUESTIONS,
     SOURCE,
     AnswerRow,
     CulturalVqaDoc,
@@ -17,14 +18,14 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
 )
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
 from culture_tasks.data.images import broken_images
+from culture_tasks.data.releases import contradictions
 from culture_tasks.data.report import Line, Report
 from culture_tasks.data.sources import addition, local_file, read_source
 from culture_tasks.data.tables import usable_rows
 from culture_tasks.errors import DataError
 
-QUESTIONS = 2_378
 ANSWERS = 7_206
-"""Questions and answers in all (section 3 and conclusion)."""
+"""Answers in all (section 3 and conclusion)."""
 
 
 def check(data_folder: Path | None) -> Report:
@@ -42,6 +43,7 @@ def check(data_folder: Path | None) -> Report:
     report = Report(f"culturalvqa: {table.origin}")
     rows, report.problems = usable_rows(table, CulturalVqaRow, ALIASES)
     report.problems += _answer_problems(data_folder)
+    report.problems += contradictions(SOURCE.release, table, {index: vars(row) for index, row in rows.items()})
     path = local_file(SOURCE, data_folder)
     part = table.part(list(rows))
     broken = list(broken_images(part, [row.image for row in rows.values()], path.parent if path else Path()))

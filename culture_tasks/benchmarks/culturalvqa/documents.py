@@ -20,6 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS, country_of, facet_of
 from culture_tasks.data.images import image_keys
+from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, addition, local_file, read_source
 from culture_tasks.data.tables import (
     Identifier,
@@ -36,12 +37,21 @@ from culture_tasks.errors import DataError
 
 _log = logging.getLogger(__name__)
 
+QUESTIONS = 2_378
+"""Questions in all (section 3)."""
+
 SOURCE = Source(
     folder="culturalvqa",
     stems=("test", "culturalvqa", "data/test", "data/test-00000-of-00001"),
     hub="mair-lab/CulturalVQA",
     image_column="image",
     additions=("answers",),
+    release=ReleaseFacts(
+        rows=QUESTIONS,
+        culture="country",
+        fits=lambda country: country_of(country) is not None,
+        expected=f"one of {', '.join(COUNTRIES)}",
+    ),
 )
 
 ALIASES = {"answers": "all_answers", "id": "u_id", "visual_entities": "entities"}
@@ -269,6 +279,7 @@ def _documents(table: Table, rows: Sequence[CulturalVqaRow], keys: Sequence[str 
         for identifier, row, key in zip(ids, rows, keys, strict=True)
     ]
     _check_groups(table, rows, documents)
+    check_release(SOURCE.release, table, list(map(vars, rows)))
     return documents
 
 

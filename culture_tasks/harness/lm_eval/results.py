@@ -24,12 +24,14 @@ def _with_ours(original: Callable[..., Any]) -> Callable[..., Any]:
         }
         for name, task in tasks.items():
             if task:
+                data = result_rows.data_of(evaluated[name]["task"])
                 result_rows.complete_row(results.metrics[name], task)
+                result_rows.mark_own_data(results.metrics[name], data)
                 results.configs[name], results.higher_is_better[name] = result_rows.only_written(
                     task,
                     results.configs[name],
                     results.higher_is_better[name],
-                    commits=result_rows.commits_of(evaluated[name]["task"]),
+                    data=data,
                 )
             result_rows.finish(name, task)
         for group in results.groups.values():

@@ -34,6 +34,7 @@ class _Looks:
 
     def watch(self, image: Image, place: int) -> Image:
         """Makes an image of this document tell when it is read: everything that reads pixels calls ``load`` first."""
+        image = image.copy()  # other documents may show the same one
         load = image.load
 
         def load_and_tell() -> Any:

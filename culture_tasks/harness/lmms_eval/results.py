@@ -54,12 +54,13 @@ def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_results(outputs: Sequence[Any]) -> Any:
         rows, samples, configs, versions, shots, better = original(outputs)
         tasks = {one.task_name: result_rows.written(one.task.aggregation(), one.sample_metrics) for one in outputs}
-        commits = {one.task_name: result_rows.commits_of(one.task) for one in outputs}
+        data = {one.task_name: result_rows.data_of(one.task) for one in outputs}
         for name, task in tasks.items():
             if task:
                 configs[name], better[name] = result_rows.only_written(
-                    task, configs[name], better[name], commits=commits[name]
+                    task, configs[name], better[name], data=data[name]
                 )
+                result_rows.mark_own_data(rows[name], data[name])
             result_rows.finish(name, task)
         return Rows(rows, tasks), samples, configs, versions, shots, better
 

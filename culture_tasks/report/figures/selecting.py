@@ -26,6 +26,7 @@ DIFFERENCE = "Difference"
 """Label of the third series of a contrast's panel, which is written and not drawn."""
 
 _MARK = " †"
+_OWN_DATA = " ‡"
 _WITH_INTERVALS: frozenset[Kind] = frozenset(("bars", "points", "dots", "lines", "pairs"))
 _MOST_CULTURES = 8
 """Cultures beyond which ordered dots, one row each, are read more easily than bars."""
@@ -43,10 +44,10 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
     ran = {unit.benchmark for unit in report.units.values()}
     reported = {name: benchmark.report() for name, benchmark in benchmarks().items() if name in ran}
     figures = [
-        _chart(report, spec, reported=each, values=values, published=published)
+        _chart(report, shown, reported=each, values=values, published=published)
         for name, each in reported.items()
         for spec in each.figures
-        if (values := _picked(report, spec, benchmark=name, published=published))
+        for shown, values in _own_data_apart(spec, _picked(report, spec, benchmark=name, published=published))
     ]
     figures += [
         _contrast_chart(report, contrast, spec=spec, reported=each, found=found)
@@ -84,7 +85,8 @@ def overview(report: Report) -> Chart | None:
         if series:
             groups = tuple(names[key] for key in rows[:_MOST_ROWS])
             best = frozenset(names[key] for key in standing.best if key in names)
-            found.append(Panel(cleaned(title), groups, series, best=best))
+            is_own = any("own_data" in cells[key].flags for key in drawn)
+            found.append(Panel(cleaned(title) + (_OWN_DATA if is_own else ""), groups, series, best=best))
     if not found:
         return None
     shown = found[:_MOST_PANELS]
@@ -103,6 +105,7 @@ def overview(report: Report) -> Chart | None:
         notes=(
             "Lines: 95 % intervals. Filled: no other model is significantly better. Hollow: one is, or it wasn't "
             "tested. Cross: not comparable",
+            *([f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}"] if any(_OWN_DATA in one.title for one in shown) else []),
             *(["The table has the others"] if left_out else []),
         ),
         question="best",
@@ -148,6 +151,16 @@ def _picked(report: Report, spec: FigureOf, benchmark: str, published: bool) -> 
         and spec.units(value.unit)
         and _fits(spec, value)
     ]
+
+
+def _own_data_apart(spec: FigureOf, values: Sequence[GroupValue]) -> Iterator[tuple[FigureOf, Sequence[GroupValue]]]:
+    """Yields a figure with its numbers; those on own data move to one by themselves where it has published ones."""
+    own = [value for value in values if "own_data" in value.cell.flags]
+    if own and any("published" in value.cell.flags for value in values):
+        yield spec, [value for value in values if "own_data" not in value.cell.flags]
+        yield replace(spec, key=f"{spec.key}_own_data", title=f"{spec.title}, own data"), own
+    elif values:
+        yield spec, values
 
 
 def _whole_scores(report: Report, spec: FigureOf) -> Iterator[GroupValue]:
@@ -280,6 +293,7 @@ class _Names:
     def __init__(self, report: Report, reported: BenchmarkReport, values: Sequence[GroupValue]) -> None:
         self._report, self._reported = report, reported
         self._marked = {value.entrant for value in values if not value.cell.comparable}
+        self._own_data = {value.entrant for value in values if "own_data" in value.cell.flags}
         drawn = {value.entrant for value in values}
         rows = {key: row for key, row in report.entrants.items() if key in drawn or not row.published}
         self._names = _told_apart({key: cleaned(row.label) for key, row in rows.items()})
@@ -291,7 +305,8 @@ class _Names:
         return {self._marked_name(key): order.index(key) for key in self._names}
 
     def _marked_name(self, entrant: str) -> str:
-        return self._names[entrant] + (_MARK if entrant in self._marked else "")
+        marks = (_MARK, entrant in self._marked), (_OWN_DATA, entrant in self._own_data)
+        return self._names[entrant] + "".join(mark for mark, is_marked in marks if is_marked)
 
     def drawn(self, value: GroupValue) -> Drawn:
         """Returns what a number belongs to."""
@@ -335,12 +350,13 @@ def _notes(
     reasons = "; ".join(text for flag, text in FLAG_TEXT.items() if flag in flags & NOT_COMPARABLE)
     lexical = (FLAG_TEXT["lexical_judge"],) if "lexical_judge" in flags else ()
     marked = (f"† in part not comparable: {reasons}",) if reasons else ()
+    own = (f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}",) if "own_data" in flags else ()
     known = kind in _WITH_INTERVALS and any(value.cell.low is not None for value in values)
     intervals = ("Error bars: 95 % intervals",) if known else ()
     at_edge = any(is_ratio(value.cell.scale) and value.cell.value == 0 for value in values)
     edge = ("The axis is logarithmic: 0 stands at its edge",) if at_edge else ()
     papers = _of_papers(report, kind, flags=flags, published=published, band=band)
-    return (*intervals, *edge, *marked, *lexical, *papers)
+    return (*intervals, *edge, *marked, *own, *lexical, *papers)
 
 
 def _of_papers(report: Report, kind: Kind, flags: Collection[Flag], *, published: bool, band: bool) -> Iterator[str]:

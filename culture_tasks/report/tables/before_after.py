@@ -76,7 +76,8 @@ def _laid_out(context: Context, scores: Scores, training: Training, layout: Layo
     headers = tuple(header for header in spec.headers if header == "Judge")
     columns = [column_of(scores, spec, each) for each in shown.values()]
     printed = [(keys_of(each.printed), column.scale) for each, column in zip(shown.values(), columns, strict=True)]
-    papers = layout.papers if context.published else ()
+    is_own = any("own_data" in each.cell.flags for gain in gains for each in (gain.base, gain.trained))
+    papers = layout.papers if context.published and not is_own else ()
     row_headers = ("Model", "Number", *headers)
     own = _rows(gains, list(shown), lambda trial: texts.labels(trial.entrants[0], headers))
     table = Table(

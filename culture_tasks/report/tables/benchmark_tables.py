@@ -24,6 +24,7 @@ from culture_tasks.report.model import Cell, Column, Contrast, Table
 from culture_tasks.report.scores import Measured, Scores
 from culture_tasks.report.standings import with_best
 from culture_tasks.report.tables.grid import Context, Place, grid
+from culture_tasks.report.tables.published_rows import own_data_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,15 @@ def benchmark_tables(context: Context, scores: Scores) -> BenchmarkTables:
     for benchmark, spec, papers in layouts(scores):
         models: list[str | None] = [*context.entrants] if spec.each_model else [None]
         filled = [
-            _filled(context, scores, spec=spec, benchmark=benchmark, papers=papers, model=model) for model in models
+            table
+            for model in models
+            for table in own_data_apart(
+                _filled(context, scores, spec=spec, benchmark=benchmark, papers=papers, model=model), papers
+            )
         ]
         # Rows of a paper alone are shown as printed, with its other tables.
         own = [table for table in filled if not all(row.published for row in table.rows)]
-        laid_out.update(papers if own else ())
+        laid_out.update(papers if any(row.published for table in own for row in table.rows) else ())
         tables += own
     return BenchmarkTables(tuple(tables), frozenset(laid_out))
 

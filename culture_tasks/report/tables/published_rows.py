@@ -91,6 +91,33 @@ def paper_notes(paper: str) -> Iterator[str]:
         yield "Printed aggregates that don't follow from the printed cells: " + "; ".join(each.text for each in wrong)
 
 
+def own_data_apart(table: Table, papers: Sequence[str]) -> Iterator[Table]:
+    """Yields a table; numbers on own data are moved to a table by themselves where it has published rows.
+
+    Args:
+        table: The table.
+        papers: Published tables whose rows it has.
+    """
+    of_papers = tuple(row for row in table.rows if row.published)
+    own, release = (tuple(_on_data(table.rows, own=own)) for own in (True, False))
+    if not own or not of_papers:
+        yield table
+        return
+    if release:
+        yield replace(table, rows=(*release, *of_papers))
+        table = replace(table, key=f"{table.key}_own_data", title=f"{table.title}, own data")
+    about_papers = {note for paper in papers for note in paper_notes(paper)}
+    yield replace(table, rows=own, notes=tuple(note for note in table.notes if note not in about_papers))
+
+
+def _on_data(rows: Sequence[Row], *, own: bool) -> Iterator[Row]:
+    """Yields the user's rows with their numbers on own data alone, or without these."""
+    for row in rows:
+        cells = tuple(cell if cell and ("own_data" in cell.flags) == own else None for cell in row.cells)
+        if any(cells) and not row.published:
+            yield replace(row, cells=cells)
+
+
 # Numbers by group, for figures
 
 
@@ -107,7 +134,8 @@ def published_scores(scores: Scores) -> PublishedScores:
     places: dict[tuple[str, str], dict[tuple[object, ...], GroupValue]] = {}
     for value in scores.groups:
         measured = scores.units[value.unit]
-        if value.cell.value is not None and measured.reported.is_as_published(measured.tasks):
+        is_on_release = value.cell.value is not None and "own_data" not in value.cell.flags
+        if is_on_release and measured.reported.is_as_published(measured.tasks):
             for paper in measured.reported.published.get((value.statistic, value.dimension), ()):
                 there = places.setdefault((paper, value.statistic), {})
                 there.setdefault((value.unit, value.group, value.cell.where), value)

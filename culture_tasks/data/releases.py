@@ -1,0 +1,153 @@
+"""The data that a benchmark's authors released, and how a user's own data are told from them.
+
+Nowhere is a whole release at hand, so its fingerprint isn't known. What the papers and excerpts of the releases say
+decides: the number of rows, some of the questions, and the culture, language or country that each row names. A
+benchmark's source on the Hub is the release, whatever its revision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from culture_tasks.data.tables import Table
+from culture_tasks.errors import DataError
+
+_SLACK = 0.01
+"""Share of its rows by which a release may differ from its paper, as CulturalVQA's 2,378 do from the Hub's 2.37k."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseFacts:
+    """What is known of a table as its authors released it.
+
+    Attributes:
+        rows: Number of its rows.
+        grows: Whether a revision may have any number of further rows.
+        questions: At least so many of its questions are among :func:`released_questions`.
+        culture: The field that names the culture, language or country of a row; empty where none does.
+        fits: Whether a row whose field has this value belongs to the task.
+        expected: The values that belong to the task, in words.
+    """
+
+    rows: int
+    grows: bool = False
+    questions: int = 0
+    culture: str = ""
+    fits: Callable[[str], bool] = lambda _: True
+    expected: str = ""
+
+
+@cache
+def released_questions() -> frozenset[str]:
+    """Returns digests of questions that are known to be released: the first 16 digits of their SHA-256."""
+    file = resources.files(__package__) / "released_questions.txt"
+    return frozenset(file.read_text(encoding="utf-8").splitlines()[2:])
+
+
+OtherCultures = Literal["refuse", "allow"]
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block of code that reads data: what the user chose, and how the data differ from the release, by file."""
+
+    choice: OtherCultures = "refuse"
+    differences: dict[str, str] = field(default_factory=dict)
+
+
+_block: ContextVar[_Block | None] = ContextVar("releases", default=None)
+
+
+@contextmanager
+def other_cultures(choice: OtherCultures) -> Iterator[Mapping[str, str]]:
+    """Sets, for a block of code, what to do with a user's rows of another culture than their task's.
+
+    Yields:
+        The files that were read and aren't the release, each with what differs, as they are.
+    """
+    block = _Block(choice)
+    token = _block.set(block)
+    try:
+        yield block.differences
+    finally:
+        _block.reset(token)
+
+
+def check_release(release: ReleaseFacts | None, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Notes how a user's table differs from the release.
+
+    Args:
+        release: What is known of the release, if anything.
+        table: Where the rows are from.
+        rows: All rows of the table that concern the task, checked.
+
+    Raises:
+        DataError: For the first row of another culture, unless the user allows it.
+    """
+    check_cultures(release, table, rows)
+    if release is None or not table.local:
+        return
+    if len(rows) < release.rows * (1 - _SLACK) or (len(rows) > release.rows * (1 + _SLACK) and not release.grows):
+        _note(table, f"{len(rows):,} rows, and the release has {release.rows:,}{' or more' if release.grows else ''}")
+    elif release.questions:
+        digests = (hashlib.sha256(str(row["question"]).encode()).hexdigest()[:16] for row in rows)
+        if sum(digest in released_questions() for digest in digests) < release.questions:
+            _note(table, "other questions than the release")
+
+
+def check_cultures(release: ReleaseFacts | None, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses a user's rows of another culture than their task's, or notes them where the user allows them.
+
+    Args:
+        release: What is known of the release, if anything.
+        table: Where the rows are from.
+        rows: All of its rows.
+
+    Raises:
+        DataError: For the first of them, unless the user allows it.
+    """
+    for problem in contradictions(release, table, dict(enumerate(rows))):
+        raise DataError(problem)
+    if others := sum(not _belongs(release, table, row) for row in rows):
+        _note(table, f"{others:,} {'row' if others == 1 else 'rows'} of another culture")
+
+
+def contradictions(release: ReleaseFacts | None, table: Table, rows: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
+    """Yields what is wrong with each row of another culture than its task's, unless the user allows them.
+
+    Args:
+        release: What is known of the release, if anything.
+        table: Where the rows are from.
+        rows: Rows of it, by their place in it.
+    """
+    for index, row in rows.items():
+        if release is not None and not _allowed() and not _belongs(release, table, row):
+            yield (
+                f"{table.where(index)}, field {release.culture!r}: found {row[release.culture]!r:.80}. Expected "
+                f"{release.expected}. Remove the row, or set CULTURE_TASKS_OTHER_CULTURES=allow to run it, marked as "
+                "own data."
+            )
+
+
+def _belongs(release: ReleaseFacts | None, table: Table, row: Mapping[str, Any]) -> bool:
+    value = None if release is None or not table.local else row.get(release.culture)
+    return release is None or value is None or release.fits(str(value))
+
+
+def _allowed() -> bool:
+    return (_block.get() or _Block()).choice == "allow"
+
+
+def _note(table: Table, difference: str) -> None:
+    block = _block.get()
+    if block is not None:
+        name = Path(table.origin).name
+        block.differences[name] = "; ".join(filter(None, (block.differences.get(name), difference)))

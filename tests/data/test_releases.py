@@ -1,0 +1,121 @@
+"""A user's own data: rows of another culture than their task's are refused, and none is taken for the release."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+
+import pytest
+from support import cedar_data, crosscult_cases
+
+from culture_tasks.benchmarks.registry import benchmarks, reading_data, task_named
+from culture_tasks.data import releases
+from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
+
+CARE = {
+    "answer": "米饭",
+    "culture_type": "Cultural entities",
+    "associated_culture": "Native (Chinese)",
+    "geographic_scope": "Nationwide",
+}
+CHOICE = ("MCQID", "ID", "country", "prompt", "choices", "answer_idx")
+
+
+def write_care(folder, count, **other):
+    """Writes Chinese questions, the last one with other values."""
+    rows = [{"question": f"问题 {number}？", **CARE} for number in range(count)]
+    rows[-1] |= other
+    (folder / "care").mkdir()
+    (folder / "care" / "Chinese-test.json").write_text(json.dumps(rows), encoding="utf-8")
+
+
+def write_culturalvqa(folder, country="Germany"):
+    rows = [{"question": f"{number}?", "all_answers": ["a"], "country": "China"} for number in range(3)]
+    rows[-1]["country"] = country
+    (folder / "culturalvqa").mkdir()
+    lines = (json.dumps(row) for row in rows)
+    (folder / "culturalvqa" / "test.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_cedar(folder, language="ar"):
+    content = cedar_data.rows()
+    content["ar"] = [content["ar"][0], cedar_data.row(2, language, "fear")]
+    cedar_data.write_folder(folder, content)
+
+
+def write_blend(folder, country="China"):
+    (folder / "blend").mkdir()
+    with (folder / "blend" / "mc_questions_file.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(CHOICE)
+        for number, name in enumerate(("China", "UK", country)):
+            table.writerow((f"m{number}", f"q{number}", name, "Which?", '{"A": "tea", "B": "coffee"}', "A"))
+
+
+def write_crosscult(folder):
+    crosscult_cases.write_folder(folder, crosscult_cases.rows())
+
+
+def read(task, folder, **chosen):
+    """Returns the documents of a task, and what its data have that the release hasn't, by file."""
+    settings = Settings(data=folder, **chosen)
+    with reading_data(settings) as data:
+        return task_named(task).data.load(settings).rows, dict(data.own)
+
+
+CONTRADICTIONS = [
+    ("care_zh", write_care, {"count": 3, "associated_culture": "Native (Korean)"}, "row 3", "associated_culture"),
+    ("culturalvqa_blind", write_culturalvqa, {"country": "Japan"}, "row 3", "country"),
+    ("cedar_text_ar", write_cedar, {"language": "es"}, "row 2", "answer"),
+    ("blend_mcq_china", write_blend, {"country": "Japan"}, "row 4", "country"),
+]
+
+
+@pytest.mark.parametrize(("task", "write", "other", "row", "field"), CONTRADICTIONS)
+def test_a_row_of_another_culture_is_refused_unless_the_user_allows_it(tmp_path, task, write, other, row, field):
+    write(tmp_path, **other)
+    with pytest.raises(DataError, match=rf"{row}, field '{field}': found .*CULTURE_TASKS_OTHER_CULTURES=allow"):
+        read(task, tmp_path)
+    report = benchmarks()[task.partition("_")[0]].check(tmp_path)
+    assert [problem for problem in report.problems if f"{row}, field '{field}'" in problem]
+    _, own = read(task, tmp_path, other_cultures="allow")
+    assert "1 row of another culture" in next(iter(own.values()))
+
+
+@pytest.mark.parametrize(
+    ("task", "write", "rows"),
+    [
+        ("care_zh", lambda folder: write_care(folder, 10), "10 rows, and the release has 150"),
+        ("culturalvqa_blind", write_culturalvqa, "3 rows, and the release has 2,378"),
+        ("cedar_text_ar", write_cedar, "2 rows, and the release has 1,166"),
+        ("blend_mcq_china", write_blend, "2 rows, and the release has 500 or more"),
+        ("crosscult_diagnostic", write_crosscult, "12 rows, and the release has 9,800"),
+    ],
+)
+def test_data_of_another_size_than_the_release_are_the_user_s_own(tmp_path, task, write, rows):
+    write(tmp_path)
+    for _ in range(2):  # what is kept in memory is noted too
+        _, own = read(task, tmp_path)
+        assert list(own.values()) == [rows]
+
+
+@pytest.mark.parametrize(("known", "differs"), [(20, []), (19, ["other questions than the release"])])
+def test_questions_tell_data_of_the_release_s_size_from_the_release(tmp_path, monkeypatch, known, differs):
+    digests = frozenset(hashlib.sha256(f"问题 {number}？".encode()).hexdigest()[:16] for number in range(known))
+    monkeypatch.setattr(releases, "released_questions", lambda: digests)
+    write_care(tmp_path, 150)
+    assert list(read("care_zh", tmp_path)[1].values()) == differs
+
+
+def test_the_bundled_data_are_no_release_in_any_task(fixture_data):
+    for name in (
+        "care_en_ja",
+        "culturalvqa",
+        "cedar_multimodal",
+        "crosscult_diagnostic",
+        "blend_greece",
+        "blend_mcq_us",
+    ):
+        assert read(name, fixture_data)[1], name
