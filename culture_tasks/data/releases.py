@@ -116,7 +116,7 @@ def check_cultures(release: ReleaseFacts | None, table: Table, rows: Sequence[Ma
     """
     for problem in contradictions(release, table, dict(enumerate(rows))):
         raise DataError(problem)
-    if others := sum(not _belongs(release, table, row) for row in rows):
+    if _allowed() and (others := sum(not _belongs(release, table, row) for row in rows)):
         _note(table, f"{others:,} {'row' if others == 1 else 'rows'} of another culture")
 
 

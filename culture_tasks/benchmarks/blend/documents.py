@@ -74,7 +74,7 @@ CHOICE_SOURCE = Source(
         rows=500,
         grows=True,
         culture="country",
-        fits=lambda country: any(_is_called(country, region) for region in REGIONS),
+        fits=lambda country: _region_name(country) in {region.name for region in REGIONS},
         expected=f"one of {', '.join(region.name for region in REGIONS)}",
     ),
 )
@@ -405,8 +405,8 @@ def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
 
 def of_region(row: Mapping[str, Any], region: Region) -> bool:
     """Whether a row of the multiple-choice questions is of a region; blanks and underscores in its name are one."""
-    return _is_called(str(row.get("country", "")), region)
+    return _region_name(str(row.get("country", ""))) == region.name
 
 
-def _is_called(country: str, region: Region) -> bool:
-    return country.strip().replace(" ", "_") == region.name
+def _region_name(country: str) -> str:
+    return country.strip().replace(" ", "_")

@@ -59,7 +59,7 @@ def test_every_problem_is_told(copied, no_hub):
         "found no prompts in Chinese. Needed is blend/prompts/China_prompts.csv",
         "Greece_data.json, row 2, field 'annotations.0.count': found -1",
         "Greece_data.json, row 5, field 'ID': 'Toy-99' is not among the questions of",
-        "field 'country': found 'USA'. Allowed are Algeria",
+        "field 'country': found 'USA'. Expected one of Algeria",
     ):
         assert sum(part in problem for problem in problems) == 1, part
     assert len(problems) == 6

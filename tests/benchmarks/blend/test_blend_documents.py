@@ -283,7 +283,7 @@ def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
         ({"choices": "coffee, tea"}, "field 'choices': found 'coffee, tea'. Needed is a JSON object"),
         ({"choices": '{"A": "coffee"}'}, "field 'choices'"),
         ({"prompt": ""}, "field 'prompt'"),
-        ({"country": "Korea"}, "no row has 'South_Korea' in the column 'country'. Allowed are Algeria, "),
+        ({"country": "UK"}, "no row has 'South_Korea' in the column 'country'. Allowed are Algeria, "),
     ],
 )
 def test_a_multiple_choice_question_that_does_not_fit_is_refused(folder, change, message):
