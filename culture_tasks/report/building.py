@@ -264,11 +264,11 @@ def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options
             f"{model} was trained on items of {', '.join(tasks.values())}, as the manifest of its training data says. "
             "Its scores there are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
         )
-    own = {each.run.task: each.run.own_data.partition("; ")[0] for each in loaded if each.run.own_data}
+    own = [f"{each.run.task} ({each.run.own_data.partition('; ')[0]})" for each in loaded if each.run.own_data]
     if own:
         yield (
             "Own data, not the benchmark's release, and so without published rows beside them: "
-            f"{', '.join(f'{task} ({differs})' for task, differs in own.items())}."
+            f"{', '.join(dict.fromkeys(own))}."
         )
     if options.compare_anyway:
         yield "Asked for: numbers that can't be compared were ranked and tested all the same. Their marks say why not."
