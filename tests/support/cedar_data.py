@@ -11,6 +11,8 @@ from PIL import Image
 
 from culture_tasks.benchmarks.cedar.labels import FILE_NAMES, LANGUAGES, OPTION_WORDS, Emotion, Language
 from culture_tasks.benchmarks.cedar.scoring import ACC, TOP2, metrics
+from culture_tasks.benchmarks.interface import MeanScore
+from culture_tasks.harness.aggregation import aggregation_of
 
 GOLDS: Mapping[Language, Sequence[Emotion]] = {
     **dict.fromkeys(LANGUAGES, ("happiness", "sadness")),
@@ -93,10 +95,11 @@ def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict
     found = {}
     for metric in metrics(is_pooled=is_pooled):
         own = values.get(metric.name, labels)
+        aggregation = aggregation_of(metric, is_main=metric.name == ACC)
         if own or metric.name != TOP2:
-            found[metric.name] = metric.value(own)
-        if metric.stderr is not None:
-            found[f"{metric.name}_stderr"] = metric.stderr(own)
+            found[metric.name] = aggregation(own)
+        if isinstance(metric, MeanScore) or metric.stderr is not None:
+            found[f"{metric.name}_stderr"] = aggregation.stderr(own)
     return found
 
 
