@@ -134,9 +134,9 @@ def data_of(task: Any) -> DataRead:
     return data_read(name) if name else DataRead({}, {})
 
 
-def mark_own_data(row: dict[str, Any], data: DataRead) -> None:
-    """Adds to the name that a harness's table shows for a task of ours that its data are the user's own."""
-    if data.own:
+def mark_own_data(row: dict[str, Any], *data: DataRead) -> None:
+    """Adds to the name that a harness's table shows that some of a row's data are the user's own."""
+    if any(each.own for each in data):
         row["alias"] = f"{row['alias']} (own data)"
 
 

@@ -68,11 +68,12 @@ def rows(fixture_data, name):
 
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_own_data_are_marked_in_tables_settings_and_records(harness):
-    results = run(harness, model_for(harness, str), ["care_zh", "culturalvqa_blind"], limit=2)
+    results = run(harness, model_for(harness, str), ["care", "culturalvqa_blind"], limit=2)
+    assert results["groups"]["care"]["alias"] == "care (own data)"
     for task, rows, metric in (("care_zh", 10, "care_rating"), ("culturalvqa_blind", 22, "lave")):
         [(file, differs)] = results["configs"][task]["metadata"]["own_data"].items()
         assert differs.startswith(f"{rows} rows, and the release has"), file
-        assert results["results"][task]["alias"].strip() == f"{task} (own data)"
+        assert results["results"][task]["alias"].strip(" -") == f"{task} (own data)"
         assert [record["own_data"] for record in records(results, task, f"{metric}_lexical")] == [True, True]
 
 

@@ -87,9 +87,9 @@ def test_retention_in_rouge_l_has_its_own_table_and_figure(retention):
     for key, scale in (("crosscult_retention", "score"), ("crosscult_retention_rouge_l", "percent")):
         assert drawn[key].panels[0].scale.unit == scale
         assert [panel.title for panel in drawn[key].panels] == [
-            "m + base · EN→ZH→AR",
-            "m + mcki · EN→ZH→AR",
-            "m + mcki · AR→ZH→EN",
+            "m + mcki · English → Chinese → Arabic",
+            "m + mcki · Arabic → Chinese → English",
+            "m + base · English → Chinese → Arabic",
         ]
 
 
@@ -143,7 +143,9 @@ def test_tables_2_and_3_have_all_methods_beside_the_papers(seven, number):
 def test_figures_have_all_methods(seven):
     drawn = {chart.key: chart for chart in charts(seven)}
     assert {panel.title for panel in drawn["crosscult_retention"].panels} == {
-        f"m + {method} · {order}" for method in SEVEN for order in ("EN→ZH→AR", "AR→ZH→EN")
+        f"m + {method} · {order}"
+        for method in SEVEN
+        for order in ("English → Chinese → Arabic", "Arabic → Chinese → English")
     }
     # with and without the insertion, for all that insert
     assert {panel.title for panel in drawn["crosscult_insertion"].panels} == {f"m + {method}" for method in SEVEN[1:]}

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from culture_tasks.benchmarks.registry import DataRead
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.model_costs import KEY, ModelCosts
 
@@ -22,12 +23,16 @@ class Rows(defaultdict[str, dict[str, Any]]):
 
     Attributes:
         tasks: What the samples of each task have.
+        data: What each task has its documents from.
     """
 
-    def __init__(self, rows: Mapping[str, dict[str, Any]], tasks: Mapping[str, result_rows.Task]) -> None:
-        """Takes the rows, and what the samples of each task have."""
+    def __init__(
+        self, rows: Mapping[str, dict[str, Any]], tasks: Mapping[str, result_rows.Task], data: Mapping[str, DataRead]
+    ) -> None:
+        """Takes the rows, what the samples of each task have, and where its documents are from."""
         super().__init__(dict, rows)
         self.tasks = tasks
+        self.data = data
 
 
 def extend_results() -> None:
@@ -62,7 +67,7 @@ def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
                 )
                 result_rows.mark_own_data(rows[name], data[name])
             result_rows.finish(name, task)
-        return Rows(rows, tasks), samples, configs, versions, shots, better
+        return Rows(rows, tasks, data), samples, configs, versions, shots, better
 
     return consolidate_results
 
@@ -76,6 +81,9 @@ def _of_groups(original: Callable[..., Any]) -> Callable[..., Any]:
             for group, members in _groups(task_dict):
                 row, tasks = rows[group.group_name], [rows.tasks.get(name, {}) for name in members]
                 result_rows.complete_group_row(row, tasks, _keys(group.config["aggregate_metric_list"], row))
+                named = {"alias": group.group_alias or group.group_name}
+                result_rows.mark_own_data(named, *(rows.data[name] for name in members if name in rows.data))
+                group._config.group_alias = named["alias"]  # lmms-eval names a group by its file, not by its row
         return results
 
     return consolidate_group_results
