@@ -142,7 +142,8 @@ def test_tables_2_and_3_have_all_methods_beside_the_papers(seven, number):
 
 def test_figures_have_all_methods(seven):
     drawn = {chart.key: chart for chart in charts(seven)}
-    assert {panel.title for panel in drawn["crosscult_retention"].panels} == {
+    pages = (drawn["crosscult_retention"], drawn["crosscult_retention_2"])
+    assert {panel.title for page in pages for panel in page.panels} == {
         f"m + {method} · {order}"
         for method in SEVEN
         for order in ("English → Chinese → Arabic", "Arabic → Chinese → English")
