@@ -234,6 +234,12 @@ def hardships(seconds: float, in_flight: int) -> Iterator[Hardship]:
             name = f"out for {outage:g} s, with patience of {seconds:g} s"
             least = outage + count * 0.2 / in_flight
             yield _endured(name, url, in_flight, count, least=least, patience=seconds)
+    for share in (0.05, 0.1):
+        with server(0.2, "--turns-away", str(share)) as url:
+            name = f"turns {share:.0%} away by chance, without Retry-After"
+            yield _endured(name, url, in_flight, count, least=count * (1 + share) * 0.2 / in_flight)
+    with server(0.2) as url:
+        yield _shared(url, in_flight, count)
     latency = 0.05
     count = int(_BEARS / (2 * latency) * seconds)
     with server(latency, "--bears", str(_BEARS)) as url:
@@ -258,6 +264,28 @@ def _endured(
         judge.close()
     lost = sum(verdict.outcome != "scored" for verdict in verdicts)
     return Hardship(name, count, seconds, least, lost, sum(verdict.attempts for verdict in verdicts) - count)
+
+
+def _shared(url: str, in_flight: int, count: int) -> Hardship:
+    """Measures two processes that begin together, with the same items and one cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        cache = str(Path(folder) / "verdicts.sqlite3")
+        command = [sys.executable, __file__, "--only-grade", url, cache, str(in_flight), str(count)]
+        began = time.perf_counter()
+        both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        told = [process.communicate()[0].split() for process in both]
+    lost, attempts = (sum(int(numbers[place]) for numbers in told) for place in (0, 1))
+    name = "a cache that two processes share; seconds with their start"
+    least = count * 0.2 / (2 * in_flight)
+    return Hardship(name, count, time.perf_counter() - began, least, lost, attempts - count)
+
+
+def only_grade(url: str, cache: str, in_flight: str, count: str) -> None:
+    """Grades items and prints how many verdicts were lost, and how many requests were sent."""
+    judge = EndpointJudge("judge", settings(url, Path(cache), int(in_flight)))
+    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(int(count))]]
+    judge.close()
+    print(sum(verdict.outcome != "scored" for verdict in verdicts), sum(verdict.attempts for verdict in verdicts))
 
 
 def comparison(options: argparse.Namespace) -> Iterator[Row]:
@@ -307,9 +335,13 @@ def main() -> None:
     )
     parser.add_argument("--memory", type=int, default=100_000, help="verdicts for the memory test; 0 skips it")
     parser.add_argument("--only-memory", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--only-grade", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only_memory:
         memory(options.only_memory)
+        return
+    if options.only_grade:
+        only_grade(*options.only_grade)
         return
     show(f"L = {options.latency:g} s", speeds(options))
     if options.hardships:

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import math
+import random
 
 _REPLY = json.dumps(
     {
@@ -37,11 +38,22 @@ class Endpoint:
         bears: With n requests in flight an answer takes 1 + (n / bears)² times as long; 0 means that it doesn't.
         rate: Requests a second that are taken, one at a time; 0 means any.
         tells: Whether a refusal says when to come again (Retry-After, in whole seconds).
+        turns_away: Share of requests that are refused by chance, each by itself.
         outage: Seconds after the first request at which an outage (status 503) begins and ends.
     """
 
-    def __init__(self, *, latency: float, bears: float, rate: float, tells: bool, outage: tuple[float, float]) -> None:
+    def __init__(
+        self,
+        *,
+        latency: float,
+        bears: float,
+        rate: float,
+        tells: bool,
+        turns_away: float,
+        outage: tuple[float, float],
+    ) -> None:
         self._latency, self._bears, self._rate, self._tells, self._outage = latency, bears, rate, tells, outage
+        self._turns_away, self._chance = turns_away, random.Random(0)
         self._in_flight = 0
         self._first_at: float | None = None
         self._next_at = 0.0
@@ -53,6 +65,8 @@ class Endpoint:
         self._in_flight += 1
         if self._outage[0] <= now - self._first_at < self._outage[1]:
             return 0.0, _refusal(b"503 Service Unavailable")
+        if self._chance.random() < self._turns_away:
+            return 0.0, _refusal(b"429 Too Many Requests")
         if self._rate:
             if now < self._next_at:
                 wait = b"Retry-After: %d\r\n" % math.ceil(self._next_at - now) if self._tells else b""
@@ -117,6 +131,7 @@ if __name__ == "__main__":
     parser.add_argument("--bears", type=float, default=0.0, help="requests in flight that double that time")
     parser.add_argument("--rate", type=float, default=0.0, help="requests a second that are taken")
     parser.add_argument("--tells", action="store_true", help="send Retry-After with a refusal")
+    parser.add_argument("--turns-away", type=float, default=0.0, help="share of requests that are refused by chance")
     parser.add_argument("--outage", type=float, nargs=2, default=(0.0, 0.0), help="seconds at which it begins and ends")
     options = parser.parse_args()
     asyncio.run(
@@ -126,6 +141,7 @@ if __name__ == "__main__":
                 bears=options.bears,
                 rate=options.rate,
                 tells=options.tells,
+                turns_away=options.turns_away,
                 outage=tuple(options.outage),
             )
         )
