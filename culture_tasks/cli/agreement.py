@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from culture_tasks.agreement.rated_responses import RatedResponses, Selection
     from culture_tasks.agreement.raters import Rater
     from culture_tasks.benchmarks.human_ratings import HumanRatings
+    from culture_tasks.cli.main import Commands
     from culture_tasks.judges.judge import Judge
     from culture_tasks.judges.selection import JudgeSpec
 
@@ -45,14 +46,13 @@ examples:
 """
 
 
-def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Adds the command ``agreement``."""
     from culture_tasks.agreement.rated_responses import offered
 
     names = list(offered())
-    parser = subparsers.add_parser(
+    parser = commands.add_parser(
         "agreement",
-        help="compare a judge with people, or with another judge",
         description=_DESCRIPTION,
         epilog=_EPILOG.format(offered="\n".join(starmap(_described, offered().items()))),
         formatter_class=argparse.RawDescriptionHelpFormatter,

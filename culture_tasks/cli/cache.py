@@ -6,7 +6,7 @@ import argparse
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges import cache_files
@@ -14,10 +14,13 @@ from culture_tasks.judges.verdicts import discounts_of
 from culture_tasks.prices import read_prices
 from culture_tasks.settings import Settings
 
+if TYPE_CHECKING:
+    from culture_tasks.cli.main import Commands
 
-def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+
+def register(commands: Commands) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser("cache", help="show what the verdict cache holds, clear it, or export it")
+    parser = commands.add_parser("cache")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, handler, text in (
         ("stats", _stats, "count the completions by judge and rubric"),

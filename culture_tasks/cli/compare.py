@@ -11,6 +11,7 @@ from culture_tasks.cli.report import add_choices, choices, say_problems
 from culture_tasks.errors import CultureTasksError, SettingsError
 
 if TYPE_CHECKING:
+    from culture_tasks.cli.main import Commands
     from culture_tasks.report.gate import Gate
     from culture_tasks.report.two_models import Tested, TwoModels
 
@@ -38,11 +39,10 @@ examples:
 """
 
 
-def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Adds the command ``compare``."""
-    parser = subparsers.add_parser(
+    parser = commands.add_parser(
         "compare",
-        help="compare the runs of two models, also as a check in CI",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

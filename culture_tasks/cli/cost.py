@@ -16,16 +16,16 @@ from culture_tasks.text_tables import as_markdown, printable
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Task
+    from culture_tasks.cli.main import Commands
     from culture_tasks.costs.estimates import Estimate, Estimator, Interval
 
 _BATCH_HOURS = 24
 
 
-def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+def register(commands: Commands) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser(
+    parser = commands.add_parser(
         "cost",
-        help="estimate what a judge will cost, before it is asked",
         description=(
             "Counts the requests to a judge and their tokens, and says what they cost and how long they take. Before a "
             "run, a response has between no token and as many as its task allows; for finished runs (--results) the "

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.registry import benchmarks, reading_data
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import printable
 
+if TYPE_CHECKING:
+    from culture_tasks.cli.main import Commands
 
-def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+
+def register(commands: Commands) -> None:
     """Adds the subcommands."""
-    parser = subparsers.add_parser("data", help="check a benchmark's data, or draw its cases")
+    parser = commands.add_parser("data")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     checking = actions.add_parser(
         "check",

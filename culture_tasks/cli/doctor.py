@@ -9,17 +9,19 @@ import platform
 import shutil
 import textwrap
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 from culture_tasks import __version__
 from culture_tasks.text_tables import printable
 
+if TYPE_CHECKING:
+    from culture_tasks.cli.main import Commands
 
-def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+
+def register(commands: Commands) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser(
+    parser = commands.add_parser(
         "doctor",
-        help="look at everything that a run needs, and say what to do",
         description="Looks at packages, harnesses, judge, data, GPU, fonts, caches and disk. The judge is asked one "
         "question, as before a run. Nothing is downloaded. Exit status 1: something has to be fixed.",
     )

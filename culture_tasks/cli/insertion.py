@@ -18,6 +18,7 @@ from culture_tasks.text_tables import plain
 if TYPE_CHECKING:
     from accelerate import PartialState
 
+    from culture_tasks.cli.main import Commands
     from culture_tasks.insertion.adapter import MultimodalModel
     from culture_tasks.insertion.insertion_method import InsertionMethod, TrainingData
     from culture_tasks.insertion.method_descriptions import MethodDescription
@@ -27,9 +28,9 @@ _CHECKPOINT = "training.safetensors"
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 
-def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+def register(commands: Commands) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser("insertion", help="list knowledge-insertion methods, or fit one")
+    parser = commands.add_parser("insertion")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("methods", help="list the methods with their options and what each needs")
     listed.add_argument("--json", action="store_true", help="print them as JSON")

@@ -16,17 +16,19 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.registry import task_folders
 from culture_tasks.errors import ImagesNotShownError
 
+if TYPE_CHECKING:
+    from culture_tasks.cli.main import Commands
 
-def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+
+def register(commands: Commands) -> None:
     """Adds the subcommand, which passes all arguments on."""
-    parser = subparsers.add_parser(
+    parser = commands.add_parser(
         "lm-eval",
-        help="run lm_eval with our tasks added",
         description="Passes everything on to lm_eval: culture-tasks lm-eval run --model hf …",
         add_help=False,
         prefix_chars="\0",  # nothing counts as an option, so everything is passed on

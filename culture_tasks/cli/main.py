@@ -8,38 +8,63 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from culture_tasks import __version__
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
-_COMMANDS = (
-    "doctor",
-    "tasks",
-    "data",
-    "lm_eval",
-    "cost",
-    "rejudge",
-    "report",
-    "compare",
-    "agreement",
-    "spotcheck",
-    "cache",
-    "insertion",
-    "preferences",
-)
-"""Modules of this package; the ``register`` of each adds subcommands and sets ``handler`` on their parsers."""
+_COMMANDS: Mapping[str, tuple[str, str]] = {
+    "doctor": ("doctor", "look at everything that a run needs, and say what to do"),
+    "tasks": ("tasks", "list the tasks, and where their data are now"),
+    "include-path": ("tasks", "print the folder to give to a harness's --include_path"),
+    "data": ("data", "check a benchmark's data, or draw its cases"),
+    "lm-eval": ("lm_eval", "run lm_eval with our tasks added"),
+    "cost": ("cost", "estimate what a judge will cost, before it is asked"),
+    "rejudge": ("rejudge", "grade the logged samples of finished runs again"),
+    "report": ("report", "write tables over all models and benchmarks"),
+    "compare": ("compare", "compare the runs of two models, also as a check in CI"),
+    "agreement": ("agreement", "compare a judge with people, or with another judge"),
+    "spotcheck": ("spotcheck", "have people check the judge, and correct its score"),
+    "cache": ("cache", "show what the verdict cache holds, clear it, or export it"),
+    "insertion": ("insertion", "list knowledge-insertion methods, or fit one"),
+    "preferences": ("preferences", "pairs of rated responses to train on with TRL"),
+}
+"""The module of each command, whose ``register`` adds it and sets the ``handler`` on its parsers; and what it does."""
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Returns the parser of the whole command."""
+class Commands:
+    """The commands of a parser, to which modules add theirs."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        """Makes a command required."""
+        self._parsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
+        """Adds a command, and returns its parser."""
+        return self._parsers.add_parser(name, help=_COMMANDS[name][1], **options)
+
+
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """Returns the parser of the whole command.
+
+    Args:
+        chosen: The command that is run, whose module alone is imported; others are there by name. An empty one is none
+            of them; None is all.
+    """
     parser = argparse.ArgumentParser(prog="culture-tasks", description="Cultural benchmarks for lm-eval and lmms-eval.")
     parser.add_argument("--version", action="version", version=f"culture-tasks {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in _COMMANDS:
-        importlib.import_module(f"culture_tasks.cli.{name}").register(commands)
+    commands = Commands(parser)
+    of_chosen, _ = _COMMANDS.get(chosen or "", ("", ""))
+    registered = set()
+    for name, (module, _) in _COMMANDS.items():
+        if chosen is not None and module != of_chosen:
+            commands.add_parser(name)
+        elif module not in registered:
+            importlib.import_module(f"culture_tasks.cli.{module}").register(commands)
+            registered.add(module)
     return parser
 
 
@@ -60,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit status: 0 for success, 1 for an error that was explained on standard error (2 where 1 means something else,
         as for ``compare``).
     """
-    parser = build_parser()
+    given = sys.argv[1:] if arguments is None else arguments
+    parser = build_parser(next((word for word in given if not word.startswith("-")), ""))
     options, rest = parser.parse_known_args(arguments)
     if rest and not getattr(options, "passes_on", False):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")

@@ -16,6 +16,7 @@ from culture_tasks.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from culture_tasks.cli.main import Commands
     from culture_tasks.preferences.build import Chosen
     from culture_tasks.preferences.graded_results import Taken
     from culture_tasks.preferences.held_out import Overlap
@@ -45,9 +46,9 @@ write more). Then who wrote the responses, and what the questions share with tes
 """
 
 
-def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+def register(commands: Commands) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser("preferences", help="pairs of rated responses to train on with TRL")
+    parser = commands.add_parser("preferences")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_build(actions)
     _add_stat(actions)

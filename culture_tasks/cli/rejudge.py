@@ -21,6 +21,7 @@ _STILL_OPEN = 3
 _INTERRUPTED = 130
 
 if TYPE_CHECKING:
+    from culture_tasks.cli.main import Commands
     from culture_tasks.harness.scoring import JudgedDocument
     from culture_tasks.harness.session import Session
     from culture_tasks.judges.batch_judge import BatchJudge
@@ -30,11 +31,10 @@ if TYPE_CHECKING:
     from culture_tasks.results.run_files import RunFiles
 
 
-def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+def register(commands: Commands) -> None:
     """Adds the subcommand."""
-    parser = subparsers.add_parser(
+    parser = commands.add_parser(
         "rejudge",
-        help="grade the logged samples of finished runs again",
         description=(
             "Grades the logged samples of lm-eval or lmms-eval with another judge, or for the first time after "
             "CULTURE_JUDGE=none, and writes result and sample files in the same layout beside the old ones. "

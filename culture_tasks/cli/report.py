@@ -15,6 +15,7 @@ from culture_tasks.text_tables import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from culture_tasks.cli.main import Commands
     from culture_tasks.report.building import Options
     from culture_tasks.report.model import Report
     from culture_tasks.results.finding import Problem
@@ -37,11 +38,10 @@ examples:
 """
 
 
-def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Adds the command ``report``."""
-    parser = subparsers.add_parser(
+    parser = commands.add_parser(
         "report",
-        help="write tables over all models and benchmarks",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -12,6 +12,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.text_tables import printable
 
 if TYPE_CHECKING:
+    from culture_tasks.cli.main import Commands
     from culture_tasks.report.model import Table
     from culture_tasks.spotcheck.drawing import Drawn
 
@@ -42,11 +43,10 @@ examples:
 """
 
 
-def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Adds the command ``spotcheck`` with its two steps."""
-    parser = subparsers.add_parser(
+    parser = commands.add_parser(
         "spotcheck",
-        help="have people check the judge, and correct its score",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

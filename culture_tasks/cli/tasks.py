@@ -8,7 +8,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.interface import HARNESSES, Entry, Task
 from culture_tasks.benchmarks.registry import (
@@ -26,12 +26,14 @@ from culture_tasks.settings import Settings
 from culture_tasks.task_table import HEADER, alike, languages_of, rows
 from culture_tasks.text_tables import as_markdown, as_text, printable
 
+if TYPE_CHECKING:
+    from culture_tasks.cli.main import Commands
 
-def register(subparsers: argparse._SubParsersAction[Any]) -> None:
+
+def register(commands: Commands) -> None:
     """Adds both subcommands."""
-    parser = subparsers.add_parser(
+    parser = commands.add_parser(
         "tasks",
-        help="list the tasks, and where their data are now",
         description="Lists the tasks by benchmark. Tasks that measure the same, such as a group's, are one line.",
     )
     parser.add_argument("--all", action="store_true", help="give every task and group a line of its own")
@@ -39,9 +41,8 @@ def register(subparsers: argparse._SubParsersAction[Any]) -> None:
     form.add_argument("--markdown", action="store_true", help="print one Markdown table with metrics and judges")
     form.add_argument("--json", action="store_true", help="print every task and group as JSON")
     parser.set_defaults(handler=_list)
-    parser = subparsers.add_parser(
+    parser = commands.add_parser(
         "include-path",
-        help="print the folder to give to a harness's --include_path",
         description="Prints the folder of our tasks, to give to a harness's --include_path. For example: "
         'lm_eval run … --tasks care --include_path "$(culture-tasks include-path lm_eval)"',
     )
