@@ -204,7 +204,7 @@ def test_findings_and_the_picture_are_on_the_first_screen(tmp_path, width, heigh
     _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
 
 
-def test_the_first_table_is_on_the_first_screen_with_eight_columns_in_the_picture(tmp_path):
+def test_the_first_table_is_on_the_first_screen_with_nine_columns_in_the_picture(tmp_path):
     finding = Finding("best", (Part("Qwen3-VL-8B", is_name=True), Part(" is best on CARE (7.10, 6.90 to 7.30). " * 4)))
     report = replace(example_report([f"Organisation/model-{number}" for number in range(5)]), findings=(finding,) * 5)
     [overview] = [chart for chart in charts(report, published=False) if chart.key == "overview"]
@@ -219,7 +219,7 @@ def test_the_first_table_is_on_the_first_screen_with_eight_columns_in_the_pictur
         shown = "document.querySelector('#figure-overview img').getBoundingClientRect().width"
         assert await tab.run(f"{shown} > 1200")  # large enough to be read
 
-    assert len(overview.panels) == 8
+    assert len(overview.panels) == 9
     _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
 
 
@@ -311,7 +311,7 @@ def test_filters_of_samples(page, tmp_path):
         await choose(tab, "group", "JSON.stringify(['country', 'iran'])")
         assert await tab.run(count) == "4 of 4 samples shown"
         await choose(tab, "text", "'IRAN-2'")
-        assert await tab.run(count) == "1 of 1 samples shown"
+        assert await tab.run(count) == "1 of 1 sample shown"
         await choose(tab, "text", "'nowhere'")
         assert await tab.run(count) == "0 of 0 samples shown"
         await tab.run("document.querySelector('#filters button[type=reset]').click()")
@@ -448,7 +448,7 @@ def test_samples_beside_the_page_are_found_searched_and_missed(beside, tmp_path)
     async def steps(tab: Tab) -> None:
         await tab.run(_cell_of("summary"))
         await tab.until("document.querySelectorAll('#samples article').length === 20")
-        assert await tab.run(f"({_CHOOSE})('text', 'BRAZIL-3')") == "1 of 1 samples shown"
+        assert await tab.run(f"({_CHOOSE})('text', 'BRAZIL-3')") == "1 of 1 sample shown"
         await tab.until("[...document.querySelectorAll('#samples img')].every((image) => image.naturalWidth === 280)")
         assert await tab.run("document.querySelectorAll('#samples img').length") == 1
         requests = [event["request"]["url"] for event in tab.of("Network.requestWillBeSent")]
@@ -495,7 +495,7 @@ def test_filters_of_tables(page, tmp_path):
             form.elements.rows.value = 'QWEN3'; form.elements.columns.value = 'ira';
             form.elements.rows.dispatchEvent(new Event('input', { bubbles: true })); })()"""
         )
-        await tab.until("document.querySelector('#said').textContent.includes('rows shown')")
+        await tab.until("document.querySelector('#said').textContent.includes(' shown in ')")
         assert await tab.run(f"{rows}.length") == 1
         assert await tab.run(f"{headers}.map((one) => one.textContent)") == ["model", "iran"]
         assert await tab.run("document.querySelector('#table-care').hidden")

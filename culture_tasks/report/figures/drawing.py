@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _OVERVIEW_PANEL = 1.55
 _OVERVIEW_ACROSS = 6
-_OVERVIEW_ACROSS_A_PAGE = 8
+_OVERVIEW_ACROSS_A_PAGE = 10
 """A screen is wider than a sheet of paper, and what it shows at once is lower."""
 _OVERVIEW_ROW = 0.27
 
