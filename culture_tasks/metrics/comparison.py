@@ -137,7 +137,7 @@ def paired_bootstrap(
 
     Formula: t = difference / se with G - 1 degrees of freedom for G clusters; se is that of
     :func:`~culture_tasks.metrics.resampling.bootstrapped`. Assumes enough clusters for the difference to be near
-    normal: in simulations of macro F1 with 20 to 200 clusters, 4 to 7 % of equal models were told apart.
+    normal: in simulations of macro F1 with 20 to 200 clusters, 4 to 7 % of equal models were called different.
 
     Args:
         value: The first model's score less the second's, on the items that both have a score for.

@@ -232,7 +232,7 @@ def tabulate(
 
 
 def table_of(documents: Iterable[Labels | None]) -> CountTable:
-    """Counts the predictions of documents, all runs alike; None stands for a document that a metric leaves out.
+    """Counts the predictions of documents, all runs alike; None is a document that a metric leaves out.
 
     Examples:
         >>> table_of([("en", "awe", "awe"), ("en", "fear", None), None]).sizes.tolist()

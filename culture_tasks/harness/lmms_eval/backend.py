@@ -240,7 +240,7 @@ def _arguments_of(
     names = _OWN_NAMES.get(model.__module__)
     if names is None:
         names = {key: key for key in parameters} | ({"dtype": "torch_dtype"} if "torch_dtype" in parameters else {})
-        shared |= encoding.image_limits()  # a class may have limits of its own
+        shared |= encoding.image_limits()  # a class may have other limits
     settings = _settings(options, encoding.fixed_template(), names)
     for setting, value in settings.items():
         if setting not in names and setting not in given:

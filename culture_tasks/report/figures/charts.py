@@ -208,7 +208,7 @@ IN_ONE_COLUMN = 3
 _MOST_PANELS = 12
 """Panels that a page has room for: those of one, two, three or four per model end with a model."""
 _MOST_ROWS = 400
-"""Marks of ordered dots that a page has room for, each on a line of its own."""
+"""Marks of ordered dots that a page has room for, one per line."""
 
 
 def pages(chart: Chart) -> Iterator[Chart]:
