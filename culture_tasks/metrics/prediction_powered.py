@@ -167,7 +167,7 @@ def corrected_mean(
 
     s_h^2 is a weighted mean of the stratum's own variance and that over all strata, which counts as five ratings. t has
     as many degrees of freedom as ratings less strata less one, or clusters less one if these are fewer. For a mean over
-    some strata, n and the degrees of freedom are those of its own ratings and five more, up to the number of all.
+    some strata, n and the degrees of freedom are those of their ratings and five more, up to the number of all.
 
     The value is unbiased up to the estimation of lambda (of order 1 / n) whatever the judge's scores are, if the
     responses to rate were drawn at random within each stratum from the very responses that were judged. A judge without

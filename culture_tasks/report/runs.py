@@ -93,7 +93,7 @@ class Run:
         problems: What is wrong with its files, one line each.
         spent: Tokens of model and judge, and the length of the responses; None where nothing says.
         measured: Where and how its requests were timed; empty where nothing says.
-        own_data: What the user's own data have that the benchmark's release hasn't; empty for the release.
+        own_data: How the user's own data differ from the benchmark's release; empty for the release.
         trained_on: Number of its items that its model was trained on, as the manifest of the training data says.
     """
 

@@ -94,7 +94,7 @@ class TaskResult:
             anything.
         decoding: Generation settings as canonical JSON; empty where nothing is generated.
         commits: Data sets of the Hub that the documents were read from, each with its commit.
-        own_data: What the user's own data have that the benchmark's release hasn't; empty for the release.
+        own_data: How the user's own data differ from the benchmark's release; empty for the release.
         limit: Number of items where not all were asked for; None for all.
         expected: Number of items that were asked for; None where the file doesn't say.
         metrics: Numbers by metric name, with any filter but ``none`` after a comma.
