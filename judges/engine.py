@@ -83,7 +83,7 @@ class Job(Protocol):
         ...  # pragma: no cover
 
     def abandon(self, error: str, *, quietly: bool = False) -> None:
-        """Ends without an answer, if it hasn't ended yet; quietly where nobody waits for it any more."""
+        """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
         ...  # pragma: no cover
 
 

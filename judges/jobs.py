@@ -327,7 +327,7 @@ class VerdictJob:
         return True
 
     def abandon(self, error: str, *, quietly: bool = False) -> None:
-        """Ends without an answer, if it hasn't ended yet; quietly where nobody waits for it any more."""
+        """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
         self._resolve(Verdict("failed", error=error, endpoint=self._by.endpoint), quietly=quietly)
 
     def _resolve(self, verdict: Verdict, *, quietly: bool = False) -> None:

@@ -1,7 +1,7 @@
 """A judge's mean score corrected by people, with an interval that allows for bias and for rare gross errors.
 
 A judge has scored all N responses; people have rated n of them, drawn at random within strata such as cultures. Scores
-are numbers on one scale; NaN stands for a response that the judge has no score for, or that no person has rated. The
+are numbers on one scale; NaN marks a response that the judge has no score for, or that no person has rated. The
 interval is for the people who rated: it says nothing of how others would have rated the same responses.
 Nothing here raises for data that are too few or too much alike: values are NaN, and the reason says why.
 """

@@ -59,7 +59,7 @@ def write_crosscult(folder):
 
 
 def read(task, folder, **chosen):
-    """Returns the documents of a task, and what its data have that the release hasn't, by file."""
+    """Returns the documents of a task, and how its data differ from the release, by file."""
     settings = Settings(data=folder, **chosen)
     with reading_data(settings) as data:
         return task_named(task).data.load(settings).rows, dict(data.own)

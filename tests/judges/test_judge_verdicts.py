@@ -31,7 +31,7 @@ def read(name: str, reply: str) -> int | None:
 @pytest.mark.parametrize(
     "file",
     [
-        "ordinary",  # as judges of eight families write them, to the prompts of three benchmarks
+        "ordinary",  # written by hand in the manner of eight families of judges; the reader was adjusted to them
         "forms",  # each form of a verdict, and of what is none: lists, fractions, suppositions, quotations, JSON
     ],
 )

@@ -43,7 +43,7 @@ def test_worked_by_hand():
 
 def test_a_judge_that_was_always_right_may_err_where_nobody_looked():
     judge, people = [1, 0] * 20, [1, 0, 1, 0, 1, 0, 1, 0] + [NAN] * 32
-    for scale in (1, 9):  # the rule of three on the share, times the scale: nothing is known of how far it would be off
+    for scale in (1, 9):  # the rule of three on the share, times the scale: how far off it would be is unknown
         found = corrected_mean(scale * np.array(judge), scale * np.array(people), ends=(0, scale)).overall
         expected = scale * -math.log(0.05) * math.sqrt(1 / 8 * (1 / 8 - 1 / 40))
         assert found.set_high - found.value == pytest.approx(expected)
