@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 LARGEST_WEIGHT = 1.5
 """Upper end of the weight; the lower one is 0, where the judge says nothing."""
+
+_FEW_DIFFERING = 5
+"""Differing pairs of scores below which no interval is narrower than that of people alone."""
 
 _PRIOR = 5.0
 """Ratings that the spread over all strata counts for in the spread of one."""
@@ -165,6 +169,9 @@ def corrected_mean(
       the mean square, over all responses, of the distance from the score predicted of people, value_h + lambda times
       the judge's departure from its stratum's mean, to the farther end of the scale.
 
+    Where fewer than five rated scores differ between judge and people, both half widths are at least those of people
+    alone, whose weight of the judge is 0: so few differences don't tell how large one may be.
+
     s_h^2 is a weighted mean of the stratum's own variance and that over all strata, which counts as five ratings. t has
     as many degrees of freedom as ratings less strata less one, or clusters less one if these are fewer. For a mean over
     some strata, n and the degrees of freedom are those of their ratings and five more, up to the number of all.
@@ -224,8 +231,8 @@ def corrected_mean(
     inside = usable[codes]
     weights = _shares(labels, codes, shares)[usable]
     numbers = (np.cumsum(usable) - 1)[codes[inside]]
-    fit = _Fit(
-        judge=_complete(f[inside], numbers, weights.size),
+    fit_of = partial(
+        _Fit,
         people=y[rated & inside],
         rated=rated[inside],
         codes=numbers,
@@ -234,6 +241,9 @@ def corrected_mean(
         ends=ends,
         confidence=confidence,
     )
+    differing = np.count_nonzero(np.abs(f - y)[inside] > 0.0)
+    people_alone = fit_of(judge=np.zeros(numbers.size)) if differing < _FEW_DIFFERING else None
+    fit = fit_of(judge=_complete(f[inside], numbers, weights.size), at_least=people_alone)
     alone = iter(np.eye(weights.size))
     own = {
         label: fit.at(next(alone)) if known else _waiting({label: one})
@@ -306,8 +316,10 @@ class _Fit:
         clusters: Numbers | None,
         ends: tuple[float, float] | None,
         confidence: float,
+        at_least: _Fit | None = None,
     ) -> None:
         """Takes the judge's scores, complete, and the people's of the rated responses alone, strata as numbers."""
+        self._at_least = at_least  # no interval is narrower than its
         self.shares = shares / shares.sum() if shares.any() else shares
         self._codes, self._clusters, self._confidence = codes, clusters, confidence
         own, f = codes[rated], judge[rated]
@@ -372,14 +384,14 @@ class _Fit:
         freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)
         sampling = shares**2 * (1.0 / counts - 1.0 / self._sizes)
         variance, unseen = float(sampling @ self._spreads), self._unseen / rated
-        return (
-            self._reach(
-                variance + self._lasting(shares),
-                self._fewer(freedom, shares),
-                unseen * float((shares**2 / counts).sum()),
-            ),
-            self._reach(variance, freedom, unseen * float(sampling.sum())),
+        lasting = self._reach(
+            variance + self._lasting(shares), self._fewer(freedom, shares), unseen * float((shares**2 / counts).sum())
         )
+        in_set = self._reach(variance, freedom, unseen * float(sampling.sum()))
+        if self._at_least is None:
+            return lasting, in_set
+        least, least_in_set = self._at_least._half_widths(counts, shares)
+        return max(lasting, least), max(in_set, least_in_set)
 
     def _lasting(self, shares: Floats) -> float:
         """Returns the variance that is there even where all responses are rated: that of the questions."""
