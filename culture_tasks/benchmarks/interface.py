@@ -21,7 +21,7 @@ from culture_tasks.text import storable
 if TYPE_CHECKING:
     import datasets
 
-    from culture_tasks.data.report import Report
+    from culture_tasks.data.checking import DataReport
     from culture_tasks.data.sources import Source
     from culture_tasks.judges.rubrics import Rubric
     from culture_tasks.prompt_files import PromptFile
@@ -393,7 +393,7 @@ class Benchmark(ABC):
         return ()
 
     @abstractmethod
-    def check(self, data_folder: Path | None) -> Report:
+    def check(self, data_folder: Path | None) -> DataReport:
         """Checks its data as a whole: counts beside the paper's, and all that is wrong with single rows.
 
         Args:

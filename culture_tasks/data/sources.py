@@ -79,6 +79,16 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
     )
 
 
+def folder_of(source: Source, data_folder: Path | None) -> Path:
+    """Returns the folder of the user's file for a source, to find images by name; the current one for the Hub's data.
+
+    Raises:
+        DataError: As for :func:`local_file`.
+    """
+    path = local_file(source, data_folder)
+    return path.parent if path else Path()
+
+
 def addition(source: Source, data_folder: Path | None) -> Path | None:
     """Returns the user's file that complements a source, or None."""
     if data_folder is None:

@@ -33,7 +33,8 @@ SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
 Row = TypeVar("Row", bound=BaseModel)
 
 
-def _none_if_blank(value: Any) -> Any:
+def none_if_blank(value: Any) -> Any:
+    """Returns None for a text without a visible character, and everything else as it is."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
@@ -50,13 +51,13 @@ def _not_blank(text: str) -> str:
 Text = Annotated[str, StringConstraints(min_length=1), AfterValidator(_not_blank)]
 """A required text, shown as it is: white space around it is kept."""
 
-OptionalText = Annotated[Text | None, BeforeValidator(_none_if_blank)]
+OptionalText = Annotated[Text | None, BeforeValidator(none_if_blank)]
 """An optional text, shown as it is; an empty field of a CSV file counts as missing."""
 
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 """A required name, such as a category or a file name: white space around it is stripped."""
 
-OptionalLabel = Annotated[Label | None, BeforeValidator(_none_if_blank)]
+OptionalLabel = Annotated[Label | None, BeforeValidator(none_if_blank)]
 """An optional name."""
 
 Identifier = Annotated[Label, BeforeValidator(_text_if_number)]

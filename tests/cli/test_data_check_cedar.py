@@ -12,7 +12,7 @@ from culture_tasks.errors import DataUnavailableError
 
 
 def lines(report):
-    return {line.name: line.found for line in report.lines}
+    return {line.name: line.found for line in report.counts}
 
 
 def table_4():
@@ -42,11 +42,11 @@ def test_complete_data_are_as_in_table_4_and_one_other_label_is_seen(tmp_path):
     content = table_4()
     report = check(write_folder(tmp_path, content))
     assert report.usable
-    assert [line.name for line in report.lines if line.differs] == ["multimodal: files"]
+    assert [line.name for line in report.counts if line.differs] == ["multimodal: files"]
     moved = next(number for number, one in enumerate(content["hi"]) if one["english_ver_answer"] == "fear")
     content["hi"][moved] = row(moved, "hi", "pain")
     report = check(write_folder(tmp_path, content))
-    differing = {line.name: (line.found, line.paper) for line in report.lines if line.differs}
+    differing = {line.name: (line.found, line.paper) for line in report.counts if line.differs}
     del differing["multimodal: files"]
     assert differing == {"text: hindi fear": ("101", "102"), "text: hindi pain": ("13", "12")}
 
@@ -54,7 +54,7 @@ def test_complete_data_are_as_in_table_4_and_one_other_label_is_seen(tmp_path):
 def test_more_of_a_label_than_the_paper_has_is_seen_in_partial_data_too(tmp_path):
     content = {language: [row(number, language, "disgust") for number in range(12)] for language in LANGUAGES}
     found = check(write_folder(tmp_path, content))
-    differing = [line.name for line in found.lines if line.differs and "disgust" in line.name]
+    differing = [line.name for line in found.counts if line.differs and "disgust" in line.name]
     assert differing == ["text: japanese disgust", "text: chinese disgust"]  # 11 and 9 in Table 4
 
 
@@ -83,7 +83,6 @@ def test_all_problems_are_found_at_once(tmp_path, capsys):
     ):
         assert said.count(part) == 1, part
     assert len(report.problems) == 7
-    assert lines(report)["multimodal: images missing or broken"] == "2"
     assert main(["data", "check", "cedar", "--data", str(folder)]) == 1
     assert "problem: " in capsys.readouterr().out
 
@@ -104,10 +103,9 @@ def test_answers_that_do_not_fit_and_uneven_ids_are_counted_and_no_problem(tmp_p
     assert report.usable
     found = lines(report)
     different = found["text: answers that are another label than english_ver_answer"]
-    assert different.startswith("1 (first: ")
-    assert different.endswith("english_nq.json, row 1)")
-    assert "swahili_nq.json, row 2" in found["text: answers that are none of the paper's words"]
-    assert found["text: ids that not every language has"] == "1 (first: '3' in zh)"
+    assert different == "1 (first: id '1' in en)"
+    assert found["text: answers that are none of the paper's words"] == "1 (first: id '2' in sw)"
+    assert found["text: ids that not every language has"] == "1 (first: id '3' in zh)"
 
 
 def test_a_language_without_a_file_is_a_problem(tmp_path):

@@ -34,7 +34,7 @@ from culture_tasks.benchmarks.blend.scoring import (
     score_choice,
 )
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Tag, Task
-from culture_tasks.data.report import Report
+from culture_tasks.data.checking import DataReport
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Blend(Benchmark):
                 found += _official(wording, english=english)
         return tuple(found)
 
-    def check(self, data_folder: Path | None) -> Report:
+    def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions, prompts and choices of all regions."""
         from culture_tasks.benchmarks.blend.checking import check
 

@@ -74,7 +74,7 @@ CHOICE_SOURCE = Source(
         rows=500,
         grows=True,
         culture="country",
-        fits=lambda country: _region_name(country) in {region.name for region in REGIONS},
+        fits=lambda country: region_name(country) in {region.name for region in REGIONS},
         expected=f"one of {', '.join(region.name for region in REGIONS)}",
     ),
 )
@@ -133,10 +133,10 @@ def _counts(value: Any) -> Any:
     for entry in entries:
         parts = list(entry.values()) if isinstance(entry, Mapping) else list(entry) if _is_list(entry) else [entry]
         if len(parts) != 2:
-            raise ValueError(f"Needed is a reason and a number in each entry, not {entry!r:.60}")
+            raise ValueError(f"Expected a reason and a number in each entry, found {entry!r:.60}")
         name, number = parts if isinstance(parts[0], str) else reversed(parts)
         if not isinstance(name, str):
-            raise ValueError(f"Needed is a reason and a number in each entry, not {entry!r:.60}")
+            raise ValueError(f"Expected a reason and a number in each entry, found {entry!r:.60}")
         if number is not None and not _is_list(number):
             counts[name] = number
     return counts
@@ -151,7 +151,7 @@ _REASONS = ("idk", "no-answer", "not-applicable")
 
 def _with_reasons(counts: dict[str, int]) -> dict[str, int]:
     if missing := [reason for reason in _REASONS if reason not in counts]:
-        raise ValueError(f"Needed are {', '.join(_REASONS)}, but {missing[0]!r} is missing")
+        raise ValueError(f"Expected {', '.join(_REASONS)}, and {missing[0]!r} is missing")
     return counts
 
 
@@ -208,7 +208,7 @@ def _choices(value: Any) -> Any:
         try:
             value = json.loads(value)
         except ValueError:
-            raise ValueError('Needed is a JSON object such as {"A": "tea", "B": "coffee"}') from None
+            raise ValueError('Expected a JSON object such as {"A": "tea", "B": "coffee"}') from None
     if isinstance(value, Mapping):  # `datasets` gives every row the letters of all rows
         return {letter: text for letter, text in value.items() if text is not None}
     return value
@@ -268,7 +268,7 @@ def _flat(table: Table, index: int, row: Mapping[str, Any]) -> Mapping[str, Any]
         return row
     if not isinstance(row["entry"], dict):
         raise DataError(
-            f"{table.where(index)}, question {row['ID']!r}: found {row['entry']!r:.60}. Needed is an object with "
+            f"{table.where(index)}, question {row['ID']!r}: found {row['entry']!r:.60}. Expected an object with "
             f"{', '.join(name for name in AnnotationRow.model_fields if name != 'id')}."
         )
     return {"ID": row["ID"], **row["entry"]}
@@ -319,7 +319,7 @@ def load(
         )
     valid = [row for row in rows if row.valid]
     if not valid:
-        raise DataError(f"{table.origin}: no question is valid. Needed is one with answers that enough people had.")
+        raise DataError(f"{table.origin}: no question is valid: too few people had an answer to each.")
     if not english and (blank := [row.id for row in valid if not row.question.strip()]):
         _log.warning(
             "%s: %d valid questions have no text in %s (first %s); they are asked as they are, as in the paper",
@@ -405,8 +405,9 @@ def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
 
 def of_region(row: Mapping[str, Any], region: Region) -> bool:
     """Whether a row of the multiple-choice questions is of a region; blanks and underscores in its name are one."""
-    return _region_name(str(row.get("country", ""))) == region.name
+    return region_name(str(row.get("country", ""))) == region.name
 
 
-def _region_name(country: str) -> str:
+def region_name(country: str) -> str:
+    """Returns a country as the regions are named: blanks and underscores in it are one."""
     return country.strip().replace(" ", "_")

@@ -13,7 +13,7 @@ from culture_tasks.benchmarks.care.rubrics import RUBRICS
 from culture_tasks.benchmarks.care.scoring import RATING, metrics, score
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Task
-from culture_tasks.data.report import Report
+from culture_tasks.data.checking import DataReport
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -65,7 +65,7 @@ class Care(Benchmark, OffersHumanRatings):
 
         return REPORT
 
-    def check(self, data_folder: Path | None) -> Report:
+    def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions of all three cultures."""
         from culture_tasks.benchmarks.care.checking import check
 

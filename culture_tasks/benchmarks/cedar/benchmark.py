@@ -20,8 +20,8 @@ from culture_tasks.benchmarks.cedar.labels import LANGUAGES, MODALITIES, Languag
 from culture_tasks.benchmarks.cedar.prompts import render
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Tag, Task
+from culture_tasks.data.checking import DataReport
 from culture_tasks.data.images import image_column
-from culture_tasks.data.report import Report
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Cedar(Benchmark):
 
         return REPORT
 
-    def check(self, data_folder: Path | None) -> Report:
+    def check(self, data_folder: Path | None) -> DataReport:
         """Checks whichever modalities are there."""
         from culture_tasks.benchmarks.cedar.checking import check
 

@@ -1,12 +1,11 @@
-"""``culture-tasks data check cedar``: all that is wrong with the data at once, and the counts of Table 4."""
+"""``culture-tasks data check cedar``: the questions of both modalities, counted beside Table 4."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -20,6 +19,7 @@ from culture_tasks.benchmarks.cedar.documents import (
     contradicts,
     gold_label,
     image_name,
+    known_label,
     minority_label,
     translated,
 )
@@ -32,11 +32,9 @@ from culture_tasks.benchmarks.cedar.labels import (
     Language,
     Modality,
 )
-from culture_tasks.data.images import image_column
-from culture_tasks.data.releases import contradictions
-from culture_tasks.data.report import Line, Report
-from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import Table, unique, validated
+from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.images import broken_images
+from culture_tasks.data.tables import Table
 from culture_tasks.errors import DataError, DataUnavailableError
 
 
@@ -74,145 +72,89 @@ def differences(golds: Iterable[Emotion], modality: Modality, language: Language
     ]
 
 
-@dataclass
-class _Language:
-    """What one language's file holds.
+def check(data_folder: Path | None) -> DataReport:
+    """Checks both modalities (:func:`~culture_tasks.data.checking.check_tables`).
 
-    Attributes:
-        table: The rows as read.
-        rows: Those that can be used, with their places in the table.
-        golds: Gold label of each of them.
-        problems: What is wrong with the others.
-    """
-
-    table: Table
-    rows: dict[int, CedarRow] = field(default_factory=dict)
-    golds: dict[int, Emotion] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-
-
-_Found = Mapping[Language, _Language]
-
-
-def check(data_folder: Path | None) -> Report:
-    """Checks whichever modalities are there, without stopping at the first problem.
-
-    A language without a file is a problem, since the pooled tasks can't run; a modality without any is none. Counts
-    that differ from Table 4 are reported and are no problem: the public sample has a part of the items.
-
-    Args:
-        data_folder: The user's data folder; CEDAR is not on the Hub.
-
-    Raises:
-        DataError: If there is no file of either modality.
+    A modality without any file is no problem. Counts that differ from Table 4 are reported and are no problem: the
+    public sample has a part of the items.
     """
     folder = (data_folder or Path()) / FOLDER
-    report = Report(f"cedar: {folder}")
-    absent: list[DataUnavailableError] = []
+    report = DataReport(f"cedar: {folder}")
+    missing: list[DataUnavailableError] = []
     for modality in MODALITIES:
-        found, missing, problems = _read_all(modality, data_folder)
-        if len(missing) == len(LANGUAGES):
-            report.lines.append(Line(f"{modality}: files", "0", str(len(LANGUAGES))))
-            absent.append(missing[0])
-            continue
-        report.problems += [*map(str, missing), *problems, *(line for one in found.values() for line in one.problems)]
-        report.lines += _lines(modality, found) if found else ()
-        if modality == "multimodal":
-            broken = list(_broken_images(found, folder))
-            report.lines.append(Line("multimodal: images missing or broken", str(len(broken)), "0"))
-            report.problems += broken
-    if len(absent) == len(MODALITIES):
-        raise absent[0]
+        questions: dict[Language, Sequence[CedarRow]] = {}
+        shown: set[str] = set()
+        checks = [
+            TableCheck(
+                source=SOURCES[modality, language],
+                model=CedarRow,
+                aliases=ALIASES,
+                id="id",
+                problems=partial(_problems, language, folder, shown if modality == "multimodal" else None),
+                counts=partial(_collect, questions, language),
+            )
+            for language in LANGUAGES
+        ]
+        try:
+            part = check_tables("cedar", data_folder, checks)
+        except DataUnavailableError as error:
+            missing.append(error)
+            report.counts.append(Count(f"{modality}: files", "0", str(len(LANGUAGES))))
+        else:
+            report.problems += part.problems
+            report.counts += _counts(modality, questions)
+    if len(missing) == len(MODALITIES):
+        raise missing[0]
     return report
 
 
-class _Files(NamedTuple):
-    """The files of a modality: what those hold that can be read, and what is wrong with the others."""
-
-    found: dict[Language, _Language]
-    missing: list[DataUnavailableError]
-    problems: list[str]
-
-
-def _read_all(modality: Modality, data_folder: Path | None) -> _Files:
-    files = _Files({}, [], [])
-    for language in LANGUAGES:
-        try:
-            table = read_source(SOURCES[modality, language], data_folder)
-        except DataUnavailableError as error:
-            files.missing.append(error)
-        except DataError as error:
-            files.problems.append(str(error))
-        else:
-            files.found[language] = _read(table, language)
-            values = {index: vars(row) for index, row in files.found[language].rows.items()}
-            files.problems.extend(contradictions(SOURCES[modality, language].release, table, values))
-    return files
+def _problems(
+    language: Language, folder: Path, shown: set[str] | None, table: Table, rows: Mapping[int, CedarRow]
+) -> Iterator[str]:
+    """Yields rows with an unknown label, and broken images at the row that shows them first."""
+    for index, row in rows.items():
+        for label in (gold_label, minority_label):
+            try:
+                label(row, language, table.where(index))
+            except DataError as error:
+                yield str(error)
+    if shown is not None:
+        names = {index: image_name(folder, row) for index, row in rows.items()}
+        new = {index: name for index, name in names.items() if name not in shown}
+        shown.update(new.values())
+        yield from broken_images(table.part(list(new)), list(new.values()), folder)
 
 
-def _read(table: Table, language: Language) -> _Language:
-    read = _Language(table)
-    for index in range(len(table.rows)):
-        try:
-            (row,) = validated(table.part([index]), CedarRow, ALIASES)
-            read.golds[index] = gold_label(row, language, table.where(index))
-            read.rows[index] = row
-            minority_label(row, language, table.where(index))
-        except DataError as error:
-            read.problems.append(str(error))
-    read.problems = list(dict.fromkeys(read.problems))  # a column that is wrong is so in every row
-    try:
-        list(unique(table.part(list(read.rows)), (row.id for row in read.rows.values()), "id"))
-    except DataError as error:
-        read.problems.append(str(error))
-    return read
+def _collect(
+    questions: dict[Language, Sequence[CedarRow]], language: Language, rows: Sequence[CedarRow]
+) -> Sequence[Count]:
+    questions[language] = rows
+    return ()
 
 
-def _lines(modality: Modality, found: _Found) -> Iterator[Line]:
-    for language, one in found.items():
-        yield from _table4_lines(list(one.golds.values()), modality, language)
-    different = [_where(one, language, contradicting=True) for language, one in found.items()]
-    unknown = [_where(one, language, contradicting=False) for language, one in found.items()]
+def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]) -> Iterator[Count]:
+    different, unknown, uneven = [], [], []
+    everywhere = set.intersection(*({row.id for row in rows} for rows in questions.values()))
+    for language, rows in questions.items():
+        golds = {row.id: gold for row in rows if (gold := known_label(row, language)) is not None}
+        yield from _table4_counts(list(golds.values()), modality, language)
+        places = {row.id: f"{row.id!r} in {language}" for row in rows}
+        different += [places[row.id] for row in rows if row.id in golds and contradicts(row, golds[row.id], language)]
+        unknown += [places[row.id] for row in rows if translated(row.answer, language) is None]
+        uneven += [places[row.id] for row in rows if row.id not in everywhere]
     yield _counted(f"{modality}: answers that are another label than english_ver_answer", different)
     yield _counted(f"{modality}: answers that are none of the paper's words", unknown)
-    ids = {language: {row.id for row in one.rows.values()} for language, one in found.items()}
-    everywhere = set.intersection(*ids.values())
-    uneven = [[f"{one!r} in {language}" for one in sorted(ids[language] - everywhere)] for language in ids]
     yield _counted(f"{modality}: ids that not every language has", uneven)
 
 
-def _table4_lines(golds: Sequence[Emotion], modality: Modality, language: Language) -> Iterator[Line]:
+def _table4_counts(golds: Sequence[Emotion], modality: Modality, language: Language) -> Iterator[Count]:
     """Compares a language with Table 4: all labels of complete data, else those that the paper has fewer of."""
     published = ITEMS[modality]
-    yield Line(f"{modality}: {FILE_NAMES[language]} items", str(len(golds)), str(published))
+    yield Count(f"{modality}: {FILE_NAMES[language]} items", str(len(golds)), str(published))
     for cell in differences(golds, modality, language):
         if len(golds) >= published or cell.found > cell.published:
-            yield Line(f"{modality}: {FILE_NAMES[language]} {cell.emotion}", str(cell.found), str(cell.published))
+            yield Count(f"{modality}: {FILE_NAMES[language]} {cell.emotion}", str(cell.found), str(cell.published))
 
 
-def _where(one: _Language, language: Language, *, contradicting: bool) -> list[str]:
-    """Returns the places of rows whose answer contradicts the gold label, or is an unknown word."""
-    return [
-        one.table.where(index)
-        for index, row in one.rows.items()
-        if (contradicts(row, one.golds[index], language) if contradicting else translated(row.answer, language) is None)
-    ]
-
-
-def _counted(name: str, places: Sequence[Sequence[str]]) -> Line:
-    together = [place for some in places for place in some]
-    first = f" (first: {together[0]})" if together else ""
-    return Line(name, f"{len(together)}{first}", "0")
-
-
-def _broken_images(found: _Found, folder: Path) -> Iterator[str]:
-    """Checks each image once, at the row that shows it first, and says what is wrong with it."""
-    shown: dict[str, tuple[Table, int]] = {}
-    for one in found.values():
-        for index, row in one.rows.items():
-            shown.setdefault(image_name(folder, row), (one.table, index))
-    for name, (table, index) in shown.items():
-        try:
-            image_column(table.part([index]), [name], folder)
-        except DataError as error:
-            yield str(error)
+def _counted(name: str, places: Sequence[str]) -> Count:
+    return Count(name, f"{len(places)}{f' (first: id {places[0]})' if places else ''}", "0")

@@ -212,7 +212,7 @@ def translated(word: str, language: Language) -> Emotion | None:
 
 
 def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
-    """Returns the English gold label: ``english_ver_answer`` where it is there, else what ``answer`` stands for.
+    """Returns the English gold label: ``english_ver_answer`` where it is there, else the meaning of ``answer``.
 
     Args:
         row: The row.
@@ -225,6 +225,14 @@ def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
     if row.english_ver_answer:
         return _label(row.english_ver_answer, "en", f"{place}, field 'english_ver_answer'")
     return _label(row.answer, language, f"{place}, field 'answer'")
+
+
+def known_label(row: CedarRow, language: Language) -> Emotion | None:
+    """Returns the English gold label as :func:`gold_label` does, and None where it is none of the 14."""
+    try:
+        return gold_label(row, language, "")
+    except DataError:
+        return None
 
 
 def minority_label(row: CedarRow, language: Language, place: str) -> Emotion | None:

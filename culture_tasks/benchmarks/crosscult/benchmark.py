@@ -41,8 +41,8 @@ from culture_tasks.benchmarks.interface import (
     Task,
 )
 from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCases
+from culture_tasks.data.checking import DataReport
 from culture_tasks.data.releases import check_release
-from culture_tasks.data.report import Report
 from culture_tasks.data.sources import local_file
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.settings import Settings
@@ -92,7 +92,7 @@ class CrossCult(Benchmark, OffersTraining):
 
         return REPORT
 
-    def check(self, data_folder: Path | None) -> Report:
+    def check(self, data_folder: Path | None) -> DataReport:
         """Checks the raw cases."""
         from culture_tasks.benchmarks.crosscult.checking import check
 

@@ -1,8 +1,8 @@
 """The draw: which scenarios are tested, and which other cases a case is paired with; as data that can be kept.
 
-The paper says how many scenarios each part has and which scenario each paired item comes from, not which item it is. So
-the items are drawn by a fixed seed, but for what the release says itself. A draw written to ``crosscult_draw.json`` in
-the user's data folder is used in place of the default one, so that two laboratories can run the very same cases.
+The paper gives the number of scenarios of each part and the scenario that each paired item comes from, not the item. So
+the items are drawn by a fixed seed. A draw written to ``crosscult_draw.json`` in the user's data folder replaces the
+default one, so that two laboratories can run the very same cases.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
         options: What the paper leaves open; None means the defaults.
 
     Raises:
-        DataError: If there are too few scenarios or cases, or the release's own pairing doesn't fit its cases.
+        DataError: If there are too few scenarios or cases.
     """
     chosen = options or DrawOptions()
     split = _split_scenarios(raw.cases, chosen.seed, chosen.split_by)
@@ -163,30 +163,21 @@ class _Drawing:
                 continue
             for target in TARGETS:
                 rng = self._rng(case, target)
-                pair = SinglePairing(
+                yield SinglePairing(
                     case=case.id,
                     target=target,
-                    generality=case.generality or self._generality(case, rng),
-                    cross_language=self._cross_language(case, target, rng),
-                    cross_scenario=case.cross_scenario or self._elsewhere(case, rng, 1)[0],
+                    generality=self._generality(case, rng),
+                    cross_language=self._cross_language(target, rng),
+                    cross_scenario=self._elsewhere(case, rng, 1)[0],
                 )
-                self._check(case, pair.generality, (pair.cross_scenario,))
-                yield pair
 
     def sequential(self) -> Iterator[ChainPairing]:
         for case in self.cases:
-            if self.split[case.scenario] != "sequential":
-                continue
-            rng = self._rng(case, "chain")
-            generality = case.generality or self._generality(case, rng)
-            locality = case.locality or tuple(self._elsewhere(case, rng, len(ORIGINAL_ORDER)))
-            if len(locality) != len(ORIGINAL_ORDER):
-                raise DataError(
-                    f"crosscult: case {case.id!r}, field 'locality': found {len(locality)} cases. Needed is one for "
-                    f"each of the {len(ORIGINAL_ORDER)} steps, in the order {', '.join(ORIGINAL_ORDER)}."
-                )
-            self._check(case, generality, locality)
-            yield ChainPairing(case=case.id, generality=generality, locality=locality)  # type: ignore[arg-type]
+            if self.split[case.scenario] == "sequential":
+                rng = self._rng(case, "chain")
+                generality = self._generality(case, rng)
+                first, second, third = self._elsewhere(case, rng, len(ORIGINAL_ORDER))
+                yield ChainPairing(case=case.id, generality=generality, locality=(first, second, third))
 
     def _rng(self, case: RawCase, purpose: str) -> random.Random:
         return random.Random(f"{self.options.seed}-{purpose}-{case.id}")  # noqa: S311
@@ -201,10 +192,8 @@ class _Drawing:
         drawn = rng.randrange(len(members) - 1)
         return members[drawn + (drawn >= members.index(case.id))]
 
-    def _cross_language(self, case: RawCase, target: Partition, rng: random.Random) -> Partition:
+    def _cross_language(self, target: Partition, rng: random.Random) -> Partition:
         drawn: Partition = rng.choice([partition for partition in PARTITIONS if partition != target])
-        if case.cross_language is not None and case.cross_language != target:
-            return case.cross_language
         return {"drawn": drawn, "english": PARTITIONS[0], "other": _ONLY_OTHER[target]}[self.options.cross_language]
 
     def _elsewhere(self, case: RawCase, rng: random.Random, count: int) -> list[str]:
@@ -216,15 +205,6 @@ class _Drawing:
                 "needs one: draw with locality_pool=all, or put more scenarios into the part."
             )
         return rng.sample(ids, count) if len(ids) >= count else rng.choices(ids, k=count)
-
-    def _check(self, case: RawCase, generality: str, locality: tuple[str, ...]) -> None:
-        problem = _pairing_problem(self._by_id, case.id, generality=generality, locality=locality)
-        if problem is not None:
-            raise DataError(f"crosscult: the release's own pairing can't be used: {problem}")
-
-    @cached_property
-    def _by_id(self) -> dict[str, RawCase]:
-        return {case.id: case for case in self.cases}
 
     @cached_property
     def _by_scenario(self) -> dict[str, list[str]]:
@@ -265,7 +245,7 @@ def _split_scenarios(cases: Sequence[RawCase], seed: int, by: SplitBy) -> dict[s
         lacking = next(scenario for scenario, part in released.items() if part is None)
         raise DataError(
             f"crosscult: {len(given)} of {len(released)} scenarios have a value in the column 'split', and {lacking!r} "
-            "has none. Needed is one for each scenario, or none at all."
+            "has none. Give every scenario one, or remove the column."
         )
     return _drawn_split({case.scenario: case.topic for case in cases}, seed, by)
 
@@ -274,8 +254,8 @@ def _drawn_split(topics: Mapping[str, Topic], seed: int, by: SplitBy) -> dict[st
     quota = max(_FEWEST, round(len(topics) * _TEST_SCENARIOS / _SCENARIOS))
     if len(topics) < len(_TESTS) * quota:
         raise DataError(
-            f"crosscult: {len(topics)} scenarios can't be split. Needed are {len(_TESTS) * _FEWEST}, {_FEWEST} for "
-            "each test; or a column 'split' that names the part of each scenario."
+            f"crosscult: {len(topics)} scenarios can't be split. Expected at least {len(_TESTS) * _FEWEST}, {_FEWEST} "
+            "for each test; or a column 'split' that names the part of each scenario."
         )
     rng = random.Random(f"{seed}-split")  # noqa: S311
     left = sorted(topics)
@@ -307,37 +287,29 @@ def read_draw(path: Path, raw: RawCases) -> Draw:
     try:
         draw = Draw.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in problem["loc"]) or "file"
-        raise DataError(f"{path}, {place}: {problem['msg']}. Make a draw with `culture-tasks data draw`.") from None
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "file"
+        raise DataError(f"{path}, {place}: {first['msg']}. Make a draw with `culture-tasks data draw`.") from None
     if draw.data != raw.fingerprint:
         raise DataError(
             f"{path}: made for data with the fingerprint {draw.data}; the data here have {raw.fingerprint}. "
             "Use the data that it was made for, or make a draw of these with `culture-tasks data draw`."
         )
-    _check(path, draw, {case.id: case for case in raw.cases})
+    problem = next(filter(None, _problems(draw, {case.id: case for case in raw.cases})), None)
+    if problem is not None:
+        raise DataError(f"{path}: {problem} Correct the file, or make a draw with `culture-tasks data draw`.")
     return draw
 
 
-def _check(path: Path, draw: Draw, cases: Mapping[str, RawCase]) -> None:
-    problem = next((text for text in _problems(draw, cases) if text is not None), None)
-    if problem is not None:
-        raise DataError(f"{path}: {problem} Correct the file, or make a draw with `culture-tasks data draw`.")
-
-
-def _problems(draw: Draw, cases: Mapping[str, RawCase]) -> list[str | None]:
-    found = [_split_problem(draw, cases), _coverage_problem(draw, cases)]
-    if any(found):
-        return found
+def _problems(draw: Draw, cases: Mapping[str, RawCase]) -> Iterator[str | None]:
+    yield _split_problem(draw, cases)
+    yield _coverage_problem(draw, cases)
     for pair in draw.single:
-        found.append(_pairing_problem(cases, pair.case, generality=pair.generality, locality=(pair.cross_scenario,)))
+        yield _pairing_problem(cases, pair.case, generality=pair.generality, locality=(pair.cross_scenario,))
         if pair.cross_language == pair.target:
-            found.append(f"case {pair.case!r} has its target {pair.target!r} for cross-language locality.")
-    found += [
-        _pairing_problem(cases, chain.case, generality=chain.generality, locality=chain.locality)
-        for chain in draw.sequential
-    ]
-    return found
+            yield f"case {pair.case!r} has its target {pair.target!r} for cross-language locality."
+    for chain in draw.sequential:
+        yield _pairing_problem(cases, chain.case, generality=chain.generality, locality=chain.locality)
 
 
 def _split_problem(draw: Draw, cases: Mapping[str, RawCase]) -> str | None:

@@ -1,13 +1,12 @@
 """Raw multilingual cases: one image, and for each partition a question with its own answer (section 3.1).
 
-What a row must be stands first (the fields of Figure 8, their other names, and what a release may add), then how a
-release is read, then its images as checked files.
+The fields of a row come first (those of Figure 8 with scenario, topic, image and part), then the reading of a release,
+then its images as checked files.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,13 +24,21 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     Partition,
     Topic,
     part_of,
-    partition_of,
     topic_of,
 )
 from culture_tasks.data.images import image_column
 from culture_tasks.data.releases import ReleaseFacts
-from culture_tasks.data.sources import Source, local_file, read_source
-from culture_tasks.data.tables import Label, Table, Text, fingerprint, unique, validated
+from culture_tasks.data.sources import Source, folder_of, read_source
+from culture_tasks.data.tables import (
+    Label,
+    OptionalIdentifier,
+    Table,
+    Text,
+    fingerprint,
+    none_if_blank,
+    unique,
+    validated,
+)
 from culture_tasks.errors import DataError
 
 RAW_CASES = 9_800
@@ -48,25 +55,12 @@ SOURCE = Source(
 
 _IMAGES_FOLDER = "culture-tasks-images"
 
-ALIASES = {
-    "case_id": "id",
-    "raw_id": "id",
-    "scenario_name": "scenario",
-    "topic_group": "topic",
-    "image_file": "image",
-    "image_file_name": "image",
-    "image_path": "image",
-    "answer_en": "answer_us_en",
-    "answer_zh": "answer_china_zh",
-    "answer_ar": "answer_arab_ar",
-    "answer_zh_en": "answer_china_zh_en",
-    "answer_ar_en": "answer_arab_ar_en",
-    "part": "split",
-    "generality_id": "generality",
-    "cross_language_locality": "cross_language",
-    "cross_scenario_locality": "cross_scenario",
-    "cross_scenario_id": "cross_scenario",
-    "locality_ids": "locality",
+# Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.
+_FORMER_COLUMNS: Mapping[str, Any] = {
+    "generality": None,
+    "cross_language": None,
+    "cross_scenario": None,
+    "locality": [],
 }
 
 QUESTION_FIELDS: Mapping[Partition, str] = {"en": "question_en", "zh": "question_zh", "ar": "question_ar"}
@@ -80,40 +74,11 @@ def _a_topic(text: str) -> Topic:
     return topic
 
 
-def _a_part(text: str | None) -> Part | None:
-    if text is None or not text.strip():
-        return None
+def _a_part(text: str) -> Part:
     part = part_of(text)
     if part is None:
         raise ValueError(f"Allowed are {', '.join(PARTS)}, for example 'single-insert test'")
     return part
-
-
-def _a_partition(text: str | None) -> Partition | None:
-    if text is None or not text.strip():
-        return None
-    partition = partition_of(text)
-    if partition is None:
-        raise ValueError(f"Allowed are {', '.join(PARTITIONS)}")
-    return partition
-
-
-def _as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else (value or None)
-
-
-def _as_list(value: Any) -> Any:
-    """Turns what CSV files write for a list (its JSON form, or nothing) into one; numbers become texts."""
-    if isinstance(value, str):
-        text = value.strip()
-        try:
-            value = json.loads(text) if text.startswith("[") else ([text] if text else [])
-        except json.JSONDecodeError:
-            raise ValueError('Needed is a list of case ids, such as ["12", "40", "7"]') from None
-    return [_as_text(each) for each in value] if isinstance(value, (list, tuple)) else (value or [])
-
-
-CaseId = Annotated[str | None, BeforeValidator(_as_text)]
 
 
 class RawCaseRow(BaseModel):
@@ -131,13 +96,9 @@ class RawCaseRow(BaseModel):
     answer_arab_ar: Text
     answer_china_zh_en: str | None = None
     answer_arab_ar_en: str | None = None
-    id: CaseId = None
+    id: OptionalIdentifier = None
     image: str | None = None
-    split: Annotated[str | None, AfterValidator(_a_part)] = None
-    generality: CaseId = None
-    cross_language: Annotated[str | None, AfterValidator(_a_partition)] = None
-    cross_scenario: CaseId = None
-    locality: Annotated[list[str], BeforeValidator(_as_list)] = []
+    split: Annotated[Annotated[str, AfterValidator(_a_part)] | None, BeforeValidator(none_if_blank)] = None
     description: str | None = None
     is_match: bool | None = None
     has_obvious_error: bool | None = None
@@ -162,10 +123,6 @@ class RawCase:
         topic: The scenario's topic.
         samples: The sample of each partition.
         part: Part of the data that the release puts the scenario into; None where it doesn't say.
-        generality: The release's own pairing: a case of the same scenario; None where it has none.
-        cross_language: Its own pairing: the partition of the cross-language locality item.
-        cross_scenario: Its own pairing: a case of another scenario.
-        locality: Its own pairing for a chain: a case of another scenario for each step; empty where it has none.
     """
 
     id: str
@@ -173,10 +130,6 @@ class RawCase:
     topic: Topic
     samples: Mapping[Partition, Sample]
     part: Part | None = None
-    generality: str | None = None
-    cross_language: Partition | None = None
-    cross_scenario: str | None = None
-    locality: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,17 +161,16 @@ def load(data_folder: Path | None) -> RawCases:
         DataError: If the data can't be used.
     """
     table = read_table(data_folder)
-    rows = validated(table, RawCaseRow, ALIASES)
+    rows = validated(table, RawCaseRow)
     ids = list(unique(table, (row.id or str(index) for index, row in enumerate(rows)), "id"))
     cases = [_case(identifier, row) for identifier, row in zip(ids, rows, strict=True)]
     _check_scenarios(table, cases)
-    path = local_file(SOURCE, data_folder)
     return RawCases(
         table=table,
         cases=cases,
         image_names=[row.image for row in rows],
-        folder=path.parent if path else Path(),
-        fingerprint=fingerprint(row.model_dump(exclude={"image"}) for row in rows),
+        folder=folder_of(SOURCE, data_folder),
+        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | dict(_FORMER_COLUMNS) for row in rows),
     )
 
 
@@ -244,10 +196,6 @@ def _case(identifier: str, row: RawCaseRow) -> RawCase:
         topic=values["topic"],
         samples=samples,
         part=values["split"],
-        generality=row.generality,
-        cross_language=values["cross_language"],
-        cross_scenario=row.cross_scenario,
-        locality=tuple(row.locality),
     )
 
 
@@ -260,7 +208,7 @@ def _check_scenarios(table: Table, cases: Sequence[RawCase]) -> None:
             if ours != theirs:
                 raise DataError(
                     f"{table.where(index)}, field {field!r}: found {ours!r}, while {table.where(first[case.scenario])} "
-                    f"of the same scenario {case.scenario!r} has {theirs!r}. Needed is one for the whole scenario."
+                    f"of the same scenario {case.scenario!r} has {theirs!r}. Give the whole scenario one value."
                 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Literal, get_args
 
@@ -58,50 +57,20 @@ Part = Literal["train", "single", "sequential"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
 _TOPIC_STEMS: Mapping[str, Topic] = {"social": "social", "religi": "religious", "ethic": "ethical"}
-_PARTITION_SPELLINGS: Mapping[str, Partition] = {
-    "english": "en",
-    "us": "en",
-    "usen": "en",
-    "chinese": "zh",
-    "china": "zh",
-    "chinazh": "zh",
-    "cn": "zh",
-    "arabic": "ar",
-    "arab": "ar",
-    "arabar": "ar",
+_PART_LABELS: Mapping[str, Part] = {
+    "single-insert train": "train",
+    "single-insert test": "single",
+    "sequential-insert test": "sequential",
 }
-_PART_SPELLINGS: Mapping[str, Part] = {
-    "train": "train",
-    "training": "train",
-    "singleinserttrain": "train",
-    "single": "single",
-    "singletest": "single",
-    "singleinsert": "single",
-    "singleinserttest": "single",
-    "sequential": "sequential",
-    "sequentialtest": "sequential",
-    "sequentialinsert": "sequential",
-    "sequentialinserttest": "sequential",
-}
-
-
-def _letters(text: str) -> str:
-    """Returns the Latin letters of a text alone: ``Single-insert / Test`` is ``singleinserttest``."""
-    return re.sub(r"[^a-z]", "", text.casefold())
 
 
 def topic_of(text: str) -> Topic | None:
     """Returns the topic that a text names by its first word (``Religious Values``), or None."""
-    letters = _letters(text)
-    return next((topic for stem, topic in _TOPIC_STEMS.items() if letters.startswith(stem)), None)
-
-
-def partition_of(text: str) -> Partition | None:
-    """Returns the partition that a text names by code or by language, or None."""
-    letters = _letters(text)
-    return next((code for code in PARTITIONS if letters == code), _PARTITION_SPELLINGS.get(letters))
+    word = text.strip().casefold()
+    return next((topic for stem, topic in _TOPIC_STEMS.items() if word.startswith(stem)), None)
 
 
 def part_of(text: str) -> Part | None:
-    """Returns the part of the data that a text names (``Single-insert / Test``), or None."""
-    return _PART_SPELLINGS.get(_letters(text))
+    """Returns the part of the data that a text names, as Table 1 does or by its code, or None."""
+    name = " ".join(text.replace("/", " ").casefold().split())
+    return next((part for part in PARTS if name == part), _PART_LABELS.get(name))

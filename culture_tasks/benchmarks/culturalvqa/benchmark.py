@@ -11,8 +11,8 @@ from culture_tasks.benchmarks.culturalvqa.documents import SOURCE, WITH_IMAGE, C
 from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
 from culture_tasks.benchmarks.culturalvqa.scoring import RubricName, metrics, score
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Picture, Prompt, Task
+from culture_tasks.data.checking import DataReport
 from culture_tasks.data.images import image_column
-from culture_tasks.data.report import Report
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -71,7 +71,7 @@ class CulturalVqa(Benchmark):
 
         return REPORT
 
-    def check(self, data_folder: Path | None) -> Report:
+    def check(self, data_folder: Path | None) -> DataReport:
         """Checks questions, answers and images."""
         from culture_tasks.benchmarks.culturalvqa.checking import check
 

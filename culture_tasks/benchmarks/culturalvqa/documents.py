@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS, country_of, facet_of
 from culture_tasks.data.images import image_keys
 from culture_tasks.data.releases import ReleaseFacts, check_release
-from culture_tasks.data.sources import Source, addition, local_file, read_source
+from culture_tasks.data.sources import Source, addition, folder_of, read_source
 from culture_tasks.data.tables import (
     Identifier,
     OptionalIdentifier,
@@ -192,8 +192,7 @@ def load(variant: Variant, data_folder: Path | None) -> Questions:
     rows = _with_local_answers(table, rows, data_folder)
     _check_answers(table, rows)
     _check_variant(table, rows, variant)
-    path = local_file(SOURCE, data_folder)
-    folder = path.parent if path else Path()
+    folder = folder_of(SOURCE, data_folder)
     names = [row.image for row in rows]
     keys = image_keys(table, names, folder, needed=variant == "fewshot")
     documents = _documents(table, rows, keys)

@@ -23,7 +23,7 @@ def copied(fixture_data, tmp_path):
 def test_the_bundled_questions_are_usable_and_counted(fixture_data):
     report = check(fixture_data)
     assert report.usable
-    found = {line.name: (line.found, line.paper) for line in report.lines}
+    found = {line.name: (line.found, line.paper) for line in report.counts}
     assert found["South Korea: questions"] == ("4", "500")
     assert found["South Korea: valid"] == ("3", "475")
     assert found["South Korea: multiple choice"] == ("2", None)
@@ -72,7 +72,7 @@ def test_a_blank_question_is_counted_and_no_problem(copied):
     china.write_text(json.dumps(entries), encoding="utf-8")
     report = check(copied)
     assert report.usable
-    assert [line.found for line in report.lines if "without a text in Chinese" in line.name] == ["1"]
+    assert [line.found for line in report.counts if "without a text in Chinese" in line.name] == ["1"]
 
 
 def test_without_any_data_the_check_says_where_to_get_them(no_hub):

@@ -95,51 +95,26 @@ def test_the_pool_of_other_scenarios_can_be_all_of_them():
     assert crossing
 
 
-def test_the_release_s_own_split_and_pairing_go_before_the_draw(tmp_path):
+def test_the_split_of_the_data_takes_precedence(tmp_path):
     content = rows()
-    parts = ("Single-insert / Test", "Sequential-insert / Test", "Single-insert / Train")
+    parts = ("Single-insert / Test", "sequential-insert test", "train")
     for index, row in enumerate(content):
-        scenario = index // 2
-        row["split"] = parts[scenario // 2]
-        row["generality"] = content[index ^ 1]["id"]
-        row["cross_language_locality"] = "English"
-        row["cross_scenario_locality"] = content[(index + 2) % 4]["id"]
-        row["locality"] = ["4-0", "5-1", "4-1"] if scenario in (2, 3) else []
-    for row in content[8:]:
-        row["cross_scenario_locality"] = None
-    draw = make_draw(load(write_folder(tmp_path, content)))
+        row["split"] = parts[index // 4]
+    draw = make_draw(load(write_folder(tmp_path / "all", content)))
     assert draw.split == {f"scenario {number}": ("single", "sequential", "train")[number // 2] for number in range(6)}
-    first = draw.single[0]
-    assert (first.case, first.generality, first.cross_language, first.cross_scenario) == ("0-0", "0-1", "en", "1-0")
-    assert draw.sequential[0].locality == ("4-0", "5-1", "4-1")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"generality": "1-0"}, "'0-0' has '1-0' for generality, which is no other case of its scenario"),
-        ({"generality": "0-0"}, "'0-0' has '0-0' for generality"),
-        ({"generality": "none"}, "'0-0' is paired with 'none', which is no case"),
-        ({"cross_scenario": "0-1", "locality": ["0-1", "1-0", "1-1"]}, "'0-1' of its own scenario"),
-    ],
-)
-def test_a_pairing_that_does_not_fit_is_refused(tmp_path, change, message):
-    content = rows()
-    content[0] |= change
-    with pytest.raises(DataError, match=message):
-        make_draw(load(write_folder(tmp_path, content)))
-
-
-def test_locality_of_a_chain_needs_one_case_a_step(tmp_path):
-    content = [row | {"locality": ["0-0"]} for row in rows()]
-    with pytest.raises(DataError, match=r"field 'locality': found 1 cases\. Needed is one for each of the 3 steps"):
-        make_draw(load(write_folder(tmp_path, content)))
+    for row in content[10:]:
+        del row["split"]
+    with pytest.raises(DataError, match="5 of 6 scenarios have a value in the column 'split'"):
+        make_draw(load(write_folder(tmp_path / "some", content)))
 
 
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (raw_cases({"a": "social", "b": "social", "c": "social"}, 2), "3 scenarios can't be split. Needed are 4"),
+        (
+            raw_cases({"a": "social", "b": "social", "c": "social"}, 2),
+            "3 scenarios can't be split. Expected at least 4",
+        ),
         (raw_cases(SIX, 1), "has one case. Generality needs another one"),
         (raw_cases({"a": "social", "b": "ethical"}, 2, part="single"), None),
         (raw_cases({"a": "social"}, 2, part="single"), "no scenario beside 'a' in the part 'single'"),
@@ -183,6 +158,26 @@ def _edited(draw: Draw, **changes):
             "has its target 'zh' for cross-language",
         ),
         (lambda draw: _edited(draw, format=2), "Input should be 1"),
+        (
+            lambda draw: _edited(
+                draw, single=(draw.single[0].model_copy(update={"generality": "none"}), *draw.single[1:])
+            ),
+            "is paired with 'none', which is no case",
+        ),
+        (
+            lambda draw: _edited(
+                draw,
+                single=(draw.single[0].model_copy(update={"generality": draw.single[0].case}), *draw.single[1:]),
+            ),
+            "for generality, which is no other case of its scenario",
+        ),
+        (
+            lambda draw: _edited(
+                draw,
+                single=(draw.single[0].model_copy(update={"cross_scenario": draw.single[0].case}), *draw.single[1:]),
+            ),
+            "of its own scenario",
+        ),
     ],
 )
 def test_a_draw_that_does_not_fit_is_refused(tmp_path, edit, message):
