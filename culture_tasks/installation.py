@@ -13,7 +13,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -25,6 +24,7 @@ from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Harness
 from culture_tasks.benchmarks.registry import benchmarks, reading_data, rubrics, tasks_below
 from culture_tasks.data.sources import availability
 from culture_tasks.errors import CultureTasksError, JudgeNotConfiguredError, SettingsError
+from culture_tasks.harness.index_probe import GROUP
 from culture_tasks.judges import cache_files
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.selection import JudgeSpec, make_judge, spec_for
@@ -72,53 +72,47 @@ class Finding:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def examine(*, ask_judge: bool = True, read_data: bool = False) -> list[Finding]:
-    """Looks at everything.
+def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = False) -> Iterator[Finding]:
+    """Looks at everything, and yields each finding as it comes.
 
     Args:
         ask_judge: Whether the judge may be asked one question, which may cost something.
         read_data: Whether all data are read and checked, and downloaded where they aren't at hand.
+        deep: Whether each harness builds its index of tasks, which takes half a minute.
     """
-    with _probes() as probes:
-        settings, findings = _settings()
-        findings += _looked_at("packages", _packages)
-        if settings is not None:
-            findings += _looked_at("judge", _judge, settings, ask_judge)
-            findings += _looked_at("verdict cache", _verdict_cache, settings)
-            findings += _looked_at("data", _data, settings, read_data)
-        for subject, look in (("Hub", _hub), ("GPU", _gpu), ("fonts", _fonts), ("disk", _disk)):
-            findings += _looked_at(subject, look)
-        for harness, probe in probes.items():
-            findings += _looked_at(_command(harness), _harness, harness, probe)
-    order = ("settings", "packages", *map(_command, HARNESSES))
-    place = {subject: number for number, subject in enumerate(order)}
-    return sorted(findings, key=lambda finding: place.get(finding.subject, len(order)))
-
-
-def _looked_at(subject: str, look: Callable[..., Iterable[Finding]], *arguments: Any) -> list[Finding]:
+    settings: Settings | None = None
     try:
-        return list(look(*arguments))
+        settings = Settings.from_environment()
+    except SettingsError as error:
+        said = "judge, data and verdict cache weren't looked at: a setting is wrong"
+        yield Finding("settings", "fix", said, str(error))
+    yield from _looked_at("packages", _packages)
+    for harness in HARNESSES:
+        yield from _looked_at(_command(harness), _harness if deep else _plug_in, harness)
+    if settings is not None:
+        yield from _looked_at("judge", _judge, settings, ask_judge)
+        yield from _looked_at("verdict cache", _verdict_cache, settings)
+        yield from _looked_at("data", _data, settings, read_data)
+    for subject, look in (("Hub", _hub), ("GPU", _gpu), ("fonts", _fonts), ("disk", _disk)):
+        yield from _looked_at(subject, look)
+
+
+def _looked_at(subject: str, look: Callable[..., Iterable[Finding]], *arguments: Any) -> Iterator[Finding]:
+    try:
+        yield from look(*arguments)
     except CultureTasksError as error:
-        return [Finding(subject, "fix", "can't be used", str(error))]
+        yield Finding(subject, "fix", "can't be used", str(error))
     except Exception as error:  # noqa: BLE001 - whatever is broken here is what the user wants to know
-        # What comes out of a judge's libraries may hold its address or key; errors of ours don't.
+        # An error of a judge's libraries may hold its address or key; errors of ours don't.
         said = "" if subject == "judge" else f": {' '.join(str(error).split())[:300]}"
-        return [Finding(subject, "fix", f"can't be looked at ({type(error).__name__}{said})")]
+        yield Finding(subject, "fix", f"can't be looked at ({type(error).__name__}{said})")
 
 
 def _command(harness: Harness) -> str:
     return harness.replace("_", "-")
 
 
-# Settings and packages
-
-
-def _settings() -> tuple[Settings | None, list[Finding]]:
-    try:
-        return Settings.from_environment(), []
-    except SettingsError as error:
-        said = "judge, data and verdict cache weren't looked at: a setting is wrong"
-        return None, [Finding("settings", "fix", said, str(error))]
+# Packages
 
 
 def _packages() -> Iterator[Finding]:
@@ -165,42 +159,41 @@ def _has_extra(extra: str, required: Iterable[Requirement]) -> bool:
 # Harnesses
 
 
-@contextmanager
-def _probes() -> Iterator[dict[Harness, subprocess.Popen[str]]]:
-    """Starts a process for each harness, which builds its index of tasks; they are ended with the block."""
-    started: dict[Harness, subprocess.Popen[str]] = {}
-    try:
-        for harness in HARNESSES:
-            # -P leaves out the current folder, which a harness's own command doesn't look into either.
-            command = [sys.executable, "-P", "-m", "culture_tasks.harness.index_probe", harness]
-            started[harness] = subprocess.Popen(  # noqa: S603 - this interpreter, and one of our own modules
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-            )
-        yield started
-    finally:
-        for process in started.values():
-            process.kill()
-            process.communicate()
+def _plug_in(harness: Harness) -> Iterator[Finding]:
+    """Looks whether a harness is told of our tasks, without starting it."""
+    ours = any(point.value.startswith("culture_tasks.") for point in metadata.entry_points(group=GROUP))
+    if harness == "lmms_eval" and not ours:
+        remedy = "Reinstall culture-tasks with `pip install .` in its checkout."
+        yield Finding(_command(harness), "fix", "doesn't see this package", remedy)
+    else:
+        way = "`culture-tasks lm-eval run`" if harness == "lm_eval" else "its own command"
+        yield Finding(_command(harness), "ok", f"runs our tasks through {way} (--deep builds its index of tasks)")
 
 
-def _harness(harness: Harness, probe: subprocess.Popen[str]) -> Iterator[Finding]:
+def _harness(harness: Harness) -> Iterator[Finding]:
+    """Builds a harness's index of tasks in a process of its own, and looks for our names in it."""
     subject = _command(harness)
+    # -P leaves out the current folder, which a harness's own command doesn't look into either.
+    command = [sys.executable, "-P", "-m", "culture_tasks.harness.index_probe", harness]
     try:
-        said, complaints = probe.communicate(timeout=_PROBE_SECONDS)
+        probe = subprocess.run(  # noqa: S603 - this interpreter, and one of our own modules
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         yield Finding(subject, "fix", f"has not built its index of tasks within {_PROBE_SECONDS:g} seconds")
         return
     if probe.returncode != 0:
-        lines = [line.strip() for line in complaints.splitlines() if line.strip()] or ["no message"]
+        lines = [line.strip() for line in probe.stderr.splitlines() if line.strip()] or ["no message"]
         retry = f"`{Path(sys.executable).name} -m culture_tasks.harness.index_probe {harness}` shows all of it."
         yield Finding(subject, "fix", f"can't be started: {lines[-1][:300]}", retry)
         return
-    facts = json.loads(said)
+    facts = json.loads(probe.stdout)
     missing, taken = facts["missing"], facts["taken"]
     if missing:
         remedy = " ".join(facts.get("plug_ins") or ["Reinstall culture-tasks."])
@@ -239,10 +232,10 @@ def _judge(settings: Settings, ask: bool) -> Iterator[Finding]:
         said = "none: responses are recorded, and graded later by `culture-tasks rejudge`"
         yield Finding("judge", "note", said, facts={"judge": str(spec)})
     else:
-        yield _asked(spec, rubric, settings, ask)
+        yield _tried(spec, rubric, settings, ask)
 
 
-def _asked(spec: JudgeSpec, rubric: Rubric, settings: Settings, ask: bool) -> Finding:
+def _tried(spec: JudgeSpec, rubric: Rubric, settings: Settings, ask: bool) -> Finding:
     """Asks the judge for its verdict on a right answer, past the cache."""
     facts: dict[str, Any] = {"judge": str(spec), "rubric": rubric.name}
     timeout = min(settings.judge_timeout, _JUDGE_SECONDS)

@@ -1,7 +1,6 @@
-"""What models and judges cost: a file of prices, the user's or the one that is shipped.
+"""What models and judges cost: a file of the user's own prices, and the list prices of the package genai-prices.
 
-The shipped ``prices.json`` has the list prices of some judges, with the date on which they were read and where. A model
-that isn't in the file has no price: nothing is assumed.
+List prices are those of the sellers' own models. A model that has neither has no price: nothing is assumed.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -20,6 +19,11 @@ from culture_tasks.errors import SettingsError
 
 _Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 _MILLION, _HOUR = 1e6, 3600.0
+_LISTED_IN = "USD"
+_SELLERS = ("openai", "anthropic", "google")
+_BATCH = 0.5  # what all three sellers ask for a request in a batch
+# Models that the sellers list too, and that most people run themselves.
+_OPEN_WEIGHTS = ("gpt-oss", "gemma")
 
 EXAMPLE = '{"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}}}, per million tokens'
 """The least that a file of prices has."""
@@ -70,7 +74,7 @@ class Price(BaseModel):
     @model_validator(mode="after")
     def _is_whole(self) -> Price:
         if (self.input is None) != (self.output is None) or (self.input is None and self.hour is None):
-            raise ValueError("needed are 'input' and 'output', or 'hour'")
+            raise ValueError("expected 'input' and 'output', or 'hour'")
         return self
 
     def of(self, tokens_in: float | None, tokens_out: float | None, seconds: float | None = None) -> float | None:
@@ -107,7 +111,7 @@ def whole_sum(parts: Iterable[float | None]) -> float | None:
 
 
 class Prices(BaseModel):
-    """A file of prices.
+    """A file of prices. Models that it doesn't have cost their list price, which is in USD.
 
     Attributes:
         currency: What they are in.
@@ -124,11 +128,12 @@ class Prices(BaseModel):
     models: Mapping[str, Price]
 
     def of(self, *names: str) -> Price | None:
-        """Returns the price of what has one of these names, or None."""
+        """Returns the price of a model with these names, the file's before the list's, or None."""
         for pattern, price in self.models.items():
             if any(fnmatchcase(name, pattern) for name in names):
                 return price
-        return None
+        listed = map(_list_price, names) if self.currency == _LISTED_IN else ()
+        return next((price for price in listed if price is not None), None)
 
     def of_requests(self, model: str, tokens: Tokens) -> float | None:
         """Returns what requests to a model cost; None where it has no price by tokens."""
@@ -145,20 +150,44 @@ class Prices(BaseModel):
         return f"{amount:,.{2 if amount >= 1.0 or amount == 0.0 else 4}f} {self.currency}"
 
 
+def list_prices() -> Prices:
+    """Returns the list prices alone."""
+    return Prices(currency=_LISTED_IN, source=f"list prices of genai-prices {version('genai-prices')}", models={})
+
+
 @cache
-def shipped_prices() -> Prices:
-    """Returns the prices that are part of the package."""
-    return Prices.model_validate_json(files("culture_tasks").joinpath("prices.json").read_bytes())
+def _list_price(name: str) -> Price | None:
+    """Returns the list price of a model: that of short requests, where long ones cost more."""
+    from genai_prices.data_snapshot import get_snapshot
+    from genai_prices.types import TieredPrices
+
+    if any(family in name.casefold() for family in _OPEN_WEIGHTS):
+        return None
+    for seller in _SELLERS:
+        try:
+            _, model = get_snapshot().find_provider_model(name, None, seller, None)
+        except LookupError:
+            continue
+        listed = model.get_prices(datetime.datetime.now(datetime.UTC))
+        amounts = [
+            amount.base if isinstance(amount, TieredPrices) else amount
+            for amount in (listed.input_mtok, listed.output_mtok, listed.cache_read_mtok)
+        ]
+        if amounts[0] is None or amounts[1] is None:
+            return None
+        tokens_in, tokens_out, cached = (None if amount is None else float(amount) for amount in amounts)
+        return Price(input=tokens_in, output=tokens_out, cached_input=cached, batch=_BATCH)
+    return None
 
 
 def read_prices(path: Path | None) -> Prices:
-    """Reads a file of prices; None stands for the shipped one.
+    """Reads a file of prices; None means the list prices alone.
 
     Raises:
         SettingsError: If it can't be read, or isn't laid out as prices are.
     """
     if path is None:
-        return shipped_prices()
+        return list_prices()
     try:
         return Prices.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -169,4 +198,4 @@ def read_prices(path: Path | None) -> Prices:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         said = f"{where}: {first['msg']}" if where else first["msg"]
-        raise SettingsError(f"prices: {path} isn't a file of prices ({said}). Needed is {EXAMPLE}.") from None
+        raise SettingsError(f"prices: {path} isn't a file of prices ({said}). Expected {EXAMPLE}.") from None

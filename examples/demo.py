@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {"CULTURE_JUDGE": "lexical", "CULTURE_TASKS_DATA": "examples/data"}
 TAIL = 40
+SECONDS_BETWEEN_LINES = 5.0
 
 BEFORE = """\
 This is a demonstration with toys. The models have random weights, made a moment ago; the data are a few synthetic
@@ -101,10 +102,14 @@ def runs(models: Path) -> list[Run]:
 def make_models(folder: Path) -> None:
     """Make the toy models."""
     start = time.monotonic()
+    print("Making two tiny models …", flush=True)
     disable_progress_bar()
     tiny_models.make_tiny_lm(folder / "lm")
     tiny_models.make_tiny_vlm(folder / "vlm")
-    print(f"Made two tiny models in {_shown(folder)} ({time.monotonic() - start:.0f} s).\n", flush=True)
+    print(
+        f"Made two tiny models with random weights in {_shown(folder)} ({time.monotonic() - start:.0f} s).\n",
+        flush=True,
+    )
 
 
 def carry_out(run: Run, output: Path) -> None:
@@ -141,16 +146,22 @@ def tables(log: str) -> Iterator[str]:
 def _start(command: Sequence[str], log: Path) -> int:
     executable = Path(sys.executable).with_name(command[0])
     with log.open("wb") as output:
-        finished = subprocess.run(  # noqa: S603 - the commands above
+        process = subprocess.Popen(  # noqa: S603 - the commands above
             [executable, *command[1:]],
             cwd=ROOT,
             env=_environment(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            check=False,
         )
-    return finished.returncode
+    start = time.monotonic()
+    while True:
+        try:
+            return process.wait(timeout=SECONDS_BETWEEN_LINES)
+        except subprocess.TimeoutExpired:
+            lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+            last = next((line.rpartition("\r")[2].strip() for line in reversed(lines) if line.strip()), "starting")
+            print(f"   {time.monotonic() - start:3.0f} s  {last[:100]}", flush=True)
 
 
 def _environment(inherited: Mapping[str, str]) -> dict[str, str]:

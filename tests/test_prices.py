@@ -1,43 +1,44 @@
-"""Files of prices: the shipped one, and what requests cost."""
+"""Prices: the list's, the user's, and what requests cost."""
 
 from __future__ import annotations
 
-import datetime
+from importlib.metadata import version
 
 import pytest
 
 from culture_tasks.judges.verdicts import Usage
-from culture_tasks.prices import Price, Prices, read_prices, shipped_prices
+from culture_tasks.prices import Price, Prices, list_prices, read_prices
 
 
-def test_the_shipped_prices_say_where_they_are_from_and_of_when():
-    prices = shipped_prices()
-    assert prices.currency == "USD"
-    assert prices.date is not None
-    assert datetime.date(2026, 1, 1) < prices.date
-    assert "https://" in prices.source
-    assert prices.origin == f"{prices.source}, {prices.date.isoformat()}"
-    assert read_prices(None) is prices
-
-
-def test_a_judge_of_each_paper_has_a_price_and_a_batch_costs_half():
+def test_a_judge_of_each_paper_has_a_list_price_and_a_batch_costs_half():
     from culture_tasks.benchmarks.registry import rubrics
 
+    prices = read_prices(None)
+    assert (prices.currency, prices.origin) == ("USD", f"list prices of genai-prices {version('genai-prices')}")
     for model in {rubric.model for rubric in rubrics().values()}:
-        price = shipped_prices().of(model)
+        price = prices.of(model)
         assert price is not None, model
         assert price.batch == 0.5
-        assert price.cached_input is not None
-        assert price.input is not None
         assert price.cached_input < price.input
 
 
 def test_a_name_that_is_longer_or_shorter_is_another_model():
-    prices = shipped_prices()
+    prices = list_prices()
     assert prices.of("gpt-4o").input == 2.5
     assert prices.of("gpt-4o-mini").input == 0.15
-    assert prices.of("gpt-4o-2024-05-13") is None  # an older, dearer one
-    assert prices.of("gpt-4") is None
+    assert prices.of("gpt-4o-2024-05-13").input == 5.0  # an older, dearer one
+    assert prices.of("gpt-4o-of-mine") is None
+    assert prices.of("claude-sonnet-4-5").input == 3.0  # of short requests
+    assert [prices.of(name) for name in ("openai/gpt-oss-20b", "gpt-oss-20b", "gemma-3-27b-it", "Qwen/Qwen3-8B")] == [
+        None
+    ] * 4
+
+
+def test_the_user_s_prices_come_before_the_list_and_another_currency_has_no_list():
+    own = {"gpt-4o": {"input": 1.0, "output": 1.0}}
+    prices = Prices(currency="USD", models=own)
+    assert (prices.of("gpt-4o").input, prices.of("gpt-4o-mini").input) == (1.0, 0.15)
+    assert Prices(currency="EUR", models=own).of("gpt-4o-mini") is None
     assert prices.of_requests("org/own-judge", Usage(1, 1)) is None
 
 

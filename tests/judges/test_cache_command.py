@@ -11,7 +11,7 @@ from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.verdict_cache import VerdictCache
 from culture_tasks.judges.verdicts import Usage
-from culture_tasks.prices import shipped_prices
+from culture_tasks.prices import list_prices
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_stats_count_discounts_and_money(file, capsys):
     # 0.8 M at 2.5, 0.2 M at 1.25, and half of 2.5 and of 0.1 M at 10
     said = "2,000,000 + 100,000 tokens (200,000 from the endpoint's prompt cache, 1,100,000 in batches), 4.00 USD"
     assert f"gpt-4o  lave: 2 completions, {said}" in output
-    assert f"Prices: {shipped_prices().origin}" in output
+    assert f"Prices: {list_prices().origin}" in output
 
 
 def test_stats_of_nothing(tmp_path, capsys):

@@ -6,7 +6,7 @@ import pytest
 from support.sample_files import JUDGE, care_sample, cedar_sample, vqa_record, write_run
 
 from culture_tasks.cli.main import main
-from culture_tasks.prices import Price, Prices, shipped_prices
+from culture_tasks.prices import Price, Prices, list_prices
 from culture_tasks.report.building import Options, build
 
 SECONDS = {"total_evaluation_time_seconds": "90.5"}
@@ -168,7 +168,7 @@ def test_the_command_knows_the_list_prices_and_says_of_when(tmp_path, monkeypatc
     assert main(arguments) == 0
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "| org/a | culturalvqa | 1 | 10 | 5 | 4 | 1,000,000 | 100,000 | — | — | 3.50 |" in text
-    assert f"Prices: {shipped_prices().origin}." in text
+    assert f"Prices: {list_prices().origin}." in text
     own = {"currency": "CHF", "models": {"gpt-4o": {"input": 1, "output": 1}}}
     (tmp_path / "prices.json").write_text(json.dumps(own), encoding="utf-8")
     monkeypatch.setenv("CULTURE_JUDGE_PRICES", str(tmp_path / "prices.json"))
@@ -201,8 +201,8 @@ def test_tokens_of_a_task_of_the_harness_are_lmms_eval_s_own(tmp_path):
         ("x", "Invalid JSON"),
         ("[]", "object"),
         ({"models": {}}, "currency"),
-        ({"currency": "USD", "models": {"m": {"input": 1}}}, "needed are 'input' and 'output', or 'hour'"),
-        ({"currency": "USD", "models": {"m": {}}}, "needed are 'input' and 'output', or 'hour'"),
+        ({"currency": "USD", "models": {"m": {"input": 1}}}, "expected 'input' and 'output', or 'hour'"),
+        ({"currency": "USD", "models": {"m": {}}}, "expected 'input' and 'output', or 'hour'"),
         ({"currency": "USD", "models": {"m": {"input": -1, "output": 1}}}, "models.m.input"),
         ({"currency": "USD", "models": {"m": {"input": 1, "output": 1, "cached": 1}}}, "models.m.cached"),
     ],
