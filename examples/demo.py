@@ -10,6 +10,7 @@ import argparse
 import itertools
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {"CULTURE_JUDGE": "lexical", "CULTURE_TASKS_DATA": "examples/data"}
 TAIL = 40
 SECONDS_BETWEEN_LINES = 5.0
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 BEFORE = """\
 This is a demonstration with toys. The models have random weights, made a moment ago; the data are a few synthetic
@@ -159,8 +161,8 @@ def _start(command: Sequence[str], log: Path) -> int:
         try:
             return process.wait(timeout=SECONDS_BETWEEN_LINES)
         except subprocess.TimeoutExpired:
-            lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-            last = next((line.rpartition("\r")[2].strip() for line in reversed(lines) if line.strip()), "starting")
+            lines = [line.strip() for line in re.split("[\r\n]", COLOUR.sub("", log.read_text(errors="replace")))]
+            last = next((line for line in reversed(lines) if line), "the harness starts")
             print(f"   {time.monotonic() - start:3.0f} s  {last[:100]}", flush=True)
 
 
