@@ -43,7 +43,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
     taken: dict[tuple[str, str], str] = {}
     for where, benchmark in (*_own(), *_of_other_packages()):
         if not isinstance(benchmark, Benchmark):
-            raise CultureTasksError(f"{where}: found {type(benchmark).__name__}. Needed is a Benchmark.")
+            raise CultureTasksError(f"{where}: found {type(benchmark).__name__}. Expected a Benchmark.")
         names = [("benchmark", benchmark.name)]
         names += [("task, group or tag", entry.name) for entry in benchmark.entries()]
         names += [("rubric", rubric.name) for rubric in benchmark.rubrics()]
@@ -76,13 +76,9 @@ def entries() -> Mapping[str, Entry]:
 
 
 @cache
-def _owners() -> Mapping[str, Benchmark]:
-    return {entry.name: benchmark for benchmark in benchmarks().values() for entry in benchmark.entries()}
-
-
 def benchmark_of(name: str) -> Benchmark:
     """Returns the benchmark that a task, group or tag belongs to; KeyError for a name that isn't ours."""
-    return _owners()[name]
+    return {entry.name: benchmark for benchmark in benchmarks().values() for entry in benchmark.entries()}[name]
 
 
 def task_named(name: str) -> Task:

@@ -147,7 +147,7 @@ def _of_results(
             found[key] = found[key] + one if key in found else one
     if not found:
         raise DataError(
-            "cost: none of these runs has logged samples of these tasks that a judge grades. Needed are runs of a "
+            "cost: none of these runs has logged samples of these tasks that a judge grades. Expected runs of a "
             "judged benchmark with --log_samples and --output_path."
         )
     return list(found.values())
@@ -231,12 +231,12 @@ def _list(text: str) -> tuple[str, ...]:
 
 def _at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 1")
+        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 1")
     return int(text)
 
 
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0.0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text}: expected a number of seconds above 0")
     return seconds

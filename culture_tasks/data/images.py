@@ -142,13 +142,13 @@ def _embedded(cell: dict[str, Any] | None, local: bool) -> Callable[[], bytes]:
 
 def _file(where: str, name: str | None, folder: Path) -> Path:
     if not name:
-        raise DataError(f"{where}, field 'image': found nothing. Needed is the name of an image file.")
+        raise DataError(f"{where}, field 'image': found nothing. Expected the name of an image file.")
     for candidate in (folder / name, folder / "images" / name):
         if not _is_file(candidate):
             continue
         path = candidate.resolve()
         if not path.is_relative_to(folder.resolve()):
-            raise DataError(f"{where}, field 'image': {name!r:.200} is outside {folder}. Needed is a file inside it.")
+            raise DataError(f"{where}, field 'image': {name!r:.200} is outside {folder}. Expected a file inside it.")
         return path
     raise DataError(
         f"{where}, field 'image': no file {name!r:.200} in {folder} or {folder / 'images'}. "

@@ -144,7 +144,7 @@ def read_batches(path: Path, size: int) -> Iterator[Table]:
 
 def _suffix(path: Path) -> str:
     if not path.is_file():
-        raise DataError(f"{path}: no such file. Needed is a data file with one of the endings {', '.join(SUFFIXES)}.")
+        raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise DataError(f"{path}: files ending in {path.suffix!r} can't be read. Allowed are {', '.join(SUFFIXES)}.")
@@ -156,7 +156,7 @@ def _first_row(suffix: str) -> int:
 
 
 def _without_rows(path: Path) -> DataError:
-    return DataError(f"{path}: the file holds no rows. Needed is at least one.")
+    return DataError(f"{path}: the file holds no rows. Expected at least one.")
 
 
 def _in_batches(rows: Iterator[Mapping[str, Any]], size: int) -> Iterator[list[Mapping[str, Any]]]:
@@ -193,7 +193,7 @@ def _embeds_images(data: datasets.Dataset, origin: str, column: str) -> bool:
     if pyarrow.types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}:
         return True
     raise DataError(
-        f"{origin}, column {column!r}: holds {stored}. Needed are images (bytes, or bytes and path) or file names."
+        f"{origin}, column {column!r}: holds {stored}. Expected images (bytes, or bytes and path) or file names."
     )
 
 
@@ -210,7 +210,7 @@ def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _list(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(content, list):
-        raise DataError(f"{path}: holds one {_kind(content)}. Needed is a list of objects, one a row.")
+        raise DataError(f"{path}: holds one {_kind(content)}. Expected a list of objects, one a row.")
     return _objects(path, content)
 
 
@@ -288,7 +288,7 @@ def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
             other := next((name for mark, name in _OTHER_SEPARATORS.items() if mark in header[0]), "")
         ):
             raise DataError(
-                f"{path}: columns are separated by {other}s, as in {header[0]!r:.60}. Needed are commas: in the "
+                f"{path}: columns are separated by {other}s, as in {header[0]!r:.60}. Expected commas: in the "
                 "spreadsheet, save as CSV with commas, in UTF-8."
             )
         if repeated := [name for name, times in Counter(header).items() if times > 1]:
@@ -361,7 +361,7 @@ def _kind(value: Any) -> str:
 def _objects(path: Path, content: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
     for number, row in enumerate(content, start=1):
         if not isinstance(row, dict):
-            raise DataError(f"{path}, row {number}: found {json.dumps(row):.60}. Needed is an object.")
+            raise DataError(f"{path}, row {number}: found {json.dumps(row):.60}. Expected an object.")
         yield row
 
 
@@ -419,7 +419,7 @@ def _check_columns(table: Table, model: type[BaseModel], found: set[str]) -> Non
     if missing:
         raise DataError(
             f"{table.origin}: no column {missing[0]!r}.{nearest(missing[0], found)} "
-            f"Found are {', '.join(sorted(found))}. Needed are {', '.join(needed)}. Rename or add the column."
+            f"Found are {', '.join(sorted(found))}. Expected {', '.join(needed)}. Rename or add the column."
         )
     unknown = sorted(found - set(model.model_fields))
     if not unknown or not table.local:
@@ -455,14 +455,14 @@ def _say_left_out(origin: str, columns: tuple[str, ...]) -> None:
 
 
 _NEEDED = {
-    "missing": "Needed is a value",
-    "string_type": "Needed is a text",
-    "string_too_short": "Needed is a text that isn't empty",
-    "string_unicode": "Needed is Unicode text without lone surrogates",
-    "too_short": "Needed is at least one entry",
-    "list_type": "Needed is a list",
-    "float_parsing": "Needed is a number",
-    "finite_number": "Needed is a finite number",
+    "missing": "Expected a value",
+    "string_type": "Expected a text",
+    "string_too_short": "Expected a text that isn't empty",
+    "string_unicode": "Expected Unicode text without lone surrogates",
+    "too_short": "Expected at least one entry",
+    "list_type": "Expected a list",
+    "float_parsing": "Expected a number",
+    "finite_number": "Expected a finite number",
 }
 """What is needed, by pydantic's type of error, in the words of this package."""
 
@@ -488,7 +488,7 @@ def unique(table: Table, ids: Iterable[str | None], field: str) -> Iterator[str]
     if None in given and (having := [index for index, identifier in enumerate(given) if identifier is not None]):
         raise DataError(
             f"{table.where(given.index(None))}, field {field!r}: found nothing, while {table.where(having[0])} has "
-            f"{given[having[0]]!r}. Needed is an id in each row, or in none."
+            f"{given[having[0]]!r}. Expected an id in each row, or in none."
         )
     seen: dict[str, int] = {}
     for index, one in enumerate(given):
@@ -496,7 +496,7 @@ def unique(table: Table, ids: Iterable[str | None], field: str) -> Iterator[str]
         if identifier in seen:
             raise DataError(
                 f"{table.where(index)}, field {field!r}: {identifier!r} is also the id of "
-                f"{table.where(seen[identifier])}. Needed is a different one in each row."
+                f"{table.where(seen[identifier])}. Expected a different one in each row."
             )
         seen[identifier] = index
         yield identifier

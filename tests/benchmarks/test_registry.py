@@ -48,7 +48,7 @@ def test_another_package_s_benchmark_comes_after_ours(offer):
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("a text", "found str. Needed is a Benchmark"),
+        ("a text", "found str. Expected a Benchmark"),
         (made("care"), "the benchmark 'care' is one of care's already"),
         (
             made(entries=(Group(name="cedar", about="", members=()),)),

@@ -64,7 +64,7 @@ def test_all_that_is_wrong_with_care_is_said_at_once(copied, capsys):
     status, said = check("care", copied, capsys)
     assert status == 1
     assert "Arabic-test.json, row 2, field 'culture_type': found 'Literature'. care: unknown category" in said
-    assert "Arabic-test.json, row 3, field 'answer': found ['a list']. Needed is a text" in said
+    assert "Arabic-test.json, row 3, field 'answer': found ['a list']. Expected a text" in said
     assert "Arabic-test.json, row 11, field 'question'" in said
     assert "holds no Chinese-test.json" in said
     assert "ja: questions" in said
@@ -86,7 +86,7 @@ def test_all_that_is_wrong_with_culturalvqa_is_said_at_once(copied, capsys):
     write(copied / "culturalvqa" / "answers.json", {rows[3]["u_id"]: 7, rows[4]["u_id"]: ["a"]})
     status, said = check("culturalvqa", copied, capsys)
     assert status == 1
-    assert "test.jsonl, row 1, field 'all_answers': found 5. Needed is a list" in said
+    assert "test.jsonl, row 1, field 'all_answers': found 5. Expected a list" in said
     assert "test.jsonl, row 2, field 'question': found ''" in said
     assert "answers.json, row 1, field 'all_answers': found 7" in said
     assert "test.jsonl, row 3" in said

@@ -74,7 +74,7 @@ def test_hundreds_of_images_come_back_in_their_order(tmp_path):
 @pytest.mark.parametrize("name", [None, ""])
 def test_a_row_without_the_name_of_an_image_is_refused(tmp_path, name):
     said = refused(load, tmp_path, name)
-    assert said == "data/test.json, row 1, field 'image': found nothing. Needed is the name of an image file."
+    assert said == "data/test.json, row 1, field 'image': found nothing. Expected the name of an image file."
 
 
 @pytest.mark.parametrize("name", ["b.png", ".", "a\0.png", "a\ud800.png", "x" * 5000, "iVBORw0KGgo/" * 500])
@@ -94,7 +94,7 @@ def test_a_file_outside_the_folder_is_refused(tmp_path, name):
     outside.write_bytes(encoded())
     (folder / "link.png").symlink_to(outside)
     said = refused(load, folder, name.format(outside=outside))
-    assert f"is outside {folder}. Needed is a file inside it" in said
+    assert f"is outside {folder}. Expected a file inside it" in said
 
 
 def test_the_data_folder_itself_may_be_a_link(tmp_path):

@@ -83,7 +83,7 @@ def test_texts_keep_the_white_space_around_them_and_labels_do_not():
     assert (row.question, row.answer, row.note) == (" ما\u3000\n", "naan", "\tn")
     for blank in ("", " \u3000\n"):
         assert "field 'question'" in invalid([{"question": blank, "answer": "naan"}])
-        assert "Needed is a text that isn't empty. Correct" in invalid([{"question": blank, "answer": "naan"}])
+        assert "Expected a text that isn't empty. Correct" in invalid([{"question": blank, "answer": "naan"}])
 
 
 @pytest.mark.parametrize("ending", [".json", ".jsonl", ".csv"])
@@ -120,7 +120,7 @@ def test_a_parquet_file_that_changed_is_read_anew(tmp_path):
 
 
 def test_a_missing_file_is_named_with_the_allowed_endings(tmp_path):
-    assert "no such file. Needed is" in refused(tmp_path / "data.json")
+    assert "no such file. Expected" in refused(tmp_path / "data.json")
     assert "no such file" in refused(tmp_path)
 
 
@@ -141,7 +141,7 @@ def test_another_kind_of_file_is_refused(tmp_path):
 )
 def test_a_file_without_rows_is_refused(tmp_path, name, content):
     (tmp_path / name).write_text(content)
-    assert "holds no rows. Needed is at least one" in refused(tmp_path / name)
+    assert "holds no rows. Expected at least one" in refused(tmp_path / name)
 
 
 def test_a_parquet_file_without_rows_is_refused(tmp_path):
@@ -155,18 +155,18 @@ def test_a_parquet_file_without_rows_is_refused(tmp_path):
     [
         ("data.json", "", ", line 1, column 1: not JSON (Expecting value)"),
         ("data.json", '[{"a": 1},\n {"a" 2}]', ", line 2, column 7: not JSON (Expecting ':' delimiter)"),
-        ("data.json", "{}", "holds one object. Needed is a list of objects"),
+        ("data.json", "{}", "holds one object. Expected a list of objects"),
         ("data.json", '"text"', "holds one text"),
-        ("data.json", '[{"a": 1}, [2]]', ", row 2: found [2]. Needed is an object"),
+        ("data.json", '[{"a": 1}, [2]]', ", row 2: found [2]. Expected an object"),
         ("data.json", "[null]", ", row 1: found null"),
         ("data.json", "[" * 100_000 + "]" * 100_000, "JSON that can't be read (maximum recursion depth exceeded"),
         ("data.json", '[{"a": ' + "1" * 5_000 + "}]", "JSON that can't be read (Exceeds the limit"),
         ("data.jsonl", '{"a": 1}\n\n{"a": }\n', ", line 3, column 7: not JSON"),
         ("data.jsonl", '{"a": 1}\nnull\n', ", row 2: found null"),
-        ("data.jsonl", '[{"a": 1}]', ', row 1: found [{"a": 1}]. Needed is an object'),
+        ("data.jsonl", '[{"a": 1}]', ', row 1: found [{"a": 1}]. Expected an object'),
         ("data.csv", 'a,b\n1,"x\n2,y\n', ", line 3: not CSV (unexpected end of data)"),
         ("data.csv", 'a,b\n1,"x"y\n', ", line 2: not CSV"),
-        ("data.csv", 'a;b\n1;"x, y"\n', "columns are separated by semicolons, as in 'a;b'. Needed are commas"),
+        ("data.csv", 'a;b\n1;"x, y"\n', "columns are separated by semicolons, as in 'a;b'. Expected commas"),
         ("data.csv", "sep=;\na;b\n1;2\n", "columns are separated by semicolons"),
         ("data.csv", "a\tb\n1\t2\n", "columns are separated by tabs"),
         ("data.csv", "a,b\n1,2\n1,2,3\n", ", row 3: 3 fields, while the header has 2 columns"),
@@ -235,7 +235,7 @@ def test_names_of_image_files_stay_in_the_rows(tmp_path, cell):
 def test_an_image_column_of_another_type_is_refused(tmp_path, cell):
     path = write(tmp_path / "data.parquet", [{"question": "q", "image": cell}])
     assert "column 'image': holds" in refused(path, "image")
-    assert "Needed are images" in refused(path, "image")
+    assert "Expected images" in refused(path, "image")
 
 
 def test_the_hub_s_image_type_counts_as_embedded():
@@ -260,7 +260,7 @@ def test_a_column_under_two_names_is_refused():
 
 def test_a_missing_column_is_named_with_the_nearest_and_all_that_are_there():
     said = invalid([{"question": "q", "anwser": "a"}])
-    assert "no column 'answer'. Did you mean 'anwser'? Found are anwser, question. Needed are question, answer" in said
+    assert "no column 'answer'. Did you mean 'anwser'? Found are anwser, question. Expected question, answer" in said
 
 
 def test_an_unknown_column_of_a_local_file_is_refused():
@@ -292,15 +292,15 @@ def test_an_unknown_column_of_the_hub_is_left_aside():
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"question": "q"}, "row 2, field 'answer': found nothing. Needed is a value."),
-        ({"question": "q", "answer": None}, "row 2, field 'answer': found None. Needed is a text."),
-        ({"question": "q", "answer": 1995}, "row 2, field 'answer': found 1995. Needed is a text."),
-        ({"question": "q", "answer": ["a"]}, "row 2, field 'answer': found ['a']. Needed is a text."),
-        ({"question": "q", "answer": " \n"}, "row 2, field 'answer': found ' \\n'. Needed is a text that isn't empty."),
-        ({"question": "\ud800", "answer": "a"}, "row 2, field 'question': found '\\ud800'. Needed is Unicode text"),
+        ({"question": "q"}, "row 2, field 'answer': found nothing. Expected a value."),
+        ({"question": "q", "answer": None}, "row 2, field 'answer': found None. Expected a text."),
+        ({"question": "q", "answer": 1995}, "row 2, field 'answer': found 1995. Expected a text."),
+        ({"question": "q", "answer": ["a"]}, "row 2, field 'answer': found ['a']. Expected a text."),
+        ({"question": "q", "answer": " \n"}, "row 2, field 'answer': found ' \\n'. Expected a text that isn't empty."),
+        ({"question": "\ud800", "answer": "a"}, "row 2, field 'question': found '\\ud800'. Expected Unicode text"),
         ({"question": "q", "answer": "a", "kind": "x"}, "row 2, field 'kind': found 'x'. Input should be 'food' or"),
-        ({"question": "q", "answer": "a", "id": 1.5}, "row 2, field 'id': found 1.5. Needed is a text."),
-        ({"question": "q", "answer": "a", "id": True}, "row 2, field 'id': found True. Needed is a text."),
+        ({"question": "q", "answer": "a", "id": 1.5}, "row 2, field 'id': found 1.5. Expected a text."),
+        ({"question": "q", "answer": "a", "id": True}, "row 2, field 'id': found True. Expected a text."),
     ],
 )
 def test_a_value_that_does_not_fit_is_named_with_row_field_found_and_needed(row, said):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from culture_tasks.benchmarks.blend.documents import (
     CHOICE_SOURCE,
     BlendDoc,
-    ChoiceDoc,
     annotation_source,
     load,
     load_choices,
@@ -131,7 +130,7 @@ def _task(name: str, about: str, region: Region, wording: Wording, *, english: b
         metric=SEM_B + OFFICIAL if official else SEM_B,
         metrics=partial(metrics, official=official),
         data=DataSet(tuple(sources), partial(_documents, region, wording, english=english, official=official)),
-        prompt=_prompt,
+        prompt=lambda doc: Prompt((doc["prompt"],)),
         score=partial(score, official=official),
         decoding=_DECODING,
         target=_best_answer,
@@ -156,10 +155,10 @@ def _multiple_choice() -> Iterator[Entry]:
             metric=ACCURACY,
             metrics=choice_metrics,
             data=DataSet((CHOICE_SOURCE,), partial(_choices, region)),
-            prompt=_prompt,
+            prompt=lambda doc: Prompt((doc["prompt"],)),
             score=score_choice,
             decoding=_DECODING,
-            target=_right_letter,
+            target=lambda doc: doc["answer"],
             note=_NOTE,
         )
         for region in REGIONS
@@ -178,17 +177,9 @@ def _choices(region: Region, settings: Settings) -> Documents:
     return Documents(load_choices(region, settings.data_folder))
 
 
-def _prompt(doc: BlendDoc | ChoiceDoc) -> Prompt:
-    return Prompt((doc["prompt"],))
-
-
 def _best_answer(doc: BlendDoc) -> str:
     votes = doc["annotations"][0]
     return (votes["answers"] or votes["en_answers"])[0]
-
-
-def _right_letter(doc: ChoiceDoc) -> str:
-    return doc["answer"]
 
 
 BENCHMARK = Blend()

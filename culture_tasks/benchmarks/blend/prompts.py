@@ -59,7 +59,7 @@ def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> 
         table = read_source(prompt_source(region), data_folder)
     except DataUnavailableError:
         raise DataUnavailableError(
-            f"blend: found no prompts in {LANGUAGES[region.language]}. Needed is "
+            f"blend: found no prompts in {LANGUAGES[region.language]}. Expected "
             f"blend/prompts/{region.name}_prompts.csv in the folder that CULTURE_TASKS_DATA names. "
             f"Take it from {AUTHORS_PROMPTS}. The tasks that ask in English need no such file."
         ) from None
@@ -70,7 +70,7 @@ def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> 
             continue
         if row.translation is None or row.translation.count("{q}") != 1:
             raise DataError(
-                f"{table.where(index)}, field 'Translation': found {row.translation!r:.80}. Needed is the prompt "
+                f"{table.where(index)}, field 'Translation': found {row.translation!r:.80}. Expected the prompt "
                 f"{wanted} in {LANGUAGES[region.language]}, with {{q}} once, where the question goes. Correct it."
             )
         return PromptFile(f"{wanted.replace('-', '_')}.{region.slug}", row.translation)

@@ -9,7 +9,6 @@ from culture_tasks.benchmarks.care.categories import CATEGORIES, RELEASED_NAMES,
 from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, PublishedAgreement
 from culture_tasks.data.sources import Source
 from culture_tasks.errors import DataError, nearest
-from culture_tasks.judges.rubrics import Rubric
 
 _NATIVE = re.compile(
     r"^\s*native\b[\s:(\[-]*([a-z]+)", re.IGNORECASE
@@ -23,10 +22,6 @@ def _category_named(text: str) -> str | None:
         if nearest(text, (*RELEASED_NAMES.values(), *CATEGORIES)):
             raise
         return None
-
-
-def _rubric_for(category: str) -> Rubric:
-    return rubric_for(category_of(category))
 
 
 def _native_language(culture: str) -> str | None:
@@ -60,7 +55,7 @@ HUMAN_RATINGS = HumanRatings(
     known_by=frozenset({"answer", "human_rating", "cul_type", "associated_culture"}),
     categories=CATEGORIES,
     category_named=_category_named,
-    rubric_for=_rubric_for,
+    rubric_for=lambda category: rubric_for(category_of(category)),
     native_language=_native_language,
     kind_of_culture=_kind_of_culture,
     tests=("care",),

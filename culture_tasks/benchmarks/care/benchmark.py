@@ -88,7 +88,7 @@ def _task(variant: str, language: Language, prompt: PromptName, decoding: Decodi
         prompt=partial(asked, prompt),
         score=score,
         decoding=decoding,
-        target=_answer,
+        target=lambda doc: doc["answer"],
         note="Decoding: Appendix B.",
     )
 
@@ -105,10 +105,6 @@ def asked(prompt: PromptName, doc: CareDoc) -> Prompt:
 
 def _documents(language: Language, settings: Settings, *, english: bool) -> Documents:
     return Documents(load(language, settings.data_folder, english=english))
-
-
-def _answer(doc: CareDoc) -> str:
-    return doc["answer"]
 
 
 BENCHMARK = Care()

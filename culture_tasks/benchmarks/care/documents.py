@@ -181,7 +181,7 @@ def repeated(table: Table, rows: Iterable[CareRow]) -> Iterator[tuple[int, str]]
             yield (
                 index,
                 f"{table.where(index)}, field 'question': {row.question!r:.80} stands with the same answer in "
-                f"{table.where(first)} too. Needed is a different question in each row. Remove one of them.",
+                f"{table.where(first)} too. Expected a different question in each row. Remove one of them.",
             )
 
 

@@ -175,15 +175,11 @@ def _task(
         score=score,
         decoding=Decoding(max_tokens=64),
         shows_images=True,
-        target=_reference,
+        target=lambda doc: doc["reference"],
         responses=Insertions,
         harnesses=harnesses,
         note="Decoding: Appendix E.2.",
     )
-
-
-def _reference(doc: CrossCultDoc) -> str:
-    return doc["reference"]
 
 
 def _documents(build: _Build, settings: Settings) -> Documents:

@@ -64,7 +64,7 @@ class CrossCultDoc(TypedDict):
         topic: Topic of that scenario.
         partition: Partition whose inserted sample this request is about: the target of a single-insert case, the
             partition of ``step`` in a chain, the partition asked in the diagnostic.
-        language: Language of the request, hence of its system prompt; another than ``partition`` in cross-language
+        language: Language of the request, hence of its system prompt; other than ``partition`` in cross-language
             locality alone.
         order: Partitions in the order of their insertion; as many as ``insertions``, or more where a chain is cut off.
         step: Place of ``partition`` in ``order``, from 1; 0 without insertions.
@@ -75,7 +75,7 @@ class CrossCultDoc(TypedDict):
         reference: The right answer; empty in locality, where the reference is what the model says without insertions.
         image_id: Raw case that ``image`` belongs to: equal where the images are.
         insertion_image_id: Raw case that ``insertion_image`` belongs to.
-        request_scenario: Scenario of ``image``; another than ``scenario`` in locality on other scenarios alone.
+        request_scenario: Scenario of ``image``; other than ``scenario`` in locality on other scenarios alone.
         data: Fingerprint of the raw cases.
         draw: Fingerprint of the scenario split and of the pairing of cases.
     """
@@ -214,7 +214,11 @@ class Release:
             language=request.language,
             order=list(chain.order),
             step=chain.order.index(request.partition) + 1 if chain.order else 0,
-            insertions=[_insertion(chain.case, partition) for partition in chain.order[:inserted]],
+            insertions=[
+                Insertion(partition=partition, question=inserting.question, answer=inserting.answer)
+                for partition in chain.order[:inserted]
+                for inserting in [chain.case.samples[partition]]
+            ],
             wants_plain_answer=request.role in LOCALITY_ROLES,
             question=sample.question,
             reference="" if request.role in LOCALITY_ROLES else sample.answer,
@@ -222,7 +226,7 @@ class Release:
             insertion_image_id=chain.case.id,
             request_scenario=request.case.scenario,
             data=self.raw.fingerprint,
-            draw=self._draw_fingerprint,
+            draw=self.draw.fingerprint,
         )
 
     @cached_property
@@ -232,15 +236,6 @@ class Release:
     @cached_property
     def _rows(self) -> Mapping[str, int]:
         return {case.id: row for row, case in enumerate(self.raw.cases)}
-
-    @cached_property
-    def _draw_fingerprint(self) -> str:
-        return self.draw.fingerprint
-
-
-def _insertion(case: RawCase, partition: Partition) -> Insertion:
-    sample = case.samples[partition]
-    return Insertion(partition=partition, question=sample.question, answer=sample.answer)
 
 
 def load_release(data_folder: Path | None) -> Release:

@@ -116,7 +116,7 @@ class Draw(_Frozen):
     single: tuple[SinglePairing, ...]
     sequential: tuple[ChainPairing, ...]
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Two runs compare only where this agrees."""
         return fingerprint([self.model_dump(mode="json")])

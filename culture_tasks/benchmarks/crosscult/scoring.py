@@ -88,7 +88,7 @@ def _answer(run: Any) -> Answer:
         text = "" if run is None else str(run)
         return Answer(text, text, "{}")
     if len(run) not in (2, 3):
-        raise ValueError(f"crosscult: a response is a list of {len(run)}; needed is [answer, base answer, routing]")
+        raise ValueError(f"crosscult: a response is a list of {len(run)}; expected [answer, base answer, routing]")
     return Answer(str(run[0]), str(run[1]), str(run[2]) if len(run) > 2 else "{}")
 
 

@@ -31,7 +31,7 @@ def training_cases(data_folder: Path | None, limit: int | None = None) -> Traini
     by_role = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
     cases = list(zip(*by_role, strict=True))  # one document of each role, in the same order of cases
     if not cases:
-        raise DataError("crosscult: no scenario is for training. Needed are some whose 'split' is 'train'.")
+        raise DataError("crosscult: no scenario is for training. Expected some whose 'split' is 'train'.")
     if limit is not None:
         cases = [cases[index * len(cases) // limit] for index in range(min(limit, len(cases)))]
     documents = [document for case in cases for document in case]

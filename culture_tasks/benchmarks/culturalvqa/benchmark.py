@@ -55,7 +55,7 @@ class CulturalVqa(Benchmark):
                 score=partial(score, rubric),
                 decoding=Decoding(max_tokens=64),
                 shows_images=variant in WITH_IMAGE,
-                target=_answers,
+                target=lambda doc: doc["references"],
                 note="The paper doesn't give decoding settings: greedy.",
             )
             for name, variant, rubric, about in _TASKS
@@ -104,10 +104,6 @@ def _documents(variant: Variant, settings: Settings) -> Documents:
         return Documents(questions.documents)
     images = image_column(questions.table, questions.image_names, questions.folder)
     return Documents(questions.documents, images)
-
-
-def _answers(doc: CulturalVqaDoc) -> list[str]:
-    return doc["references"]
 
 
 BENCHMARK = CulturalVqa()

@@ -137,7 +137,7 @@ def _listed(text: str) -> Any:
     try:
         return _literals(text.strip())
     except (ValueError, SyntaxError, tokenize.TokenError):
-        raise ValueError('Needed is a list of texts, such as ["naan", "flatbread"]') from None
+        raise ValueError('Expected a list of texts, such as ["naan", "flatbread"]') from None
 
 
 def _literals(text: str) -> list[Any]:
@@ -206,7 +206,7 @@ def _with_local_answers(table: Table, rows: list[CulturalVqaRow], data_folder: P
         return rows
     if all(row.u_id is None for row in rows):
         raise DataError(
-            f"{path}: can't be joined, since {table.origin} has no column 'u_id'. Needed are questions with the ids of "
+            f"{path}: can't be joined, since {table.origin} has no column 'u_id'. Expected questions with the ids of "
             "the answers: use a newer revision of the data, or put the answers into the column 'all_answers'."
         )
     answers_table = read_answers(path)
@@ -216,7 +216,7 @@ def _with_local_answers(table: Table, rows: list[CulturalVqaRow], data_folder: P
     if missing:
         raise DataError(
             f"{path}: no answer for u_id {rows[missing[0]].u_id!r} ({table.where(missing[0])}), and for "
-            f"{len(missing) - 1} more. Needed is one row for each question. Add them."
+            f"{len(missing) - 1} more. Expected one row for each question. Add them."
         )
     return [_joined(row, answers[str(row.u_id)]) for row in rows]
 
@@ -241,7 +241,7 @@ def _check_answers(table: Table, rows: Sequence[CulturalVqaRow]) -> None:
     if without and len(without) < len(rows):
         raise DataError(
             f"{table.where(without[0])}, field 'all_answers': found nothing, here and in {len(without) - 1} more rows "
-            "while others have answers. Needed is at least one answer in each row, or in none."
+            "while others have answers. Expected at least one answer in each row, or in none."
         )
 
 

@@ -56,7 +56,7 @@ def test_every_problem_is_told(copied, no_hub):
     for part in (
         "holds no annotations/UK_data.json",
         "nayeon212/BLEnD (short-answer-questions): ",
-        "found no prompts in Chinese. Needed is blend/prompts/China_prompts.csv",
+        "found no prompts in Chinese. Expected blend/prompts/China_prompts.csv",
         "Greece_data.json, row 2, field 'annotations.0.count': found -1",
         "Greece_data.json, row 5, field 'ID': 'Toy-99' is not among the questions of",
         "field 'country': found 'USA'. Expected one of Algeria",

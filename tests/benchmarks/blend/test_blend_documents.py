@@ -171,8 +171,8 @@ def test_answers_come_in_the_order_of_votes(folder):
         ({"annotations": [{"answers": ["a"], "en_answers": ["b"], "count": 0}]}, "annotations.0.count'"),
         ({"annotations": [{"answers": ["a"], "count": 1}]}, "annotations.0.en_answers': found nothing"),
         ({"annotations": [{"answers": "a", "en_answers": [], "count": 1}]}, "annotations.0.answers': found 'a'"),
-        ({"idks": {"idk": 0}}, "field 'idks': found {'idk': 0}. Needed are idk, no-answer, not-applicable, but"),
-        ({"idks": ["idk"]}, "field 'idks': found ['idk']. Needed is a reason and a number in each entry"),
+        ({"idks": {"idk": 0}}, "field 'idks': found {'idk': 0}. Expected idk, no-answer, not-applicable, and"),
+        ({"idks": ["idk"]}, "field 'idks': found ['idk']. Expected a reason and a number in each entry"),
         ({"idks": 3}, "field 'idks': found 3"),
         ({"idks": NOBODY | {"idk": "many"}}, "field 'idks.idk': found 'many'"),
         ({"en_question": " "}, "field 'en_question': found ' '"),
@@ -187,7 +187,7 @@ def test_a_row_that_does_not_fit_is_refused_by_file_row_and_field(folder, change
 
 
 def test_an_entry_that_is_no_object_is_refused(folder):
-    assert "question 'Q1': found [1]. Needed is an object" in refused(load, KOREA, folder({"Q1": [1]}))
+    assert "question 'Q1': found [1]. Expected an object" in refused(load, KOREA, folder({"Q1": [1]}))
 
 
 def test_a_question_without_a_topic_is_refused(folder):
@@ -219,9 +219,9 @@ def test_a_question_without_a_text_is_asked_as_it_is_and_said(folder, caplog):
 @pytest.mark.parametrize(
     ("prompts", "message"),
     [
-        ([], "found no prompts in Korean. Needed is blend/prompts/South_Korea_prompts.csv in the folder that"),
+        ([], "found no prompts in Korean. Expected blend/prompts/South_Korea_prompts.csv in the folder that"),
         ([PROMPT | {"id": "inst-1"}], "no row with the id 'inst-4'"),
-        ([PROMPT | {"Translation": "답하세요. {ㅋ}"}], "row 2, field 'Translation': found '답하세요. {ㅋ}'. Needed is"),
+        ([PROMPT | {"Translation": "답하세요. {ㅋ}"}], "row 2, field 'Translation': found '답하세요. {ㅋ}'. Expected"),
         ([PROMPT | {"Translation": "{q} {q}"}], "row 2, field 'Translation': found '{q} {q}'"),
         ([{"id": "inst-4", "English": "x {q}"}], "field 'Translation': found None"),
     ],
@@ -280,7 +280,7 @@ def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
     ("change", "message"),
     [
         ({"answer_idx": "C"}, "found 'C'. Allowed are A, B"),
-        ({"choices": "coffee, tea"}, "field 'choices': found 'coffee, tea'. Needed is a JSON object"),
+        ({"choices": "coffee, tea"}, "field 'choices': found 'coffee, tea'. Expected a JSON object"),
         ({"choices": '{"A": "coffee"}'}, "field 'choices'"),
         ({"prompt": ""}, "field 'prompt'"),
         ({"country": "UK"}, "no row has 'South_Korea' in the column 'country'. Allowed are Algeria, "),

@@ -121,9 +121,9 @@ def test_the_file_s_released_names_are_found(folder, name):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"answer": ""}, "row 2, field 'answer': found ''. Needed is a text that isn't empty"),
-        ({"answer": None}, "row 2, field 'answer': found None. Needed is a text"),
-        ({"question": 7}, "row 2, field 'question': found 7. Needed is a text"),
+        ({"answer": ""}, "row 2, field 'answer': found ''. Expected a text that isn't empty"),
+        ({"answer": None}, "row 2, field 'answer': found None. Expected a text"),
+        ({"question": 7}, "row 2, field 'question': found 7. Expected a text"),
         ({"culture_type": "Foods"}, "row 2, field 'culture_type': found 'Foods'. care: unknown category 'Foods'"),
         ({"culture_type": "Literature"}, "row 2, field 'culture_type': found 'Literature'. care: unknown category"),
         ({"culture_type": "Literature"}, "Did you mean 'Literacy'?"),

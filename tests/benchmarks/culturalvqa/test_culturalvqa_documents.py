@@ -180,7 +180,7 @@ def test_answers_that_are_no_list_of_texts_are_refused(folder, written):
 def test_a_row_without_answers_among_others_is_refused(folder):
     said = refused(folder(row(0), row(1, all_answers=[]), row(2, all_answers=...)))
     assert "row 2, field 'all_answers': found nothing, here and in 1 more rows while others have answers" in said
-    assert "Needed is at least one answer in each row, or in none" in said
+    assert "Expected at least one answer in each row, or in none" in said
 
 
 def test_a_table_without_any_answer_has_withheld_them(folder):
@@ -193,7 +193,7 @@ def test_a_table_without_any_answer_has_withheld_them(folder):
     [
         ({"question": " "}, "row 2, field 'question': found ' '"),
         ({"question": ...}, "row 2, field 'question': found nothing"),
-        ({"image": 3}, "row 2, field 'image': found 3. Needed is a text"),
+        ({"image": 3}, "row 2, field 'image': found 3. Expected a text"),
         ({"u_id": "q0"}, "row 2, field 'u_id': 'q0' is also the id of"),
         ({"u_id": ...}, "row 2, field 'u_id': found nothing, while"),
         ({"contry": "India"}, "unknown column 'contry'. Did you mean 'country'"),
@@ -290,13 +290,13 @@ def test_local_answers_may_be_one_object(folder, answers):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('{"q0": 5}', "answers.json, row 1, field 'all_answers': found 5. Needed is a list"),
+        ('{"q0": 5}', "answers.json, row 1, field 'all_answers': found 5. Expected a list"),
         ('{"q0": {"all_answers": ["a"]}}', "answers.json, row 1, field 'all_answers': found {'all_answers': ['a']}."),
         (
             '{"q0": ["a"], "q0": ["b"]}',
             "answers.json, line 1: JSON that can't be read ('q0' occurs 2 times in one object",
         ),
-        ('"naan"', "answers.json: holds one text. Needed is a list of objects"),
+        ('"naan"', "answers.json: holds one text. Expected a list of objects"),
     ],
 )
 def test_one_object_of_answers_that_can_not_be_used_is_named(folder, content, said):
@@ -310,7 +310,7 @@ def test_a_question_without_local_answer_is_named(folder):
     path = answers_file(data, [{"u_id": "q0", "all_answers": "naan"}])
     said = refused(data)
     assert said.startswith(f"{path}: no answer for u_id 'q1' (")
-    assert "row 2), and for 1 more. Needed is one row for each question" in said
+    assert "row 2), and for 1 more. Expected one row for each question" in said
 
 
 @pytest.mark.parametrize(
@@ -318,9 +318,9 @@ def test_a_question_without_local_answer_is_named(folder):
     [
         (
             [{"u_id": "q0", "all_answers": ""}],
-            "answers.csv, row 2, field 'all_answers': found ''. Needed is at least one",
+            "answers.csv, row 2, field 'all_answers': found ''. Expected at least one",
         ),
-        ([{"u_id": "", "all_answers": "a"}], "answers.csv, row 2, field 'u_id': found ''. Needed is a text"),
+        ([{"u_id": "", "all_answers": "a"}], "answers.csv, row 2, field 'u_id': found ''. Expected a text"),
         ([{"u_id": "q0", "all_answers": "a"}] * 2, "answers.csv, row 3, field 'u_id': 'q0' is also the id of"),
         ([{"uid": "q0", "all_answers": "a"}], "answers.csv: no column 'u_id'. Did you mean 'uid'"),
     ],
@@ -335,7 +335,7 @@ def test_local_answers_for_questions_without_ids_are_refused(folder):
     data = folder(row(0, u_id=...))
     answers_file(data, [{"u_id": "q0", "all_answers": "a"}])
     assert "can't be joined, since" in refused(data)
-    assert "has no column 'u_id'. Needed are questions with the ids" in refused(data)
+    assert "has no column 'u_id'. Expected questions with the ids" in refused(data)
 
 
 def test_examples_are_other_questions_about_other_images(folder):
