@@ -116,12 +116,3 @@ def test_lm_eval_is_left_as_it_was(passed_on):
     before = state()
     passed_on("run", "--tasks", "care")
     assert all(after is was for after, was in zip(state(), before, strict=True))
-
-
-@pytest.mark.slow
-def test_lm_eval_s_own_list_shows_our_tasks_and_the_user_s(tmp_path, capsys):
-    (tmp_path / "mine.yaml").write_text("task: task_of_the_user\noutput_type: generate_until\n")
-    assert main(["lm-eval", "ls", "tasks", "--include_path", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    for name in ("care_ar", "culturalvqa_fewshot", "task_of_the_user", "arc_easy"):
-        assert name in said
