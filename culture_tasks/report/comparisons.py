@@ -45,7 +45,7 @@ Items that stand alone are clusters of one. What doesn't differ counts for nothi
 _LEAST_SWAPS = 10_000
 """Swaps that are drawn at least where signs are flipped; more for a large family, so that a p-value can be small."""
 
-OF_ITS_OWN: frozenset[Flag] = frozenset(
+BY_ITSELF: frozenset[Flag] = frozenset(
     (
         *("low_coverage", "mixed_settings", "incomplete", "unjudged"),
         *("other_harness", "trained_on_test", "unlike_its_file"),
@@ -136,7 +136,7 @@ def scale_of_differences(scale: Scale) -> Scale:
 def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     """Returns why two entrants can't be compared on a unit; nothing where they can."""
     settings = [{each.run.task: each.run.settings for each in measured.runs[key]} for key in (first, second)]
-    flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags} & OF_ITS_OWN
+    flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags} & BY_ITSELF
     models = {each.run.model for key in (first, second) for each in measured.runs[key]}
     if len(models) == 1:  # a model in two harnesses is compared with itself, and with no other
         flags -= {"other_harness"}

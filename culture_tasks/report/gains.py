@@ -16,7 +16,7 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report import comparability
-from culture_tasks.report.comparisons import ALPHA, OF_ITS_OWN, Pair, adjusted, scale_of_differences
+from culture_tasks.report.comparisons import ALPHA, BY_ITSELF, Pair, adjusted, scale_of_differences
 from culture_tasks.report.lineage import Lineage, Side
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Flag, Gain, Trial
 from culture_tasks.report.observations import (
@@ -130,7 +130,7 @@ class Training:
         return found
 
     def _is_another_run(self, place: _Place, one: str, two: str) -> bool:
-        flags = [OF_ITS_OWN.intersection(place.cells[key].flags) for key in (one, two)]
+        flags = [BY_ITSELF.intersection(place.cells[key].flags) for key in (one, two)]
         arguments = [self._arguments(place, key) for key in (one, two)]
         return flags[0] == flags[1] and arguments[0] == arguments[1] and not self._between(place, one, two)
 
@@ -143,7 +143,7 @@ class Training:
 
     def _why_not(self, place: _Place, one: str, two: str) -> set[Flag]:
         """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
-        own = {flag for key in (one, two) for flag in place.cells[key].flags} & OF_ITS_OWN
+        own = {flag for key in (one, two) for flag in place.cells[key].flags} & BY_ITSELF
         needs_none = any(each.name == place.address.statistic for each in place.measured.reported.further)
         return (self._between(place, one, two) | own) - (OF_JUDGES if needs_none else set())
 

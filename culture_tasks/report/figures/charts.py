@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.report.model import Cell, GroupValue
+    from culture_tasks.benchmarks.reporting import Mark
+    from culture_tasks.report.model import Cell
 
 Kind = Literal["overview", "bars", "points", "dots", "radar", "heat", "lines", "pairs"]
 
@@ -152,27 +153,16 @@ class Chart:
         )
 
 
-def panels(
-    values: Iterable[GroupValue],
-    *,
-    panel: Callable[[GroupValue], str],
-    series: Callable[[GroupValue], str],
-    group: Callable[[GroupValue], str],
-    order: tuple[str, ...] = (),
-) -> tuple[Panel, ...]:
+def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[Panel, ...]:
     """Sorts numbers into panels, series and groups, each in the order in which they first come.
 
     Args:
-        values: The numbers; those without a value are left out, and the first of each place counts.
-        panel: Title of a number's panel.
-        series: Label of its series.
-        group: Name of its group.
+        marked: The numbers, with their places; the first of each place counts.
         order: Groups that come first, in this order.
     """
     drawn: dict[str, dict[str, dict[str, Cell]]] = {}
-    for value in values:
-        if value.cell.value is not None:
-            drawn.setdefault(panel(value), {}).setdefault(series(value), {}).setdefault(group(value), value.cell)
+    for mark, cell in marked:
+        drawn.setdefault(mark.panel, {}).setdefault(mark.series, {}).setdefault(mark.group, cell)
     return tuple(
         Panel(title, _ordered(lines.values(), order), tuple(Series(*line) for line in lines.items()))
         for title, lines in drawn.items()

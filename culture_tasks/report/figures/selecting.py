@@ -1,4 +1,4 @@
-"""Which figures a report has: what each benchmark says that its figures show, with the numbers that there are."""
+"""The figures of a report: its numbers, where each benchmark's figures draw them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.benchmarks.reporting import Drawn
+from culture_tasks.benchmarks.reporting import Number
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN, Chart, Panel, Series, by_mean, limited, pages, panels
 from culture_tasks.report.figures.names import cleaned
 from culture_tasks.report.figures.style import is_ratio
@@ -18,7 +18,7 @@ from culture_tasks.report.observations import SCORE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastFigure, ContrastOf, FigureOf, Where
+    from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastOf, FigureOf
     from culture_tasks.report.figures.charts import Kind
     from culture_tasks.report.model import Cell, Contrast, Flag, Mean, Report, Unit
 
@@ -44,17 +44,19 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
     ran = {unit.benchmark for unit in report.units.values()}
     reported = {name: benchmark.report() for name, benchmark in benchmarks().items() if name in ran}
     figures = [
-        _chart(report, shown, reported=each, values=values, published=published)
-        for name, each in reported.items()
-        for spec in each.figures
-        for shown, values in _own_data_apart(spec, _picked(report, spec, benchmark=name, published=published))
+        _chart(report, part, reported=how, values=values, published=published)
+        for name, how in reported.items()
+        for spec in how.figures
+        for part, values in _own_data_apart(
+            spec, _picked(report, spec, reported=how, benchmark=name, published=published)
+        )
     ]
     figures += [
-        _contrast_chart(report, contrast, spec=spec, reported=each, found=found)
-        for each in reported.values()
-        for contrast in each.contrasts
-        for spec in contrast.figures
-        if (found := _picked_contrasts(report, contrast, spec))
+        _contrast_chart(report, contrast, statistic, reported=how, found=found)
+        for name, how in reported.items()
+        for contrast in how.contrasts
+        for statistic in contrast.values
+        if (found := _picked_contrasts(report, contrast, statistic, benchmark=name))
     ]
     whole = overview(report)
     return (*([whole] if whole else []), *(page for figure in figures for page in pages(figure)))
@@ -137,20 +139,20 @@ def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[boo
     return {entrant: place(entrant) for entrant in {value.entrant for value in values}}
 
 
-def _picked(report: Report, spec: FigureOf, benchmark: str, published: bool) -> list[GroupValue]:
-    """Returns the numbers of a figure."""
-    values = report.groups if spec.whole is None else tuple(_whole_scores(report, spec))
-    return [
+def _picked(
+    report: Report, spec: FigureOf, reported: BenchmarkReport, benchmark: str, published: bool
+) -> list[GroupValue]:
+    """Returns the numbers that a figure draws."""
+    own = {key for key, unit in report.units.items() if unit.benchmark == benchmark}
+    values = [
         value
-        for value in values
-        if value.cell.value is not None
+        for value in (*report.groups, *_whole_scores(report))
+        if value.unit in own
+        and value.cell.value is not None
         and (published or not report.entrants[value.entrant].published)
-        and value.statistic == spec.statistic
-        and value.dimension in spec.dimensions
-        and report.units[value.unit].benchmark == benchmark
-        and spec.units(value.unit)
-        and _fits(spec, value)
     ]
+    names = _Names(report, reported, values)
+    return [value for value in values if spec.mark(names.number(value)) is not None]
 
 
 def _own_data_apart(spec: FigureOf, values: Sequence[GroupValue]) -> Iterator[tuple[FigureOf, Sequence[GroupValue]]]:
@@ -163,47 +165,28 @@ def _own_data_apart(spec: FigureOf, values: Sequence[GroupValue]) -> Iterator[tu
         yield spec, values
 
 
-def _whole_scores(report: Report, spec: FigureOf) -> Iterator[GroupValue]:
-    """Yields the whole scores of units that stand for groups, as numbers of these groups."""
-    for unit in report.units.values():
-        where = None if spec.whole is None else spec.whole(unit.key)
-        if where:
-            dimension, group = where[-1]
-            for entrant, cell in unit.cells.items():
-                yield GroupValue(
-                    unit.key,
-                    entrant,
-                    statistic=SCORE,
-                    dimension=dimension,
-                    group=group,
-                    cell=replace(cell, where=where),
-                )
-
-
-def _fits(spec: FigureOf, value: GroupValue) -> bool:
-    """Whether what is held fixed beside the group is what the figure needs: no more, and no less."""
-    held = {pair for pair in value.cell.where if pair[0] not in (value.dimension, *spec.free)}
-    return held == set(spec.fixed)
+def _whole_scores(report: Report) -> Iterator[GroupValue]:
+    for key, unit in report.units.items():
+        for entrant, cell in unit.cells.items():
+            yield GroupValue(key, entrant, statistic=SCORE, dimension="", group="", cell=cell)
 
 
 def _chart(
     report: Report, spec: FigureOf, reported: BenchmarkReport, values: Sequence[GroupValue], published: bool
 ) -> Chart:
     places = _places(report, values)
-    values = sorted(values, key=lambda value: places[value.entrant])
     names = _Names(report, reported, values)
-    fields = [reported.field_named(name) for name in spec.along or spec.dimensions]
-    found = panels(
-        values,
-        panel=lambda value: spec.panel(names.drawn(value)),
-        series=lambda value: spec.line(names.drawn(value)),
-        group=lambda value: spec.group(names.drawn(value)),
-        order=tuple(group_name(reported, field.name, group) for field in fields for group in field.order),
-    )
+    marked = [
+        (mark, value.cell)
+        for value in sorted(values, key=lambda value: places[value.entrant])
+        if (mark := spec.mark(names.number(value))) is not None
+    ]
+    order = dict.fromkeys(group_name(reported, field.name, group) for field in reported.fields for group in field.order)
+    found = panels(marked, tuple(order))
     kind: Kind = spec.kind
     if (
         kind == "bars"
-        and reported.culture in spec.dimensions
+        and any(value.dimension == reported.culture for value in values)
         and max(len(one.groups) for one in found) > _MOST_CULTURES
     ):
         kind, found = "dots", tuple(map(by_mean, found))
@@ -219,7 +202,7 @@ def _chart(
         kind=kind,
         groups=spec.groups,
         series=spec.series,
-        value=spec.value or names.metric(values[0]),
+        value=spec.value,
         panels=found,
         notes=_notes(report, kind, values=values, published=published, band=any(one.band for one in found)),
         question=spec.question,
@@ -230,56 +213,56 @@ def _chart(
 # Two bars and their difference in each group
 
 
-def _picked_contrasts(report: Report, contrast: ContrastOf, spec: ContrastFigure) -> list[Contrast]:
+def _picked_contrasts(report: Report, contrast: ContrastOf, statistic: str, benchmark: str) -> list[Contrast]:
     return [
-        each
-        for each in report.contrasts
-        if (each.kind, each.statistic) == (contrast.kind, spec.statistic)
-        and each.dimension in spec.dimensions
-        and each.first.value is not None
-        and each.second.value is not None
+        found
+        for found in report.contrasts
+        if (found.kind, found.statistic) == (contrast.kind, statistic)
+        and report.units[found.unit].benchmark == benchmark
+        and found.dimension not in contrast.outside
+        and found.first.value is not None
+        and found.second.value is not None
     ]
 
 
 def _contrast_chart(
-    report: Report, contrast: ContrastOf, spec: ContrastFigure, reported: BenchmarkReport, found: Sequence[Contrast]
+    report: Report, contrast: ContrastOf, statistic: str, reported: BenchmarkReport, found: Sequence[Contrast]
 ) -> Chart:
-    values = [_value(each, cell) for each in found for cell in (each.second, each.first)]
+    values = [_value(one, cell) for one in found for cell in (one.second, one.first)]
     places = _places(report, values)
-    found = sorted(found, key=lambda each: places[each.entrant])
     names = _Names(report, reported, values)
     grouped: dict[str, dict[str, Contrast]] = {}
-    for each in found:
-        drawn = names.drawn(_value(each, each.second))
-        grouped.setdefault(spec.panel(drawn), {}).setdefault(drawn.group, each)
-    first, second = spec.parts
-    known = any(each.difference.value is not None for each in found)
+    for one in sorted(found, key=lambda one: places[one.entrant]):
+        number = names.number(_value(one, one.second))
+        grouped.setdefault(contrast.panel(number), {}).setdefault(number.group, one)
+    first, second = contrast.parts
+    known = any(one.difference.value is not None for one in found)
     beside = [f"At the right: {second} less {first} on common items, with its paired 95 % interval"] if known else []
     return Chart(
-        key=spec.key,
-        title=spec.title,
+        key=contrast.key_of(statistic),
+        title=contrast.title,
         source=contrast.source,
         kind="pairs",
-        groups=spec.groups,
-        series=spec.series,
-        value=spec.value or names.metric(values[0]),
-        panels=tuple(_pair_panel(spec, title, groups) for title, groups in grouped.items()),
+        groups=contrast.groups,
+        series=contrast.series,
+        value=contrast.values[statistic],
+        panels=tuple(_pair_panel(contrast, title, groups) for title, groups in grouped.items()),
         notes=(*_notes(report, "pairs", values, published=True), *beside),
         question="changes",
     )
 
 
-def _value(each: Contrast, cell: Cell) -> GroupValue:
+def _value(one: Contrast, cell: Cell) -> GroupValue:
     return GroupValue(
-        each.unit, each.entrant, statistic=each.statistic, dimension=each.dimension, group=each.group, cell=cell
+        one.unit, one.entrant, statistic=one.statistic, dimension=one.dimension, group=one.group, cell=cell
     )
 
 
-def _pair_panel(spec: ContrastFigure, title: str, groups: Mapping[str, Contrast]) -> Panel:
+def _pair_panel(contrast: ContrastOf, title: str, groups: Mapping[str, Contrast]) -> Panel:
     series = (
-        Series(spec.parts[0], {name: each.first for name, each in groups.items()}),
-        Series(spec.parts[1], {name: each.second for name, each in groups.items()}),
-        Series(DIFFERENCE, {name: each.difference for name, each in groups.items()}),
+        Series(contrast.parts[0], {name: one.first for name, one in groups.items()}),
+        Series(contrast.parts[1], {name: one.second for name, one in groups.items()}),
+        Series(DIFFERENCE, {name: one.difference for name, one in groups.items()}),
     )
     return Panel(title, tuple(groups), series)
 
@@ -288,7 +271,7 @@ def _pair_panel(spec: ContrastFigure, title: str, groups: Mapping[str, Contrast]
 
 
 class _Names:
-    """Names of what a figure's numbers belong to; rows with numbers that can't be compared are marked."""
+    """Names of models and groups in a figure; models with numbers that can't be compared are marked."""
 
     def __init__(self, report: Report, reported: BenchmarkReport, values: Sequence[GroupValue]) -> None:
         self._report, self._reported = report, reported
@@ -308,23 +291,18 @@ class _Names:
         marks = (_MARK, entrant in self._marked), (_OWN_DATA, entrant in self._own_data)
         return self._names[entrant] + "".join(mark for mark, is_marked in marks if is_marked)
 
-    def drawn(self, value: GroupValue) -> Drawn:
-        """Returns what a number belongs to."""
-        held: Where = tuple(pair for pair in value.cell.where if pair[0] != value.dimension)
-        return Drawn(
+    def number(self, value: GroupValue) -> Number:
+        """Returns a number as the figures of its benchmark see it."""
+        held = {field: group for field, group in value.cell.where if field != value.dimension}
+        return Number(
             unit=value.unit,
             title=cleaned(self._report.units[value.unit].title),
             model=self._marked_name(value.entrant),
+            statistic=value.statistic,
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
-            held={field: group_name(self._reported, field, group) for field, group in held},
+            held={field: group_name(self._reported, field, group) for field, group in held.items()},
         )
-
-    def metric(self, value: GroupValue) -> str:
-        """Returns what the numbers are, with their unit."""
-        of_paper = value.statistic.upper().replace("_", "-")
-        name = self._report.units[value.unit].metric.replace("_", " ") if value.statistic == SCORE else of_paper
-        return f"{cleaned(name)} ({cleaned(value.cell.scale.unit)})"
 
 
 def group_name(reported: BenchmarkReport, dimension: str, group: str) -> str:

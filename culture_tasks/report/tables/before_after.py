@@ -70,16 +70,15 @@ def _over_all(context: Context, training: Training) -> tuple[Table, list[Gain]]:
 def _laid_out(context: Context, scores: Scores, training: Training, layout: Layout) -> tuple[Table, list[Gain]]:
     """Returns a benchmark's table with the numbers before and after training, and what they differ by, as rows."""
     spec, key = layout.spec, f"{layout.spec.key}_{OVER_ALL}"
-    shown = {each.at: each for each in spec.columns if each.at is not None and not _is_cost(scores, each.at)}
+    shown = {column.at: column for column in spec.columns if column.at is not None and not _is_cost(scores, column.at)}
     gains = training.gains(key, list(shown))
-    texts = row_texts(context, scores, spec)
-    headers = tuple(header for header in spec.headers if header == "Judge")
-    columns = [column_of(scores, spec, each) for each in shown.values()]
-    printed = [(keys_of(each.printed), column.scale) for each, column in zip(shown.values(), columns, strict=True)]
-    is_own = any("own_data" in each.cell.flags for gain in gains for each in (gain.base, gain.trained))
+    headers = {"Judge": spec.headers["Judge"]} if "Judge" in spec.headers else {}
+    columns = [column_of(scores, layout, column) for column in shown.values()]
+    printed = [(keys_of(one.printed), column.scale) for one, column in zip(shown.values(), columns, strict=True)]
+    is_own = any("own_data" in trial.cell.flags for gain in gains for trial in (gain.base, gain.trained))
     papers = layout.papers if context.published and not is_own else ()
     row_headers = ("Model", "Number", *headers)
-    own = _rows(gains, list(shown), lambda trial: texts.labels(trial.entrants[0], headers))
+    own = _rows(gains, list(shown), lambda trial: row_texts(context, scores, layout.units, trial.entrants[0], headers))
     table = Table(
         key,
         f"{spec.title}, before and after training",
