@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -112,7 +112,7 @@ def comparisons(
         test
         for each in measured
         if each.unit.headline
-        for test in adjusted(_family(each, anyway), lambda key, word: f"{entrants[key].label} is {word}")
+        for test in adjusted(_family(each, anyway), {key: entrant.label for key, entrant in entrants.items()})
     ]
 
 
@@ -141,12 +141,6 @@ def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     if len(models) == 1:  # a model in two harnesses is compared with itself, and with no other
         flags -= {"other_harness"}
     return comparability.between(*settings) | flags
-
-
-def pair(measured: Measured, first: str, second: str, one: Observations, two: Observations, flags: set[Flag]) -> Pair:
-    """Returns two entrants with their samples of a unit."""
-    unit = measured.unit
-    return Pair(unit.key, first, second, in_order(one), in_order(two), scale=unit.scale, flags=ordered(flags))
 
 
 def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int, many: int) -> Difference:
@@ -192,7 +186,7 @@ def _times(found: Difference, width: float) -> Difference:
     )
 
 
-def adjusted(pairs: Sequence[Pair], words: Callable[[str, str], str]) -> list[Comparison]:
+def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison]:
     """Tests a family of pairs, with Holm's adjustment over all of them.
 
     The intervals and the numbers of items needed have the level that Holm's procedure had come to when it stopped:
@@ -202,7 +196,7 @@ def adjusted(pairs: Sequence[Pair], words: Callable[[str, str], str]) -> list[Co
 
     Args:
         pairs: The pairs.
-        words: Says of an entrant, by its key, that it is ``better``, or ``higher`` where no end of the scale is better.
+        labels: What verdicts call the entrants, by key: ``B is better``, or ``higher`` where no end of the scale is.
     """
     tests = [each.test(len(pairs)) for each in pairs]
     p_values = [float(p) for p in holm([test.p for test in tests])]
@@ -210,19 +204,17 @@ def adjusted(pairs: Sequence[Pair], words: Callable[[str, str], str]) -> list[Co
     if level < ALPHA:
         tests = [each.test(len(pairs), level, made) for each, made in zip(pairs, tests, strict=True)]
     return [
-        _comparison(each, test, p_holm=p, level=level, words=words)
+        _comparison(each, test, p_holm=p, level=level, labels=labels)
         for each, test, p in zip(pairs, tests, p_values, strict=True)
     ]
 
 
-def _comparison(
-    pair: Pair, found: Difference, p_holm: float, level: float, words: Callable[[str, str], str]
-) -> Comparison:
+def _comparison(pair: Pair, found: Difference, p_holm: float, level: float, labels: Mapping[str, str]) -> Comparison:
     word = verdict(found.difference, p_holm, ALPHA)
     higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
     told_apart = word in ("higher", "lower")
     better = {"higher": higher, "lower": lower}.get(pair.scale.better or "") if told_apart else None
-    said = words(better, "better") if better else words(higher, "higher") if told_apart else word
+    said = f"{labels[better or higher]} is {'better' if better else 'higher'}" if told_apart else word
     return Comparison(
         unit=pair.unit,
         first=pair.first,

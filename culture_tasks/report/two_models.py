@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import Where
 from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options
 from culture_tasks.report.comparability import differences, explain, what_differs
-from culture_tasks.report.comparisons import Pair, adjusted, pair, why_not
+from culture_tasks.report.comparisons import Pair, adjusted, why_not
 from culture_tasks.report.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest
-from culture_tasks.report.model import Cell, Comparison, Entrant, Unit
-from culture_tasks.report.observations import cell_of, observe, ordered, unlike_its_file
+from culture_tasks.report.model import Cell, Comparison, Entrant
+from culture_tasks.report.observations import cell_of, in_order, ordered, unlike_its_file
 from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.samples import SampleReader
 from culture_tasks.report.scores import Measured, measure
@@ -133,17 +134,21 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     candidate = {task: runs[0] for task, runs in runs_b.items()}
     baseline = {task: _comparable(runs, candidate.get(task)) for task, runs in runs_a.items()}
     chosen = (baseline, candidate)
-    entered = [Entered(Entrant(key, _model(runs)), runs) for key, runs in zip("ab", chosen, strict=True)]
+    entered = [
+        Entered(Entrant(key, next(iter(runs.values())).run.model), runs) for key, runs in zip("ab", chosen, strict=True)
+    ]
     tests: list[_Untested] = []
     cultures: list[_Untested] = []
     not_compared: list[NotCompared] = []
     for measured in (*measure(entered, options.min_coverage), *other_measured(entered)):
-        if _is_wanted(measured.unit, only):
+        unit = measured.unit
+        is_wanted = any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
+        if is_wanted:
             reason = _why_not(measured, anyway=options.compare_anyway)
             if reason:
-                not_compared.append(NotCompared(measured.unit.key, reason, "a" in measured.unit.cells))
+                not_compared.append(NotCompared(unit.key, reason, "a" in unit.cells))
             else:
-                tests.append(_whole(measured))
+                tests.append(_untested(measured))
                 cultures += _of_cultures(measured)
     sides = [
         Side(
@@ -153,7 +158,7 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
         )
         for one, loading in zip(entered, loadings, strict=True)
     ]
-    return TwoModels((sides[0], sides[1]), _with_verdicts(tests), _with_verdicts(cultures), tuple(not_compared))
+    return TwoModels((sides[0], sides[1]), _tested(tests), _tested(cultures), tuple(not_compared))
 
 
 def _refuse_same_files(paths: tuple[str, str], loadings: Sequence[Loading]) -> None:
@@ -189,24 +194,11 @@ def _comparable(runs: Sequence[LoadedRun], other: LoadedRun | None) -> LoadedRun
     return next(alike, runs[0])
 
 
-def _model(runs: Mapping[str, LoadedRun]) -> str:
-    return next(iter(runs.values())).run.model
-
-
-def _is_wanted(unit: Unit, only: Sequence[str]) -> bool:
-    return any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
-
-
-def _missing(unit: Unit) -> str:
-    missing = [key.upper() for key in "ab" if key not in unit.cells]
-    return f"{' and '.join(missing)} didn't run it" if missing else ""
-
-
 def _why_not(measured: Measured, *, anyway: bool) -> str:
     """Returns why the two can't be compared on a unit; empty where they can."""
     unit = measured.unit
-    if reason := _missing(unit):
-        return reason
+    if missing := [key.upper() for key in "ab" if key not in unit.cells]:
+        return f"{' and '.join(missing)} didn't run it"
     unscored = [key.upper() for key in "ab" if unit.cells[key].value is None or not measured.runs[key]]
     if unscored and unit.benchmark is None:
         return f"there are no samples of {' and '.join(unscored)} whose mean is its score"
@@ -238,7 +230,7 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
 
 
 class _Untested(NamedTuple):
-    """What a test will be made of."""
+    """A test before it is made."""
 
     benchmark: str
     culture: str
@@ -246,39 +238,30 @@ class _Untested(NamedTuple):
     pair: Pair
 
 
-def _whole(measured: Measured) -> _Untested:
-    one, two = measured.observe("a"), measured.observe("b")
-    tested = pair(measured, "a", "b", one=one, two=two, flags=why_not(measured, "a", "b"))
-    cells = measured.unit.cells
-    return _Untested(measured.unit.key, "", (cells["a"], cells["b"]), tested)
+def _untested(measured: Measured, where: Where = ()) -> _Untested:
+    """Returns the test of a unit, or of a culture of it."""
+    unit = measured.unit
+    one, two = (measured.observe_group(key, where) if where else measured.observe(key) for key in "ab")
+    cells = [
+        cell_of(seen, unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
+        if where
+        else unit.cells[key]
+        for key, seen in (("a", one), ("b", two))
+    ]
+    flags = ordered(why_not(measured, "a", "b"))
+    pair = Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags)
+    return _Untested(unit.key, where[0][1] if where else "", (cells[0], cells[1]), pair)
 
 
 def _of_cultures(measured: Measured) -> Iterator[_Untested]:
     """Yields a test for each culture of a unit that has several."""
     field = measured.reported.culture
     cultures = [culture for culture in measured.groups("a", field) if culture in measured.groups("b", field)]
-    for culture in cultures if len(cultures) > 1 else ():
-        where = ((field, culture),)
-        one, two = (observe(measured.runs[key], measured.tasks, where) for key in "ab")
-        tested = pair(measured, "a", "b", one=one, two=two, flags=why_not(measured, "a", "b"))
-        cells = [
-            cell_of(seen, measured.unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
-            for key, seen in (("a", one), ("b", two))
-        ]
-        yield _Untested(measured.unit.key, culture, (cells[0], cells[1]), tested)
+    yield from (_untested(measured, ((field, culture),)) for culture in cultures if len(cultures) > 1)
 
 
-def _with_verdicts(found: Sequence[_Untested]) -> tuple[Tested, ...]:
-    tests = adjusted([each.pair for each in found], lambda key, word: _ABOUT_B[key, word])
-    return tuple(
-        Tested(each.benchmark, each.culture, each.cells, test) for each, test in zip(found, tests, strict=True)
-    )
-
-
-_ABOUT_B = {
-    ("a", "better"): B_IS_WORSE,
-    ("b", "better"): B_IS_BETTER,
-    ("a", "higher"): "B is lower",
-    ("b", "higher"): "B is higher",
-}
-"""What is said of B where one of the two, by its key, is better or higher."""
+def _tested(found: Sequence[_Untested]) -> tuple[Tested, ...]:
+    tests = adjusted([one.pair for one in found], {"a": "A", "b": "B"})
+    about_b = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
+    tests = [replace(test, verdict=about_b.get(test.verdict, test.verdict)) for test in tests]
+    return tuple(Tested(one.benchmark, one.culture, one.cells, test) for one, test in zip(found, tests, strict=True))

@@ -40,7 +40,7 @@ def compared(models, scale):
         Pair("u", str(first), str(second), one=models[first], two=models[second], scale=scale)
         for first, second in itertools.combinations(range(len(models)), 2)
     ]
-    return adjusted(pairs, lambda key, word: f"{key} is {word}")
+    return adjusted(pairs, {str(key): str(key) for key in range(len(models))})
 
 
 def ranks_of(models, scale):
