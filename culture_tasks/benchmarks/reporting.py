@@ -373,7 +373,6 @@ class Number:
         unit: Key of the unit.
         title: Title of the unit.
         model: Name of the model.
-        statistic: ``score``, or the name of another statistic.
         dimension: The field of the group; empty for a whole score.
         group: The group.
         held: The other groups of its samples, by field.
@@ -382,15 +381,9 @@ class Number:
     unit: str
     title: str
     model: str
-    statistic: str
     dimension: str
     group: str
     held: Mapping[str, str]
-
-    @property
-    def unit_and_held(self) -> str:
-        """The unit's title, with the groups that are held fixed."""
-        return " · ".join((self.title, *self.held.values()))
 
 
 class Mark(NamedTuple):
@@ -399,9 +392,6 @@ class Mark(NamedTuple):
     panel: str
     series: str
     group: str
-
-
-Look = Literal["bars", "points", "radar", "heat", "lines"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,6 +406,7 @@ class FigureOf:
         groups: The groups along the axis, in words.
         value: The quantity, with its unit.
         mark: Says where a number is drawn; None where it isn't.
+        statistic: The numbers: ``score``, or the name of another statistic.
         series: The series, in words.
         question: The reader's question that it answers.
     """
@@ -423,10 +414,11 @@ class FigureOf:
     key: str
     title: str
     source: str
-    kind: Look
+    kind: Literal["bars", "points", "radar", "heat", "lines"]
     groups: str
     value: str
     mark: Callable[[Number], Mark | None]
+    statistic: str = "score"
     series: str = "model"
     question: Question = "cultures"
 
@@ -443,9 +435,9 @@ def scores_by(
     """
 
     def mark(number: Number) -> Mark | None:
-        is_score = number.statistic == "score" and number.dimension in dimensions
-        is_drawn = is_score and units(number.unit) and number.held.keys() <= set(held)
-        return Mark(number.unit_and_held, number.model, number.group) if is_drawn else None
+        if number.dimension not in dimensions or not units(number.unit) or not number.held.keys() <= set(held):
+            return None
+        return Mark(" · ".join((number.title, *number.held.values())), number.model, number.group)
 
     return mark
 

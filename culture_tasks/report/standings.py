@@ -72,7 +72,7 @@ def ranked(
     order = sorted(values, key=values.__getitem__) if sign and tests and len(values) > 1 else []
     number = {key: at for at, key in enumerate(order)}
     better = {
-        (number[test.better], number[_other(test)])
+        (number[test.better], number[test.second if test.better == test.first else test.first])
         for test in tests
         if test.better and {test.first, test.second} <= number.keys()
     }
@@ -115,8 +115,3 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
         if pair.test(pairs, many=MANY_IN_A_COLUMN).p * pairs <= ALPHA:
             worse.add(key)
     return {key: replace(cell, best=bool(worse) and key in values.keys() - worse) for key, cell in cells.items()}
-
-
-def _other(test: Comparison) -> str:
-    """Returns the entrant that is worse."""
-    return test.second if test.better == test.first else test.first

@@ -308,26 +308,9 @@ def _model_and_modality(number: Number) -> str:
     return f"{number.model} · {_modality(number).lower()}"
 
 
-def _globally(statistic: str) -> Callable[[Number], Mark | None]:
-    """Returns the marks of a bias over all languages: a panel per modality."""
-    return lambda number: Mark(_modality(number), number.model, number.group) if number.statistic == statistic else None
-
-
-def _emotions_by_language(number: Number) -> Mark | None:
-    if number.statistic != "lsepp":
-        return None
-    return Mark(_model_and_modality(number), number.held["language"], number.group)
-
-
-def _quadrants_by_language(number: Number) -> Mark | None:
-    if number.statistic != "lsrqb":
-        return None
-    return Mark(f"{_modality(number)} · {number.group}", number.model, number.held["language"])
-
-
 def _prompt_and_data(number: Number) -> Mark | None:
     """Draws the whole score of a task whose name says the languages of prompt and data."""
-    pair = None if number.statistic != "score" or number.dimension else _PAIR.search(number.unit)
+    pair = None if number.dimension else _PAIR.search(number.unit)
     return None if pair is None else Mark(_model_and_modality(number), _NAMES[pair["prompt"]], _NAMES[pair["data"]])
 
 
@@ -339,7 +322,8 @@ _FIGURES = (
         kind="points",
         groups="emotion",
         value="GEPP: named / gold (ratio)",
-        mark=_globally("gepp"),
+        statistic="gepp",
+        mark=lambda number: Mark(_modality(number), number.model, number.group),
         question="biases",
     ),
     FigureOf(
@@ -349,7 +333,8 @@ _FIGURES = (
         kind="radar",
         groups="emotion",
         value="LSEPP: named / gold (ratio)",
-        mark=_emotions_by_language,
+        statistic="lsepp",
+        mark=lambda number: Mark(_model_and_modality(number), number.held["language"], number.group),
         series="language",
         question="biases",
     ),
@@ -360,7 +345,8 @@ _FIGURES = (
         kind="bars",
         groups="quadrant",
         value="GRQB (percent of gold labels)",
-        mark=_globally("grqb"),
+        statistic="grqb",
+        mark=lambda number: Mark(_modality(number), number.model, number.group),
         question="biases",
     ),
     FigureOf(
@@ -370,7 +356,8 @@ _FIGURES = (
         kind="points",
         groups="language",
         value="LSRQB (percent of gold labels)",
-        mark=_quadrants_by_language,
+        statistic="lsrqb",
+        mark=lambda number: Mark(f"{_modality(number)} · {number.group}", number.model, number.held["language"]),
         question="biases",
     ),
     FigureOf(

@@ -356,30 +356,21 @@ def _is_single(unit: str) -> bool:
 
 def _reliability(number: Number) -> Mark | None:
     is_reliability = number.held == {"role": "Reliability"} and number.dimension in ("topic", "partition")
-    if number.statistic != "score" or not _is_single(number.unit) or not is_reliability:
+    panel = "By language" if number.dimension == "partition" else f"By {number.dimension}"
+    return Mark(panel, number.model, number.group) if is_reliability and _is_single(number.unit) else None
+
+
+def _after_insertions(number: Number) -> Mark | None:
+    """Draws retention: a panel per model and chain, and a series per language of the insertion."""
+    if number.dimension != "after" or not number.unit.startswith(_RETENTION):
         return None
-    return Mark(
-        "By language" if number.dimension == "partition" else f"By {number.dimension}", number.model, number.group
-    )
+    chain = number.unit.removeprefix(_RETENTION).strip("_")
+    names = " → ".join(_LANGUAGES.get(part, part) for part in chain.split("_") if part)
+    panel = " · ".join(filter(None, (number.model, names)))
+    return Mark(panel, number.held.get("partition", number.title), number.group)
 
 
-def _after_insertions(statistic: str) -> Callable[[Number], Mark | None]:
-    """Returns the marks of retention: a panel per model and chain, and a series per language of the insertion."""
-
-    def mark(number: Number) -> Mark | None:
-        if number.dimension != "after" or number.statistic != statistic or not number.unit.startswith(_RETENTION):
-            return None
-        chain = number.unit.removeprefix(_RETENTION).strip("_")
-        names = " → ".join(_LANGUAGES.get(part, part) for part in chain.split("_") if part)
-        panel = " · ".join(filter(None, (number.model, names)))
-        return Mark(panel, number.held.get("partition", number.title), number.group)
-
-    return mark
-
-
-def _by_threshold(number: Number) -> Mark | None:
-    if number.statistic != _CURVE.name:
-        return None
+def _by_threshold(number: Number) -> Mark:
     role = number.held["role"].lower().replace(" ", "_")
     label = next(labels[role] for labels in _ROLES.values() if role in labels)
     series = f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
@@ -394,7 +385,8 @@ def _retention_figure(key: str, title: str, statistic: str, value: str) -> Figur
         kind="lines",
         groups="insertions so far",
         value=value,
-        mark=_after_insertions(statistic),
+        mark=_after_insertions,
+        statistic=statistic,
         series="language of the insertion",
         question="changes",
     )
@@ -430,6 +422,7 @@ _FIGURES = (
         groups="threshold",
         value="Routed wrongly (percent)",
         mark=_by_threshold,
+        statistic=_CURVE.name,
         series="role",
         question="changes",
     ),

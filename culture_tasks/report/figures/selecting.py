@@ -143,11 +143,17 @@ def _picked(
     report: Report, spec: FigureOf, reported: BenchmarkReport, benchmark: str, published: bool
 ) -> list[GroupValue]:
     """Returns the numbers that a figure draws."""
-    own = {key for key, unit in report.units.items() if unit.benchmark == benchmark}
+    units = {key: unit for key, unit in report.units.items() if unit.benchmark == benchmark}
+    whole = [
+        GroupValue(key, entrant, statistic=SCORE, dimension="", group="", cell=cell)
+        for key, unit in units.items()
+        for entrant, cell in unit.cells.items()
+    ]
     values = [
         value
-        for value in (*report.groups, *_whole_scores(report))
-        if value.unit in own
+        for value in (*report.groups, *whole)
+        if value.unit in units
+        and value.statistic == spec.statistic
         and value.cell.value is not None
         and (published or not report.entrants[value.entrant].published)
     ]
@@ -163,12 +169,6 @@ def _own_data_apart(spec: FigureOf, values: Sequence[GroupValue]) -> Iterator[tu
         yield replace(spec, key=f"{spec.key}_own_data", title=f"{spec.title}, own data"), own
     elif values:
         yield spec, values
-
-
-def _whole_scores(report: Report) -> Iterator[GroupValue]:
-    for key, unit in report.units.items():
-        for entrant, cell in unit.cells.items():
-            yield GroupValue(key, entrant, statistic=SCORE, dimension="", group="", cell=cell)
 
 
 def _chart(
@@ -298,7 +298,6 @@ class _Names:
             unit=value.unit,
             title=cleaned(self._report.units[value.unit].title),
             model=self._marked_name(value.entrant),
-            statistic=value.statistic,
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
             held={field: group_name(self._reported, field, group) for field, group in held.items()},
