@@ -12,7 +12,6 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.metrics.comparison import (
     Difference,
-    at_confidence,
     mcnemar,
     paired_difference,
     paired_permutation,
@@ -76,26 +75,21 @@ class Pair:
     scale: Scale
     flags: tuple[Flag, ...] = ()
 
-    def test(
-        self, family: int = 1, level: float = ALPHA, made: Difference | None = None, many: int = MANY
-    ) -> Difference:
+    def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
         Args:
             family: Number of pairs that p will be adjusted for.
             level: One less the confidence of the interval.
-            made: The same test at another level, if it was made before.
             many: Clusters that differ from which on Student's t does.
         """
-        found = None if made is None else _at_level(made, level, _width(self.scale))
-        if found is None:
-            one, two = aligned(self.one, self.two)
-            swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
-            found = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many)
-        if self.scale.low is None or self.scale.high is None or math.isnan(found.low):
-            return found
+        one, two = aligned(self.one, self.two)
+        swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
+        tested = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many)
+        if self.scale.low is None or self.scale.high is None or math.isnan(tested.low):
+            return tested
         width = self.scale.high - self.scale.low
-        return found._replace(low=max(found.low, -width), high=min(found.high, width))
+        return tested._replace(low=max(tested.low, -width), high=min(tested.high, width))
 
 
 def comparisons(
@@ -152,9 +146,12 @@ def _test(one: Observations, two: Observations, scale: Scale, confidence: float,
         return bootstrap_difference(one, two, confidence)
     numbers = numbered(one.clusters)[1]
     clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
-    width = _width(scale)
-    if width and clusters is None and one.strata is None and all(_right_or_wrong(each, width) for each in (one, two)):
-        return _times(mcnemar(one.scores / width, two.scores / width, confidence), width)
+    width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") and one.strata is None else None
+    if width and clusters is None and np.isin([one.scores, two.scores], (0.0, width)).all():
+        found = mcnemar(one.scores / width, two.scores / width, confidence)
+        return found._replace(
+            difference=found.difference * width, low=found.low * width, high=found.high * width, sd=found.sd * width
+        )
     differences = one.scores - two.scores
     counted = None if one.strata is None else counts(one.strata, one.shares)
     sums = np.bincount(numbers, differences if counted is None else counted * differences)
@@ -162,28 +159,6 @@ def _test(one: Observations, two: Observations, scale: Scale, confidence: float,
         values = contributions(differences, one.strata, one.shares)
         return paired_difference(values, np.zeros(values.size), clusters, confidence)
     return paired_permutation(one.scores, two.scores, clusters, resamples=swaps, confidence=confidence, weights=counted)
-
-
-def _width(scale: Scale) -> float | None:
-    """Returns the score of a right answer on a scale of shares; None on any other."""
-    return scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") else None
-
-
-def _right_or_wrong(observed: Observations, width: float) -> bool:
-    return bool(((observed.scores == 0.0) | (observed.scores == width)).all())
-
-
-def _at_level(made: Difference, level: float, width: float | None) -> Difference | None:
-    """Returns a test with the interval of another level; None where that takes the samples."""
-    unit = width if width and made.method in ("McNemar exact", "McNemar mid-p") else 1.0
-    found = at_confidence(_times(made, 1.0 / unit), 1.0 - level)
-    return None if found is None else _times(found, unit)
-
-
-def _times(found: Difference, width: float) -> Difference:
-    return found._replace(
-        difference=found.difference * width, low=found.low * width, high=found.high * width, sd=found.sd * width
-    )
 
 
 def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison]:
@@ -198,14 +173,14 @@ def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Compariso
         pairs: The pairs.
         labels: What verdicts call the entrants, by key: ``B is better``, or ``higher`` where no end of the scale is.
     """
-    tests = [each.test(len(pairs)) for each in pairs]
+    tests = [pair.test(len(pairs)) for pair in pairs]
     p_values = [float(p) for p in holm([test.p for test in tests])]
     level = ALPHA / max(1, sum(p > ALPHA for p in p_values))
     if level < ALPHA:
-        tests = [each.test(len(pairs), level, made) for each, made in zip(pairs, tests, strict=True)]
+        tests = [pair.test(len(pairs), level) for pair in pairs]
     return [
-        _comparison(each, test, p_holm=p, level=level, labels=labels)
-        for each, test, p in zip(pairs, tests, p_values, strict=True)
+        _comparison(pair, test, p_holm=p, level=level, labels=labels)
+        for pair, test, p in zip(pairs, tests, p_values, strict=True)
     ]
 
 
