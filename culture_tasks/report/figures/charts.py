@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["overview", "bars", "points", "dots", "radar", "heat", "lines", "pairs"]
 
+_MOST_TITLES = 6
+"""Panels that the description of a figure names."""
+
 MOST_SERIES = 12
 """Most series of a panel: with more, colours and marks can't be told apart."""
 
@@ -111,8 +114,9 @@ class Chart:
     @property
     def description(self) -> str:
         """What a reader who doesn't see the figure is told before its numbers."""
-        count = len(self.panels)
-        panels = f"{count} panels: {_listed([panel.title for panel in self.panels])}" if count > 1 else "One panel"
+        titles = [panel.title for panel in self.panels]
+        more = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
+        panels = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
         extremes = f" {_extremes(self)}" if self.kind not in ("radar", "pairs", "overview") else ""
         return f"{self.title}. {panels}. {self.value} by {self.groups}, one {self.series} a series.{extremes}"
 
@@ -125,6 +129,10 @@ class Chart:
 
     def renamed(self, name: Callable[[str], str]) -> Chart:
         """Returns the chart with other texts."""
+
+        def named(series: Series) -> Series:
+            return Series(name(series.label), {name(group): cell for group, cell in series.cells.items()})
+
         return replace(
             self,
             title=name(self.title),
@@ -139,14 +147,8 @@ class Chart:
                     title=name(panel.title),
                     groups=tuple(map(name, panel.groups)),
                     best=frozenset(map(name, panel.best)),
-                    series=tuple(
-                        Series(name(one.label), {name(group): cell for group, cell in one.cells.items()})
-                        for one in panel.series
-                    ),
-                    band=tuple(
-                        replace(one, cells={name(group): cell for group, cell in one.cells.items()})
-                        for one in panel.band
-                    ),
+                    series=tuple(map(named, panel.series)),
+                    band=tuple(map(named, panel.band)),
                 )
                 for panel in self.panels
             ),
@@ -163,10 +165,12 @@ def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> 
     drawn: dict[str, dict[str, dict[str, Cell]]] = {}
     for mark, cell in marked:
         drawn.setdefault(mark.panel, {}).setdefault(mark.series, {}).setdefault(mark.group, cell)
-    return tuple(
-        Panel(title, _ordered(lines.values(), order), tuple(Series(*line) for line in lines.items()))
-        for title, lines in drawn.items()
-    )
+    found: list[Panel] = []
+    for title, lines in drawn.items():
+        groups = dict.fromkeys(group for line in lines.values() for group in line)
+        ordered = (*(group for group in order if group in groups), *(group for group in groups if group not in order))
+        found.append(Panel(title, ordered, tuple(Series(*line) for line in lines.items())))
+    return tuple(found)
 
 
 def limited(panel: Panel) -> Iterator[Panel]:
@@ -221,16 +225,6 @@ def by_mean(panel: Panel) -> Panel:
         return sum(values) / len(values) if values else float("-inf")
 
     return replace(panel, groups=tuple(sorted(panel.groups, key=mean, reverse=True)))
-
-
-def _ordered(lines: Iterable[Mapping[str, Cell]], order: tuple[str, ...]) -> tuple[str, ...]:
-    found = dict.fromkeys(group for line in lines for group in line)
-    return (*(group for group in order if group in found), *(group for group in found if group not in order))
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return "; ".join(names[:most]) + more
 
 
 def _extremes(chart: Chart) -> str:
