@@ -102,12 +102,8 @@ def comparisons(
         entrants: The entrants, by key.
         anyway: Test also those that can't be compared; their flags say why they shouldn't have been.
     """
-    return [
-        test
-        for each in measured
-        if each.unit.headline
-        for test in adjusted(_family(each, anyway), {key: entrant.label for key, entrant in entrants.items()})
-    ]
+    labels = {key: entrant.label for key, entrant in entrants.items()}
+    return [test for one in measured if one.unit.headline for test in adjusted(_family(one, anyway), labels)]
 
 
 def _family(measured: Measured, anyway: bool) -> list[Pair]:
@@ -129,10 +125,12 @@ def scale_of_differences(scale: Scale) -> Scale:
 
 def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     """Returns why two entrants can't be compared on a unit; nothing where they can."""
-    settings = [{each.run.task: each.run.settings for each in measured.runs[key]} for key in (first, second)]
+    runs = [[loaded.run for loaded in measured.runs[key]] for key in (first, second)]
+    settings = [{run.task: run.settings for run in own} for own in runs]
     flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags} & BY_ITSELF
-    models = {each.run.model for key in (first, second) for each in measured.runs[key]}
-    if len(models) == 1:  # a model in two harnesses is compared with itself, and with no other
+    if (
+        len({run.model for own in runs for run in own}) == 1
+    ):  # a model in two harnesses is compared with itself, and with no other
         flags -= {"other_harness"}
     return comparability.between(*settings) | flags
 
@@ -189,28 +187,24 @@ def _comparison(pair: Pair, found: Difference, p_holm: float, level: float, labe
     higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
     told_apart = word in ("higher", "lower")
     better = {"higher": higher, "lower": lower}.get(pair.scale.better or "") if told_apart else None
-    said = f"{labels[better or higher]} is {'better' if better else 'higher'}" if told_apart else word
+    text = f"{labels[better or higher]} is {'better' if better else 'higher'}" if told_apart else word
     return Comparison(
         unit=pair.unit,
         first=pair.first,
         second=pair.second,
         difference=found.difference if found.n else 0.0,
-        low=_end(found.low),
-        high=_end(found.high),
+        low=found.low if math.isfinite(found.low) else None,
+        high=found.high if math.isfinite(found.high) else None,
         p=known(found.p),
         p_holm=known(p_holm),
         test=found.method,
         n=found.n,
         clusters=found.clusters if 0 < found.clusters < found.n else None,
-        verdict=said,
+        verdict=text,
         items_needed=_needed(found, level) if word == "not distinguishable" else None,
         flags=pair.flags,
         better=better,
     )
-
-
-def _end(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _needed(found: Difference, level: float) -> int | None:
@@ -220,13 +214,13 @@ def _needed(found: Difference, level: float) -> int | None:
     """
     if found.n < 2 or found.clusters < 2:
         return None
-    each = found.n / found.clusters
-    clusters = items_needed(found.difference, found.sd / math.sqrt(each), alpha=level)
+    size = found.n / found.clusters
+    clusters = items_needed(found.difference, found.sd / math.sqrt(size), alpha=level)
     if math.isnan(clusters):
         return None
     if found.method not in ("paired t", "clustered paired t", "cluster bootstrap"):
         clusters = max(clusters, math.ceil(math.log2(2.0 / level)) * found.clusters / found.differing)
-    return max(math.ceil(each * clusters), found.n + 1)
+    return max(math.ceil(size * clusters), found.n + 1)
 
 
 # Cultures within a row
@@ -234,31 +228,31 @@ def _needed(found: Difference, level: float) -> int | None:
 
 def fairness(scores: Scores) -> list[Fairness]:
     """Works out how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
-    found: dict[tuple[str, str], list[GroupValue]] = {}
+    cultures: dict[tuple[str, str], list[GroupValue]] = {}
     for value in scores.groups:
         culture = scores.units[value.unit].reported.culture
-        if value.statistic == SCORE and len(value.cell.where) == 1 and value.dimension == culture:
-            found.setdefault((value.unit, value.entrant), []).append(value)
-    spreads = (_spread(unit, entrant, own) for (unit, entrant), own in found.items())
-    return [each for each in spreads if each is not None]
-
-
-def _spread(unit: str, entrant: str, values: Sequence[GroupValue]) -> Fairness | None:
-    scale = values[0].cell.scale
-    scores = {each.group: each.cell.value for each in values if each.cell.value is not None}
-    if len(scores) < 2:
-        return None
-    found = spread(scores, ddof=1, higher_is_better=scale.better != "lower")
-    return Fairness(
-        unit,
-        entrant,
-        values[0].dimension,
-        best=found.best_group or "",
-        best_value=found.best,
-        worst=found.worst_group or "",
-        worst_value=found.worst,
-        gap=found.gap,
-        variance=found.variance,
-        groups=found.groups,
-        scale=scale,
-    )
+        is_score = value.statistic == SCORE and len(value.cell.where) == 1
+        if is_score and value.dimension == culture:
+            cultures.setdefault((value.unit, value.entrant), []).append(value)
+    found: list[Fairness] = []
+    for (unit, entrant), values in cultures.items():
+        scale = values[0].cell.scale
+        numbers = {value.group: value.cell.value for value in values if value.cell.value is not None}
+        if len(numbers) > 1:
+            apart = spread(numbers, ddof=1, higher_is_better=scale.better != "lower")
+            found.append(
+                Fairness(
+                    unit,
+                    entrant,
+                    values[0].dimension,
+                    best=apart.best_group or "",
+                    best_value=apart.best,
+                    worst=apart.worst_group or "",
+                    worst_value=apart.worst,
+                    gap=apart.gap,
+                    variance=apart.variance,
+                    groups=apart.groups,
+                    scale=scale,
+                )
+            )
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -133,36 +133,37 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     _refuse_same_files((first, second), loadings)
     candidate = {task: runs[0] for task, runs in runs_b.items()}
     baseline = {task: _comparable(runs, candidate.get(task)) for task, runs in runs_a.items()}
-    chosen = (baseline, candidate)
     entered = [
-        Entered(Entrant(key, next(iter(runs.values())).run.model), runs) for key, runs in zip("ab", chosen, strict=True)
+        Entered(Entrant(key, next(iter(runs.values())).run.model), runs)
+        for key, runs in (("a", baseline), ("b", candidate))
     ]
-    tests: list[_Untested] = []
-    cultures: list[_Untested] = []
+    compared: list[Measured] = []
     not_compared: list[NotCompared] = []
     for measured in (*measure(entered, options.min_coverage), *other_measured(entered)):
         unit = measured.unit
         is_wanted = any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
-        if is_wanted:
-            reason = _why_not(measured, anyway=options.compare_anyway)
-            if reason:
-                not_compared.append(NotCompared(unit.key, reason, "a" in unit.cells))
-            else:
-                tests.append(_untested(measured))
-                cultures += _of_cultures(measured)
-    sides = [
+        if is_wanted and (reason := _why_not(measured, anyway=options.compare_anyway)):
+            not_compared.append(NotCompared(unit.key, reason, "a" in unit.cells))
+        elif is_wanted:
+            compared.append(measured)
+    side_a, side_b = (
         Side(
             model=one.entrant.model,
-            files=tuple(sorted({each.run.results_file for each in one.runs.values()})),
+            files=tuple(sorted({loaded.run.results_file for loaded in one.runs.values()})),
             problems=tuple(loading.problems),
         )
         for one, loading in zip(entered, loadings, strict=True)
-    ]
-    return TwoModels((sides[0], sides[1]), _tested(tests), _tested(cultures), tuple(not_compared))
+    )
+    return TwoModels(
+        (side_a, side_b),
+        _tests([(measured, ()) for measured in compared]),
+        _tests([(measured, where) for measured in compared for where in _cultures(measured)]),
+        tuple(not_compared),
+    )
 
 
 def _refuse_same_files(paths: tuple[str, str], loadings: Sequence[Loading]) -> None:
-    files = [list(dict.fromkeys(each.result.path for each in loading.runs)) for loading in loadings]
+    files = [list(dict.fromkeys(loaded.result.path for loaded in loading.runs)) for loading in loadings]
     copies = len(files[0]) + len(files[1]) - len(without_copies([*files[0], *files[1]])[0])
     if files[0] and files[1] and copies:
         raise DataError(
@@ -173,24 +174,24 @@ def _refuse_same_files(paths: tuple[str, str], loadings: Sequence[Loading]) -> N
 
 def _of_one_model(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
     """Returns the runs of each task, the newest first."""
-    runs = [each for each, problem in newest(loading.runs) if problem is None]
-    models = list(dict.fromkeys(each.run.model for each in sorted(runs, key=lambda each: each.run.model.casefold())))
+    runs = [loaded for loaded, problem in newest(loading.runs) if problem is None]
+    models = sorted({loaded.run.model for loaded in runs}, key=str.casefold)
     if not runs:
-        said = "; ".join(f"{problem.kind}, {problem.detail}" for problem in loading.problems[:3])
-        raise DataError(f"compare: {path} has no run that can be used{f' ({said})' if said else ''}.")
+        problems = "; ".join(f"{problem.kind}, {problem.detail}" for problem in loading.problems[:3])
+        raise DataError(f"compare: {path} has no run that can be used{f' ({problems})' if problems else ''}.")
     if len(models) > 1:
         raise DataError(
             f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the files of one."
         )
-    found: dict[str, list[LoadedRun]] = {}
-    for each in sorted(runs, key=lambda each: each.order, reverse=True):
-        found.setdefault(each.run.task, []).append(each)
-    return found
+    by_task: dict[str, list[LoadedRun]] = {}
+    for loaded in sorted(runs, key=lambda loaded: loaded.order, reverse=True):
+        by_task.setdefault(loaded.run.task, []).append(loaded)
+    return by_task
 
 
 def _comparable(runs: Sequence[LoadedRun], other: LoadedRun | None) -> LoadedRun:
     """Returns the first run that can be compared with another, or else the first of all."""
-    alike = (each for each in runs if other and not differences(each.run.settings, other.run.settings))
+    alike = (one for one in runs if other and not differences(one.run.settings, other.run.settings))
     return next(alike, runs[0])
 
 
@@ -207,7 +208,7 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     if anyway:
         return ""
     flags = why_not(measured, "a", "b")
-    settings = [{each.run.task: each.run.settings for each in measured.runs[key]} for key in "ab"]
+    settings = [{loaded.run.task: loaded.run.settings for loaded in measured.runs[key]} for key in "ab"]
     apart = dict.fromkeys(
         part
         for task in settings[0].keys() & settings[1].keys()
@@ -218,50 +219,43 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     if seen := [key.upper() for key in "ab" if "trained_on_test" in unit.cells[key].flags]:
         reasons.append(f"trained on the test: {' and '.join(seen)}")
     reasons += [
-        f"{key.upper()}, {each.run.task}: {unlike}"
+        f"{key.upper()}, {loaded.run.task}: {unlike}"
         for key in "ab"
-        for each in measured.runs[key]
-        if (unlike := unlike_its_file(each))
+        for loaded in measured.runs[key]
+        if (unlike := unlike_its_file(loaded))
     ]
-    asked, answered = measured.observe("a").items, measured.observe("b").items
-    if lost := np.setdiff1d(asked, answered).size:
-        reasons.append(f"B lacks {lost} of A's {counted(asked.size, 'item')}")
+    items = measured.observe("a").items
+    if lost := np.setdiff1d(items, measured.observe("b").items).size:
+        reasons.append(f"B lacks {lost} of A's {counted(items.size, 'item')}")
     return "; ".join(reasons)
 
 
-class _Untested(NamedTuple):
-    """A test before it is made."""
-
-    benchmark: str
-    culture: str
-    cells: tuple[Cell, Cell]
-    pair: Pair
-
-
-def _untested(measured: Measured, where: Where = ()) -> _Untested:
-    """Returns the test of a unit, or of a culture of it."""
-    unit = measured.unit
-    one, two = (measured.observe_group(key, where) if where else measured.observe(key) for key in "ab")
-    cells = [
-        cell_of(seen, unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
-        if where
-        else unit.cells[key]
-        for key, seen in (("a", one), ("b", two))
-    ]
-    flags = ordered(why_not(measured, "a", "b"))
-    pair = Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags)
-    return _Untested(unit.key, where[0][1] if where else "", (cells[0], cells[1]), pair)
-
-
-def _of_cultures(measured: Measured) -> Iterator[_Untested]:
-    """Yields a test for each culture of a unit that has several."""
+def _cultures(measured: Measured) -> list[Where]:
+    """Returns the cultures of a unit that both have samples of; none of a unit that has one alone."""
     field = measured.reported.culture
     cultures = [culture for culture in measured.groups("a", field) if culture in measured.groups("b", field)]
-    yield from (_untested(measured, ((field, culture),)) for culture in cultures if len(cultures) > 1)
+    return [((field, culture),) for culture in cultures] if len(cultures) > 1 else []
 
 
-def _tested(found: Sequence[_Untested]) -> tuple[Tested, ...]:
-    tests = adjusted([one.pair for one in found], {"a": "A", "b": "B"})
+def _tests(places: Sequence[tuple[Measured, Where]]) -> tuple[Tested, ...]:
+    """Tests B against A on units, or on cultures of theirs; p is adjusted over all of them."""
+    pairs: list[Pair] = []
+    scores: list[tuple[Cell, Cell]] = []
+    for measured, where in places:
+        unit = measured.unit
+        one, two = (measured.observe_group(key, where) if where else measured.observe(key) for key in "ab")
+        first, second = (
+            cell_of(observed, unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
+            if where
+            else unit.cells[key]
+            for key, observed in (("a", one), ("b", two))
+        )
+        scores.append((first, second))
+        flags = ordered(why_not(measured, "a", "b"))
+        pairs.append(Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags))
     about_b = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
-    tests = [replace(test, verdict=about_b.get(test.verdict, test.verdict)) for test in tests]
-    return tuple(Tested(one.benchmark, one.culture, one.cells, test) for one, test in zip(found, tests, strict=True))
+    return tuple(
+        Tested(test.unit, where[0][1] if where else "", cells, replace(test, verdict=verdict))
+        for (_, where), cells, test in zip(places, scores, adjusted(pairs, {"a": "A", "b": "B"}), strict=True)
+        for verdict in [about_b.get(test.verdict, test.verdict)]
+    )
