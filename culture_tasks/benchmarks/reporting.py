@@ -275,7 +275,7 @@ class RunFacts:
 
     Attributes:
         row: Key of the model's row in the report.
-        label: The row's name.
+        label: The model's name in the report.
         task: The task.
         arguments: The arguments that the harness gave to the model.
         judges: Who graded.

@@ -13,7 +13,7 @@ from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report import comparability
 from culture_tasks.report.comparisons import BY_ITSELF, scale_of_differences
 from culture_tasks.report.loaded_runs import LoadedRun
-from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Entrant, Flag, GroupValue
+from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
 from culture_tasks.report.observations import (
     SCORE,
     Observations,
@@ -28,17 +28,18 @@ from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import OF_JUDGES, Measured, Scores
 
 
-def run_facts(entrant: Entrant, runs: Sequence[Run]) -> RunFacts:
-    """Returns the facts that a row's texts and contrasts depend on.
+def run_facts(row: str, label: str, runs: Sequence[Run]) -> RunFacts:
+    """Returns the facts of a model's runs that the texts of its row and its contrasts depend on.
 
     Args:
-        entrant: The row.
-        runs: Its runs of a unit: the first says the arguments.
+        row: Key of its row.
+        label: Its name.
+        runs: Its runs of a unit: the first one gives task and arguments.
     """
     arguments = runs[0].model_args.split(", ") if runs else []
     return RunFacts(
-        row=entrant.key,
-        label=entrant.label,
+        row=row,
+        label=label,
         task=runs[0].task if runs else "",
         arguments=dict(text.split("=", 1) for text in arguments if "=" in text),
         judges=" + ".join(dict.fromkeys(judge.label for run in runs for judge in run.settings.judges)) or "unknown",
@@ -112,7 +113,7 @@ def _sides(scores: Scores, units: Sequence[Measured], value: GroupValue) -> Iter
 
 def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
     run = next((run for run in measured.runs[entrant] if run.run.key in cell.runs), None)
-    return None if run is None else _Side(cell, run, run_facts(Entrant(entrant, run.run.model), [run.run]))
+    return None if run is None else _Side(cell, run, run_facts(entrant, run.run.model, [run.run]))
 
 
 def _why_not_beside(first: _Side, second: _Side) -> set[Flag]:

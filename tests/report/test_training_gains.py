@@ -9,7 +9,6 @@ import statistics
 from pathlib import Path
 
 import pytest
-from lxml import html as parsed
 from support.sample_files import JUDGE, care_sample, cedar_sample, crosscult_sample, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
@@ -445,7 +444,7 @@ def written(tmp_path_factory):
     run(folder / "2", f"one {HOSTILE}", TRAINED)
     run(folder / "3", f"two {HOSTILE}", AGAIN)
     pair = ["--trained", "???[ ]*==base *"]
-    formats = ["--formats", "markdown,latex,csv,json,html"]
+    formats = ["--formats", "markdown,latex,csv,json"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert main(["report", "1", "2", "3", "-o", "out", "--published", *pair, *formats]) == 0
@@ -473,22 +472,6 @@ def test_golden_markdown_has_the_table_as_it_was_and_names_do_not_act(written):
     check("training/before_after.md", table[: table.index("</details>")])
     assert "<b>" not in text
     assert not re.search(r"(?<!\\)\]\((?!figures/)", text)
-
-
-def test_the_page_has_the_table_with_the_samples_of_both_sides(written):
-    page = parsed.fromstring((written / "report.html").read_text(encoding="utf-8"))
-    [table] = [
-        table
-        for table in page.xpath("//table")
-        if "Before and after training" in table.xpath("string(ancestor::*[2])")
-        and table.xpath(".//td[contains(., '%')]")
-        and not table.xpath(".//th[contains(., 'Judge')]")
-    ]
-    rows = {row.xpath("string(*[2])").strip(): row for row in table.xpath(".//tbody/tr")}
-    assert list(rows) == ["Base", "Trained", "Trained, SD of runs", "Gain", "Difference"]
-    assert f"=base {HOSTILE}" in rows["Base"].xpath("string(*[1])")
-    assert len(page.xpath("//table//b[text()='*z*']")) == 0
-    assert rows["Difference"].xpath(".//button | .//a")
 
 
 def test_json_says_which_entrants_and_tests_a_gain_is_of(written):

@@ -308,6 +308,10 @@ def _model_and_modality(number: Number) -> str:
     return f"{number.model} · {_modality(number).lower()}"
 
 
+def _model_by_modality(number: Number) -> Mark:
+    return Mark(_modality(number), number.model, number.group)
+
+
 def _prompt_and_data(number: Number) -> Mark | None:
     """Draws the whole score of a task whose name says the languages of prompt and data."""
     pair = None if number.dimension else _PAIR.search(number.unit)
@@ -323,7 +327,7 @@ _FIGURES = (
         groups="emotion",
         value="GEPP: named / gold (ratio)",
         statistic="gepp",
-        mark=lambda number: Mark(_modality(number), number.model, number.group),
+        mark=_model_by_modality,
         question="biases",
     ),
     FigureOf(
@@ -346,7 +350,7 @@ _FIGURES = (
         groups="quadrant",
         value="GRQB (percent of gold labels)",
         statistic="grqb",
-        mark=lambda number: Mark(_modality(number), number.model, number.group),
+        mark=_model_by_modality,
         question="biases",
     ),
     FigureOf(

@@ -66,11 +66,6 @@ class Layout(NamedTuple):
     papers: tuple[str, ...]
     units: tuple[str, ...]
 
-    @property
-    def addresses(self) -> list[At]:
-        """Where its numbers are."""
-        return _addresses(self.spec)
-
 
 def layouts(scores: Scores) -> Iterator[Layout]:
     """Yields the tables that the benchmarks describe for the units that were run."""
@@ -150,7 +145,7 @@ def column_of(scores: Scores, layout: Layout, column: ColumnOf) -> Column:
     """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
     lines = layout.spec.lines.values()
     own = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
-    scales = (scores.scale(address) for address in (*own, *layout.addresses))
+    scales = (scores.scale(address) for address in (*own, *_addresses(layout.spec)))
     return Column(
         column.key,
         column.label,
@@ -166,7 +161,7 @@ def row_texts(
     """Returns the texts before a row's numbers, by its runs of the first of some units that it has."""
     cells = (scores.units[unit].unit.cells.get(entrant) for unit in units)
     keys = next((cell.runs for cell in cells if cell is not None), ())
-    facts = run_facts(context.entrants[entrant], [context.runs[key] for key in keys])
+    facts = run_facts(entrant, context.entrants[entrant].label, [context.runs[key] for key in keys])
     return tuple(text(facts) for text in headers.values())
 
 
