@@ -128,9 +128,8 @@ def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     runs = [[loaded.run for loaded in measured.runs[key]] for key in (first, second)]
     settings = [{run.task: run.settings for run in own} for own in runs]
     flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags} & BY_ITSELF
-    if (
-        len({run.model for own in runs for run in own}) == 1
-    ):  # a model in two harnesses is compared with itself, and with no other
+    models = {run.model for own in runs for run in own}
+    if len(models) == 1:  # a model in two harnesses is compared with itself, and with no other
         flags -= {"other_harness"}
     return comparability.between(*settings) | flags
 
