@@ -81,10 +81,11 @@ def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
 
 def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, *, anyway: bool) -> Iterator[Contrast]:
     keys = {measured.unit.key for measured in units}
+    statistics = {SCORE, *(further.name for further in units[0].reported.further)}
     for value in scores.groups:
         fields = tuple(field for field, _ in value.cell.where)
         is_second = fields in contrast.splits and set(contrast.fixed) <= set(value.cell.where)
-        if value.unit not in keys or not is_second or not _is_of_samples(scores.units[value.unit], value.statistic):
+        if value.unit not in keys or value.statistic not in statistics or not is_second:
             continue
         second = _side(scores.units[value.unit], value.entrant, value.cell)
         if second is None:
@@ -97,10 +98,6 @@ def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, 
         if flagged:
             first, flags = min(flagged, key=lambda pair: len(pair[1]))
             yield _contrast(contrast.kind, value, first=first, second=second, flags=flags, anyway=anyway)
-
-
-def _is_of_samples(measured: Measured, statistic: str) -> bool:
-    return statistic == SCORE or any(further.name == statistic for further in measured.reported.further)
 
 
 def _sides(scores: Scores, units: Sequence[Measured], value: GroupValue) -> Iterator[_Side]:

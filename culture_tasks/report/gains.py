@@ -125,7 +125,13 @@ class _Place:
             [key for key in side.entrants if key in self._cells] for side in (lineage.base, lineage.trained)
         )
         for after in self._alike(trained) if base else ():
-            nearest = min(base, key=lambda key: self._apart(key, after[0]))
+            nearest = min(
+                base,
+                key=lambda key: (
+                    len(self._why_not(key, after[0])),
+                    len(self._arguments(key) ^ self._arguments(after[0])),
+                ),
+            )
             before = next(same for same in self._alike(base) if nearest in same)
             one, two = self._observed(before), self._observed(after)
             flags = ordered(self._why_not(nearest, after[0]))
@@ -155,10 +161,6 @@ class _Place:
     def _is_another_run(self, one: str, two: str) -> bool:
         flags = [BY_ITSELF.intersection(self._cells[key].flags) for key in (one, two)]
         return flags[0] == flags[1] and self._arguments(one) == self._arguments(two) and not self._between(one, two)
-
-    def _apart(self, one: str, two: str) -> tuple[int, int]:
-        """Returns how far two entrants are from being comparable: the nearest are set side by side."""
-        return len(self._why_not(one, two)), len(self._arguments(one) ^ self._arguments(two))
 
     def _why_not(self, one: str, two: str) -> set[Flag]:
         """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
