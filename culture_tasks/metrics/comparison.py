@@ -178,6 +178,32 @@ def _by_t(mean: Mean, method: Method, confidence: float) -> Difference:
     )
 
 
+def at_confidence(found: Difference, confidence: float) -> Difference | None:
+    """Returns a difference with an interval of another confidence; None where that takes the scores.
+
+    Args:
+        found: What :func:`paired_difference` or :func:`mcnemar` returned.
+        confidence: Share of intervals meant to hold the true difference, between 0 and 1.
+
+    Examples:
+        >>> found = paired_difference([4.0, 5.0, 3.0, 5.0], [3.0, 3.0, 3.0, 4.0])
+        >>> wider = at_confidence(found, 0.99)
+        >>> round(wider.low, 2), round(wider.high, 2)
+        (-1.38, 3.38)
+    """
+    check_confidence(confidence)
+    if found.method in ("sign flips", "all sign flips"):
+        return None
+    if math.isnan(found.low):
+        return found
+    if found.method in ("McNemar exact", "McNemar mid-p"):
+        surplus = round(found.difference * found.n)
+        ours, theirs = (found.differing + surplus) // 2, (found.differing - surplus) // 2
+        return _mcnemar(ours, theirs, n=found.n, confidence=confidence)
+    reach = t_quantile(confidence, found.clusters) * found.sd / math.sqrt(found.n)
+    return found._replace(low=found.difference - reach, high=found.difference + reach)
+
+
 def paired_permutation(
     a: ArrayLike,
     b: ArrayLike,

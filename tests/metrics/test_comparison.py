@@ -14,6 +14,7 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from culture_tasks.metrics.comparison import (
     EXACT_BELOW,
     Difference,
+    at_confidence,
     mcnemar,
     paired_bootstrap,
     paired_difference,
@@ -282,6 +283,17 @@ def test_mcnemars_interval_leaves_0_out_exactly_where_the_test_rejects(ours, the
         assert found.low <= found.difference <= found.high
 
 
+@given(pairs, CONFIDENCES)
+def test_another_confidence_needs_no_scores(items, confidence):
+    a, b, owners = columns(items)
+    found = at_confidence(paired_difference(a, b, owners), confidence)
+    assert found == pytest.approx(paired_difference(a, b, owners, confidence), nan_ok=True)
+    assert at_confidence(paired_permutation(a, b, owners), confidence) is None
+    ours, theirs = ([float(score > 5) if score == score else score for score in scores] for scores in (a, b))
+    found = at_confidence(mcnemar(ours, theirs), confidence)
+    assert found == pytest.approx(mcnemar(ours, theirs, confidence), nan_ok=True)
+
+
 def sparse(differing, of=2376, size=1.0):
     """Scores of which few differ: as many in favour of the first as said, and of the second by a negative number."""
     a, b = np.full(of, 5.0), np.full(of, 5.0)
@@ -384,6 +396,7 @@ def test_the_bootstrap_of_a_mean_is_nearly_the_t_test():
     )
     assert found.sd == pytest.approx(exact.sd, rel=0.1)
     assert found.low == pytest.approx(exact.low, abs=0.05)
+    assert at_confidence(found, 0.99).low < found.low
     assert (found.p <= 0.05) == (found.high < 0 or found.low > 0)
 
 
