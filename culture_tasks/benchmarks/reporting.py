@@ -1,16 +1,18 @@
-"""How a benchmark is reported, as data: which numbers there are, and which of them its tables and figures show.
+"""How a benchmark is reported: which numbers there are, and where its tables and figures show them.
 
-Every number of the report is found by an address: a unit (a task, or a group that counts as one), a model, a statistic,
-and where: the groups that its samples belong to. A benchmark says which addresses there are (splits of the score,
-further scores of the record, derived statistics), and its tables, figures and contrasts name addresses. The report
-works the numbers out, ranks and tests them, and draws them; it knows no benchmark.
+Every number of the report has an address: a unit (a task, or a group that counts as one), a statistic, and the groups
+that its samples belong to. A benchmark says which numbers there are: splits of the score, further scores of the
+records, derived statistics. Its tables are a function of the units that were run, and give each column an address. A
+figure is a function that says where a number is drawn. The report works the numbers out, ranks and tests them, and
+draws them; it knows no benchmark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +28,11 @@ Where = tuple[tuple[str, str], ...]
 """Groups that samples belong to: (field, group) pairs that must all hold."""
 
 NO_GROUP = "(none)"
-"""Stands for a group that a record says it has none of, such as the label of a reply that couldn't be read."""
+"""The group of a record that has none, such as the label of a reply that couldn't be read."""
 
 Question = Literal["best", "cultures", "biases", "changes", "judges", "papers", "runs"]
-"""What a reader asks, in the order of the report: who is best, for which cultures it is worst, what biases there are,
-what makes a difference, whether the judge can be trusted, what the papers print, and how it was run.
+"""A reader's questions, in the order of the report: who is best, for which cultures it is worst, which biases there
+are, what makes a difference, whether the judge can be trusted, which numbers the papers print, and how it was run.
 """
 
 CULTURES = ("Chinese", "Arabic", "Japanese", "American", "Indian")
@@ -64,8 +66,8 @@ class Texts:
     """A column of texts of which few differ.
 
     Attributes:
-        codes: One number a sample.
-        names: The texts that the numbers stand for.
+        codes: One number per sample.
+        names: The text of each number.
     """
 
     codes: Codes
@@ -84,8 +86,8 @@ class Texts:
         return [name for name, count in zip(self.names, counts, strict=True) if count]
 
     def indicators(self, known: Sequence[str]) -> Floats:
-        """Returns one row a sample, with a 1 at its text's place among the known ones."""
-        table = np.array([[float(name == each) for each in known] for name in self.names]).reshape(-1, len(known))
+        """Returns one row per sample, with a 1 at its text's place among the known ones."""
+        table = np.array([[float(name == other) for other in known] for name in self.names]).reshape(-1, len(known))
         rows: Floats = table[self.codes]
         return rows
 
@@ -96,11 +98,11 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers of one model that have a score, as columns with one entry a sample.
+    """The answers of one model that have a score, as columns with one entry per sample.
 
     Attributes:
         scores: The score.
-        clusters: What it shares with others, numbered.
+        clusters: The number of the cluster that it belongs to.
         groups: The group, by field, of the fields that every answer has.
     """
 
@@ -116,6 +118,9 @@ class Answers:
         """Returns some of the answers."""
         groups = {field: texts.only(mask) for field, texts in self.groups.items()}
         return Answers(self.scores[mask], self.clusters[mask], groups)
+
+
+# Which numbers there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +151,10 @@ class Derived:
         compute: Gives, by group of its dimension, one value for each answer, so that their mean is the number and their
             spread its sampling error (:func:`culture_tasks.metrics.means.ratio_contributions`), or the number alone
             where its error isn't known. Nothing where there is nothing to compute.
-        dimension: What those groups are; empty for one number alone, under the empty group.
-        within: What is held fixed; each combination of groups of these fields has numbers of its own.
+        dimension: The field of those groups; empty for one number alone, under the empty group.
+        within: Fields that are held fixed: each combination of their groups has its numbers.
         units: Whether a unit, by its key, has it.
-        of: What the answers have as their scores: the score itself, or a further score.
+        of: The score of the answers: ``score``, or a further score.
     """
 
     name: str
@@ -177,288 +182,8 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class At:
-    """The address of numbers, one for each model.
-
-    Attributes:
-        unit: Key of the unit.
-        statistic: ``score``, or the name of a further score, a derived statistic or a cost.
-        where: Groups of the samples; the last one is the statistic's own group where it has a dimension.
-    """
-
-    unit: str
-    statistic: str = "score"
-    where: Where = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A column of a table.
-
-    Attributes:
-        key: Names it within its table.
-        label: Its header.
-        at: The numbers that it shows, where the rows are models; else the rows say.
-        over: Header that it shares with its neighbours; may be empty.
-        printed: Keys of the column of published tables that it corresponds to; empty where there is none.
-        sums_up: Whether it sums up the columns before it: the last such one stays in sight where a table is wide.
-    """
-
-    key: str
-    label: str
-    at: At | None = None
-    over: str = ""
-    printed: Mapping[str, str] = field(default_factory=dict)
-    sums_up: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One of several rows of a model.
-
-    Attributes:
-        label: Its text.
-        at: The numbers that it shows, by column.
-    """
-
-    label: str
-    at: Mapping[str, At]
-
-
-Header = Literal["Model", "Judge", "Base model", "Method", "Measured"]
-"""A text before a row's numbers: the model, who graded, the model without its method, that method, how it was timed."""
-
-
-@dataclass(frozen=True, slots=True)
-class MethodArgument:
-    """The argument of a model that says which method was applied to it.
-
-    Attributes:
-        name: The argument.
-        labels: How tables write its values, as the paper does; an absent argument is the empty text.
-    """
-
-    name: str
-    labels: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class TableOf:
-    """A table of a benchmark: which numbers it shows, and where.
-
-    Attributes:
-        key: Names it within the report.
-        title: What it shows.
-        source: The paper's table or section in whose layout it is.
-        columns: Its columns.
-        headers: The texts of each row.
-        lines: Rows that every model has; empty for one row a model.
-        line_header: Header of the lines' texts.
-        each_model: Whether every model has a table of its own, named by ``{model}`` in the title, with the lines alone.
-        notes: What stands below it.
-        papers: Published tables whose rows may stand below the user's.
-        question: What it answers.
-    """
-
-    key: str
-    title: str
-    source: str
-    columns: tuple[Shown, ...]
-    headers: tuple[Header, ...] = ("Model", "Judge")
-    lines: tuple[Line, ...] = ()
-    line_header: str = ""
-    each_model: bool = False
-    notes: tuple[str, ...] = ()
-    papers: tuple[str, ...] = ()
-    question: Question = "cultures"
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What a number of a figure belongs to, as it is written there.
-
-    Attributes:
-        unit: Key of the unit; not written as it is.
-        title: Title of the unit.
-        model: Name of the model.
-        dimension: What the groups are; not written as it is.
-        group: The group.
-        held: What else is held fixed, by field.
-    """
-
-    unit: str
-    title: str
-    model: str
-    dimension: str
-    group: str
-    held: Mapping[str, str]
-
-
-Naming = Callable[[Drawn], str]
-"""Gives the title of a number's panel, the label of its series or the name of its group."""
-
-Look = Literal["bars", "points", "radar", "heat", "lines"]
-
-
-def unit_and_held(at: Drawn) -> str:
-    """Returns the unit's title, with what is held fixed."""
-    return " · ".join((at.title, *at.held.values()))
-
-
-@dataclass(frozen=True, slots=True)
-class FigureOf:
-    """A figure of a benchmark: which of its numbers are drawn, and how.
-
-    Attributes:
-        key: Names the figure and its files.
-        title: What it shows.
-        source: The paper's figure.
-        kind: How it is drawn.
-        dimensions: What the numbers' groups are.
-        groups: What stands along the axis, in words.
-        statistic: Which numbers.
-        units: Whether the numbers of a unit, by its key, are drawn.
-        whole: Gives the groups that the whole score of a unit stands for, or None: such scores are drawn in place of
-            those of groups.
-        fixed: What must be held fixed beside the group.
-        free: Fields that may be held fixed beside the group, at any value.
-        series: What the series are, in words.
-        panel: Gives the title of a number's panel.
-        line: Gives the label of its series.
-        group: Gives the name of its group.
-        along: Fields whose order the groups have; empty for the dimensions.
-        value: What the numbers are, with their unit; empty for the name of the statistic.
-        question: What it answers.
-    """
-
-    key: str
-    title: str
-    source: str
-    kind: Look
-    dimensions: tuple[str, ...]
-    groups: str
-    statistic: str = "score"
-    units: Callable[[str], bool] = lambda _: True
-    whole: Callable[[str], Where | None] | None = None
-    fixed: Where = ()
-    free: tuple[str, ...] = ()
-    series: str = "model"
-    panel: Naming = unit_and_held
-    line: Naming = lambda at: at.model
-    group: Naming = lambda at: at.group
-    along: tuple[str, ...] = ()
-    value: str = ""
-    question: Question = "cultures"
-
-
-@dataclass(frozen=True, slots=True)
-class OtherTask:
-    """The first number is of the same model on another task.
-
-    Attributes:
-        of: Gives the task of the first number by that of the second; None where there is none.
-    """
-
-    of: Callable[[str], str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class OtherArgument:
-    """The first number is of the same model and task, without one of the model's arguments.
-
-    Attributes:
-        name: The argument.
-        without: Values that leave the model as it is; an absent argument is the empty text.
-    """
-
-    name: str
-    without: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ContrastTable:
-    """A table of contrasts: the first number, the second and their difference in each group.
-
-    Attributes:
-        key: Names it within the report.
-        title: What it shows.
-        statistic: Which numbers.
-        groups: The groups with their labels; a group is what is held beside the fixed groups and the rows' field, and
-            the empty one is all of them together.
-        parts: Labels of the first and the second number.
-        headers: The texts of each row.
-        note: What stands below it.
-        rows: Field whose groups are rows of their own, its header, and the labels of the groups; None for one row a
-            model.
-    """
-
-    key: str
-    title: str
-    groups: Mapping[Where, str]
-    parts: tuple[str, str]
-    headers: tuple[Header, ...]
-    note: str
-    statistic: str = "score"
-    rows: tuple[str, str, Mapping[str, str]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ContrastFigure:
-    """A figure of contrasts: two bars in each group, and their difference.
-
-    Attributes:
-        key: Names the figure and its files.
-        title: What it shows.
-        dimensions: What the groups are.
-        groups: The same, in words.
-        series: What the two numbers differ in.
-        parts: Labels of the first and the second number.
-        statistic: Which numbers.
-        panel: Gives the title of a number's panel.
-        value: What the numbers are, with their unit; empty for the name of the statistic.
-    """
-
-    key: str
-    title: str
-    dimensions: tuple[str, ...]
-    groups: str
-    series: str
-    parts: tuple[str, str]
-    statistic: str = "score"
-    panel: Naming = lambda at: at.model
-    value: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ContrastOf:
-    """Two numbers of one model that a paper sets side by side, and their paired difference on common items.
-
-    Attributes:
-        kind: Names the contrast.
-        source: The paper's figure.
-        first: Where the first number is found.
-        splits: Fields of the groups that are set side by side, each as the splits of the score have them.
-        words: What a sentence calls the first and the second number, such as ``asked in English``.
-        fixed: What must be held fixed.
-        units: Whether the second number may be of a unit, by its key.
-        tables: Its tables.
-        figures: Its figures.
-    """
-
-    kind: str
-    source: str
-    first: OtherTask | OtherArgument
-    splits: tuple[tuple[str, ...], ...]
-    words: tuple[str, str]
-    fixed: Where = ()
-    units: Callable[[str], bool] = lambda _: True
-    tables: tuple[ContrastTable, ...] = ()
-    figures: tuple[ContrastFigure, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class UnitOf:
-    """What is measured as one number.
+    """A task or group that is measured as one number.
 
     Attributes:
         key: The task or group.
@@ -473,7 +198,7 @@ class UnitOf:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What of a benchmark was run.
+    """The tasks of a benchmark that were run.
 
     Attributes:
         tasks: The benchmark's tasks, in order.
@@ -505,23 +230,285 @@ def whole_groups_then_tasks(ran: Ran) -> Iterator[UnitOf]:
             yield UnitOf(task, (task,))
 
 
+# Tables
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """The address of numbers, one for each model.
+
+    Attributes:
+        unit: Key of the unit.
+        statistic: ``score``, or the name of a further score, a derived statistic or a cost.
+        where: Groups of the samples; the last one is the statistic's own group where it has a dimension.
+    """
+
+    unit: str
+    statistic: str = "score"
+    where: Where = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOf:
+    """A column of a table.
+
+    Attributes:
+        key: Names it within its table.
+        label: Its header.
+        at: The numbers that it shows; None where the lines say so.
+        over: Header that it shares with its neighbours; may be empty.
+        printed: Keys of the column of published tables that it corresponds to; empty where there is none.
+        sums_up: Whether it sums up the columns before it: the last such one stays in sight where a table is wide.
+    """
+
+    key: str
+    label: str
+    at: At | None = None
+    over: str = ""
+    printed: Mapping[str, str] = field(default_factory=dict)
+    sums_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """The facts of a model's run that the texts of its row and its contrasts depend on.
+
+    Attributes:
+        row: Key of the model's row in the report.
+        label: The model's name in the report.
+        task: The task.
+        arguments: The arguments that the harness gave to the model.
+        judges: Who graded.
+        timing: How it was timed; may be empty.
+    """
+
+    row: str
+    label: str
+    task: str
+    arguments: Mapping[str, str]
+    judges: str = ""
+    timing: str = ""
+
+
+Headers = Mapping[str, Callable[[RunFacts], str]]
+"""The texts before a row's numbers, by header."""
+
+MODEL: Headers = {"Model": attrgetter("label")}
+WITH_JUDGE: Headers = {**MODEL, "Judge": attrgetter("judges")}
+
+
+@dataclass(frozen=True, slots=True)
+class TableOf:
+    """A table of a benchmark: which numbers it shows, and where.
+
+    Attributes:
+        key: Names it within the report.
+        title: Its title. With ``{model}`` in it, every model has a table, of the lines alone.
+        source: The paper's table or section in whose layout it is.
+        columns: Its columns.
+        headers: The texts of each row.
+        lines: Rows that every model has, by their text: the numbers that they show, by column. Empty for one row per
+            model.
+        line_header: Header of the lines' texts.
+        notes: What stands below it.
+        papers: Published tables whose rows may stand below the user's.
+        question: The reader's question that it answers.
+    """
+
+    key: str
+    title: str
+    source: str
+    columns: tuple[ColumnOf, ...]
+    headers: Headers = field(default_factory=lambda: WITH_JUDGE)
+    lines: Mapping[str, Mapping[str, At]] = field(default_factory=dict)
+    line_header: str = ""
+    notes: tuple[str, ...] = ()
+    papers: tuple[str, ...] = ()
+    question: Question = "cultures"
+
+
+def columns_by(
+    field: str,
+    groups: Mapping[Any, str],
+    unit: str,
+    statistic: str = "score",
+    *,
+    within: Where = (),
+    over: str = "",
+    prefix: str = "",
+    printed: Mapping[str, str] | None = None,
+) -> tuple[ColumnOf, ...]:
+    """Returns a column for each group of a field.
+
+    Args:
+        field: The field.
+        groups: Its groups, with their labels.
+        unit: Key of the unit.
+        statistic: The numbers.
+        within: Groups that are held fixed.
+        over: Header that the columns share.
+        prefix: Begins the keys of the columns.
+        printed: Keys of the published columns beside the group; None where no paper prints such numbers.
+    """
+    return tuple(
+        ColumnOf(
+            f"{prefix}{group}",
+            label,
+            At(unit, statistic, (*within, (field, group))),
+            over,
+            {} if printed is None else {**printed, field: group},
+        )
+        for group, label in groups.items()
+    )
+
+
+# Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that a figure may show; groups are written as figures write them.
+
+    Attributes:
+        unit: Key of the unit.
+        title: Title of the unit.
+        model: Name of the model.
+        dimension: The field of the group; empty for a whole score.
+        group: The group.
+        held: The other groups of its samples, by field.
+    """
+
+    unit: str
+    title: str
+    model: str
+    dimension: str
+    group: str
+    held: Mapping[str, str]
+
+
+class Mark(NamedTuple):
+    """Where a number is drawn: the title of the panel, the label of the series, and the group on the axis."""
+
+    panel: str
+    series: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class FigureOf:
+    """A figure of a benchmark.
+
+    Attributes:
+        key: Names the figure and its files.
+        title: What it shows.
+        source: The paper's figure.
+        kind: How it is drawn.
+        groups: The groups along the axis, in words.
+        value: The quantity, with its unit.
+        mark: Says where a number is drawn; None where it isn't.
+        statistic: The numbers: ``score``, or the name of another statistic.
+        series: The series, in words.
+        question: The reader's question that it answers.
+    """
+
+    key: str
+    title: str
+    source: str
+    kind: Literal["bars", "points", "radar", "heat", "lines"]
+    groups: str
+    value: str
+    mark: Callable[[Number], Mark | None]
+    statistic: str = "score"
+    series: str = "model"
+    question: Question = "cultures"
+
+
+def scores_by(
+    *dimensions: str, held: Collection[str] = (), units: Callable[[str], bool] = lambda _: True
+) -> Callable[[Number], Mark | None]:
+    """Returns the marks of a figure with a panel per unit, a series per model, and the groups of some fields.
+
+    Args:
+        dimensions: The fields.
+        held: Fields that may be held fixed beside the group: each of their groups has a panel.
+        units: Whether the scores of a unit, by its key, are drawn.
+    """
+
+    def mark(number: Number) -> Mark | None:
+        if number.dimension not in dimensions or not units(number.unit) or not number.held.keys() <= set(held):
+            return None
+        return Mark(" · ".join((number.title, *number.held.values())), number.model, number.group)
+
+    return mark
+
+
+# Two numbers side by side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContrastOf:
+    """Two numbers of one model that a paper sets side by side, with their paired difference on common items.
+
+    Attributes:
+        kind: Names the contrast.
+        key: Names its table and its figure; a further score's have the name of the score behind it.
+        title: Their title.
+        source: The paper's figure.
+        beside: Whether one run of a model gives the first number, and another run of it the second.
+        splits: Fields of the groups that are set side by side, each as the splits of the score have them.
+        fixed: Groups that must be held fixed.
+        words: What a sentence calls the first and the second number, such as ``asked in English``.
+        parts: Labels of the two numbers.
+        values: The quantity with its unit, by statistic.
+        groups: The groups, in words.
+        series: The difference between the two numbers, in words.
+        headers: The texts of each row of the table.
+        rows: Field whose groups have rows of their own, and the header of these; None for one row per model.
+        panel: Gives the title of a number's panel.
+    """
+
+    kind: str
+    key: str
+    title: str
+    source: str
+    beside: Callable[[RunFacts, RunFacts], bool]
+    splits: tuple[tuple[str, ...], ...]
+    fixed: Where = ()
+    words: tuple[str, str]
+    parts: tuple[str, str]
+    values: Mapping[str, str]
+    groups: str
+    series: str
+    headers: Headers = field(default_factory=lambda: WITH_JUDGE)
+    rows: tuple[str, str] | None = None
+    panel: Callable[[Number], str] = attrgetter("model")
+
+    def key_of(self, statistic: str) -> str:
+        """Returns the key of the table and the figure of a statistic."""
+        return self.key if statistic == "score" else f"{self.key}_{statistic}"
+
+    @property
+    def outside(self) -> set[str]:
+        """Fields that are the same in all groups of a row."""
+        return {*(field for field, _ in self.fixed), *([self.rows[0]] if self.rows else [])}
+
+
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
     """How a benchmark is reported. What is left out has a default that fits any benchmark.
 
     Attributes:
-        fields: What is known of the fields that samples are grouped by.
-        splits: What the score is split by: the last field is the dimension, those before it are held fixed. None splits
+        fields: The fields that samples are grouped by, as far as they are known.
+        splits: The splits of the score: the last field is the dimension, those before it are held fixed. None splits
             it by each field of the records.
         culture: The field whose groups are cultures; empty where there is none.
         further: Further scores of each sample.
         derived: Statistics that are no means of a score.
         costs: Numbers of runs as a whole.
-        method: What says which method was applied to a model; None where there is nothing of the kind.
-        units: Gives what is measured as one number.
+        units: Gives the units.
         tables: Gives the benchmark's own tables, by the units that were run.
         figures: Its figures.
-        contrasts: What its paper sets side by side.
+        contrasts: Numbers that its paper sets side by side.
         as_published: Tasks that measure what the published tables do: only below units of such tasks may published rows
             stand. None where all do.
         published: Published tables whose rows figures show, by statistic and dimension.
@@ -534,7 +521,6 @@ class BenchmarkReport:
     further: tuple[FurtherScore, ...] = ()
     derived: tuple[Derived, ...] = ()
     costs: tuple[Cost, ...] = ()
-    method: MethodArgument | None = None
     units: Callable[[Ran], Iterable[UnitOf]] = whole_groups_then_tasks
     tables: Callable[[Sequence[UnitOf]], Iterable[TableOf]] = lambda _: ()
     figures: tuple[FigureOf, ...] = ()
@@ -545,7 +531,7 @@ class BenchmarkReport:
 
     def field_named(self, name: str) -> Field:
         """Returns what is known of a field."""
-        return next((each for each in self.fields if each.name == name), Field(name))
+        return next((known for known in self.fields if known.name == name), Field(name))
 
     def is_as_published(self, tasks: Collection[str]) -> bool:
         """Whether published rows may stand below a unit of these tasks."""

@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(checked: Gate | CultureTasksError, options: argparse.Namespace) -> None:
-    """Writes the files that were asked for: an error too, so that none of an earlier comparison stays behind."""
+    """Writes the outcome's files: of an error too, so that none of an earlier comparison stays behind."""
     from culture_tasks.report.gate import as_json, as_junit
 
     for path, write in ((options.json, as_json), (options.junit, as_junit)):
@@ -123,15 +123,15 @@ def _say(found: TwoModels) -> None:
         print(f"{key}: {plain(side.model)} ({plain(side.files[-1])}{more})")
     if found.tests:
         print()
-        print(as_text(("benchmark", *_HEADER), [_row(each) for each in found.tests]))
-    apart = [each for each in found.cultures if each.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
+        print(as_text(("benchmark", *_HEADER), [_row(tested) for tested in found.tests]))
+    apart = [tested for tested in found.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
     if apart:
         print()
-        print(as_text(("culture", *_HEADER), [_row(each) for each in apart]))
+        print(as_text(("culture", *_HEADER), [_row(tested) for tested in apart]))
     if found.cultures:
         print(f"\n{len(apart)} of {len(found.cultures)} cultures differ")
-    for each in found.not_compared:
-        print(f"not compared: {plain(f'{each.benchmark}: {each.reason}')}")
+    for benchmark, reason, _ in found.not_compared:
+        print(f"not compared: {plain(f'{benchmark}: {reason}')}")
     if not found.tests:
         print("nothing could be compared")
 
@@ -139,13 +139,13 @@ def _say(found: TwoModels) -> None:
 def _say_checks(checked: Gate, found: TwoModels) -> None:
     from culture_tasks.text_tables import plain
 
-    said_before = {(each.benchmark, each.reason) for each in found.not_compared}
+    listed = {(benchmark, reason) for benchmark, reason, _ in found.not_compared}
     for check in checked.having("regression") + checked.having("not compared"):
-        if (check.name, check.message) not in said_before:
+        if (check.name, check.message) not in listed:
             print(f"{check.outcome}: {plain(f'{check.name}: {check.message}')}")
     counts = Counter(check.outcome for check in checked.checks)
-    said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    print(f"gate: {'failed' if checked.status else 'passed'} ({said})")
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+    print(f"gate: {'failed' if checked.status else 'passed'} ({outcomes})")
 
 
 _HEADER = ("A", "B", "B - A", "interval", "p (Holm)", "items", "verdict")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -12,7 +12,6 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.metrics.comparison import (
     Difference,
-    at_confidence,
     mcnemar,
     paired_difference,
     paired_permutation,
@@ -45,7 +44,7 @@ Items that stand alone are clusters of one. What doesn't differ counts for nothi
 _LEAST_SWAPS = 10_000
 """Swaps that are drawn at least where signs are flipped; more for a large family, so that a p-value can be small."""
 
-OF_ITS_OWN: frozenset[Flag] = frozenset(
+BY_ITSELF: frozenset[Flag] = frozenset(
     (
         *("low_coverage", "mixed_settings", "incomplete", "unjudged"),
         *("other_harness", "trained_on_test", "unlike_its_file"),
@@ -76,26 +75,21 @@ class Pair:
     scale: Scale
     flags: tuple[Flag, ...] = ()
 
-    def test(
-        self, family: int = 1, level: float = ALPHA, made: Difference | None = None, many: int = MANY
-    ) -> Difference:
+    def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
         Args:
             family: Number of pairs that p will be adjusted for.
             level: One less the confidence of the interval.
-            made: The same test at another level, if it was made before.
             many: Clusters that differ from which on Student's t does.
         """
-        found = None if made is None else _at_level(made, level, _width(self.scale))
-        if found is None:
-            one, two = aligned(self.one, self.two)
-            swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
-            found = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many)
-        if self.scale.low is None or self.scale.high is None or math.isnan(found.low):
-            return found
+        one, two = aligned(self.one, self.two)
+        swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
+        tested = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many)
+        if self.scale.low is None or self.scale.high is None or math.isnan(tested.low):
+            return tested
         width = self.scale.high - self.scale.low
-        return found._replace(low=max(found.low, -width), high=min(found.high, width))
+        return tested._replace(low=max(tested.low, -width), high=min(tested.high, width))
 
 
 def comparisons(
@@ -108,12 +102,8 @@ def comparisons(
         entrants: The entrants, by key.
         anyway: Test also those that can't be compared; their flags say why they shouldn't have been.
     """
-    return [
-        test
-        for each in measured
-        if each.unit.headline
-        for test in adjusted(_family(each, anyway), lambda key, word: f"{entrants[key].label} is {word}")
-    ]
+    labels = {key: entrant.label for key, entrant in entrants.items()}
+    return [test for one in measured if one.unit.headline for test in adjusted(_family(one, anyway), labels)]
 
 
 def _family(measured: Measured, anyway: bool) -> list[Pair]:
@@ -135,18 +125,13 @@ def scale_of_differences(scale: Scale) -> Scale:
 
 def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     """Returns why two entrants can't be compared on a unit; nothing where they can."""
-    settings = [{each.run.task: each.run.settings for each in measured.runs[key]} for key in (first, second)]
-    flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags} & OF_ITS_OWN
-    models = {each.run.model for key in (first, second) for each in measured.runs[key]}
+    runs = [[loaded.run for loaded in measured.runs[key]] for key in (first, second)]
+    settings = [{run.task: run.settings for run in own} for own in runs]
+    flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags} & BY_ITSELF
+    models = {run.model for own in runs for run in own}
     if len(models) == 1:  # a model in two harnesses is compared with itself, and with no other
         flags -= {"other_harness"}
     return comparability.between(*settings) | flags
-
-
-def pair(measured: Measured, first: str, second: str, one: Observations, two: Observations, flags: set[Flag]) -> Pair:
-    """Returns two entrants with their samples of a unit."""
-    unit = measured.unit
-    return Pair(unit.key, first, second, in_order(one), in_order(two), scale=unit.scale, flags=ordered(flags))
 
 
 def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int, many: int) -> Difference:
@@ -158,9 +143,12 @@ def _test(one: Observations, two: Observations, scale: Scale, confidence: float,
         return bootstrap_difference(one, two, confidence)
     numbers = numbered(one.clusters)[1]
     clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
-    width = _width(scale)
-    if width and clusters is None and one.strata is None and all(_right_or_wrong(each, width) for each in (one, two)):
-        return _times(mcnemar(one.scores / width, two.scores / width, confidence), width)
+    width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") and one.strata is None else None
+    if width and clusters is None and np.isin([one.scores, two.scores], (0.0, width)).all():
+        found = mcnemar(one.scores / width, two.scores / width, confidence)
+        return found._replace(
+            difference=found.difference * width, low=found.low * width, high=found.high * width, sd=found.sd * width
+        )
     differences = one.scores - two.scores
     counted = None if one.strata is None else counts(one.strata, one.shares)
     sums = np.bincount(numbers, differences if counted is None else counted * differences)
@@ -170,29 +158,7 @@ def _test(one: Observations, two: Observations, scale: Scale, confidence: float,
     return paired_permutation(one.scores, two.scores, clusters, resamples=swaps, confidence=confidence, weights=counted)
 
 
-def _width(scale: Scale) -> float | None:
-    """Returns the score of a right answer on a scale of shares; None on any other."""
-    return scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") else None
-
-
-def _right_or_wrong(observed: Observations, width: float) -> bool:
-    return bool(((observed.scores == 0.0) | (observed.scores == width)).all())
-
-
-def _at_level(made: Difference, level: float, width: float | None) -> Difference | None:
-    """Returns a test with the interval of another level; None where that takes the samples."""
-    unit = width if width and made.method in ("McNemar exact", "McNemar mid-p") else 1.0
-    found = at_confidence(_times(made, 1.0 / unit), 1.0 - level)
-    return None if found is None else _times(found, unit)
-
-
-def _times(found: Difference, width: float) -> Difference:
-    return found._replace(
-        difference=found.difference * width, low=found.low * width, high=found.high * width, sd=found.sd * width
-    )
-
-
-def adjusted(pairs: Sequence[Pair], words: Callable[[str, str], str]) -> list[Comparison]:
+def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison]:
     """Tests a family of pairs, with Holm's adjustment over all of them.
 
     The intervals and the numbers of items needed have the level that Holm's procedure had come to when it stopped:
@@ -202,48 +168,42 @@ def adjusted(pairs: Sequence[Pair], words: Callable[[str, str], str]) -> list[Co
 
     Args:
         pairs: The pairs.
-        words: Says of an entrant, by its key, that it is ``better``, or ``higher`` where no end of the scale is better.
+        labels: What verdicts call the entrants, by key: ``B is better``, or ``higher`` where no end of the scale is.
     """
-    tests = [each.test(len(pairs)) for each in pairs]
+    tests = [pair.test(len(pairs)) for pair in pairs]
     p_values = [float(p) for p in holm([test.p for test in tests])]
     level = ALPHA / max(1, sum(p > ALPHA for p in p_values))
     if level < ALPHA:
-        tests = [each.test(len(pairs), level, made) for each, made in zip(pairs, tests, strict=True)]
+        tests = [pair.test(len(pairs), level) for pair in pairs]
     return [
-        _comparison(each, test, p_holm=p, level=level, words=words)
-        for each, test, p in zip(pairs, tests, p_values, strict=True)
+        _comparison(pair, test, p_holm=p, level=level, labels=labels)
+        for pair, test, p in zip(pairs, tests, p_values, strict=True)
     ]
 
 
-def _comparison(
-    pair: Pair, found: Difference, p_holm: float, level: float, words: Callable[[str, str], str]
-) -> Comparison:
+def _comparison(pair: Pair, found: Difference, p_holm: float, level: float, labels: Mapping[str, str]) -> Comparison:
     word = verdict(found.difference, p_holm, ALPHA)
     higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
     told_apart = word in ("higher", "lower")
     better = {"higher": higher, "lower": lower}.get(pair.scale.better or "") if told_apart else None
-    said = words(better, "better") if better else words(higher, "higher") if told_apart else word
+    text = f"{labels[better or higher]} is {'better' if better else 'higher'}" if told_apart else word
     return Comparison(
         unit=pair.unit,
         first=pair.first,
         second=pair.second,
         difference=found.difference if found.n else 0.0,
-        low=_end(found.low),
-        high=_end(found.high),
+        low=found.low if math.isfinite(found.low) else None,
+        high=found.high if math.isfinite(found.high) else None,
         p=known(found.p),
         p_holm=known(p_holm),
         test=found.method,
         n=found.n,
         clusters=found.clusters if 0 < found.clusters < found.n else None,
-        verdict=said,
+        verdict=text,
         items_needed=_needed(found, level) if word == "not distinguishable" else None,
         flags=pair.flags,
         better=better,
     )
-
-
-def _end(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _needed(found: Difference, level: float) -> int | None:
@@ -253,13 +213,13 @@ def _needed(found: Difference, level: float) -> int | None:
     """
     if found.n < 2 or found.clusters < 2:
         return None
-    each = found.n / found.clusters
-    clusters = items_needed(found.difference, found.sd / math.sqrt(each), alpha=level)
+    size = found.n / found.clusters
+    clusters = items_needed(found.difference, found.sd / math.sqrt(size), alpha=level)
     if math.isnan(clusters):
         return None
     if found.method not in ("paired t", "clustered paired t", "cluster bootstrap"):
         clusters = max(clusters, math.ceil(math.log2(2.0 / level)) * found.clusters / found.differing)
-    return max(math.ceil(each * clusters), found.n + 1)
+    return max(math.ceil(size * clusters), found.n + 1)
 
 
 # Cultures within a row
@@ -267,31 +227,31 @@ def _needed(found: Difference, level: float) -> int | None:
 
 def fairness(scores: Scores) -> list[Fairness]:
     """Works out how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
-    found: dict[tuple[str, str], list[GroupValue]] = {}
+    cultures: dict[tuple[str, str], list[GroupValue]] = {}
     for value in scores.groups:
         culture = scores.units[value.unit].reported.culture
-        if value.statistic == SCORE and len(value.cell.where) == 1 and value.dimension == culture:
-            found.setdefault((value.unit, value.entrant), []).append(value)
-    spreads = (_spread(unit, entrant, own) for (unit, entrant), own in found.items())
-    return [each for each in spreads if each is not None]
-
-
-def _spread(unit: str, entrant: str, values: Sequence[GroupValue]) -> Fairness | None:
-    scale = values[0].cell.scale
-    scores = {each.group: each.cell.value for each in values if each.cell.value is not None}
-    if len(scores) < 2:
-        return None
-    found = spread(scores, ddof=1, higher_is_better=scale.better != "lower")
-    return Fairness(
-        unit,
-        entrant,
-        values[0].dimension,
-        best=found.best_group or "",
-        best_value=found.best,
-        worst=found.worst_group or "",
-        worst_value=found.worst,
-        gap=found.gap,
-        variance=found.variance,
-        groups=found.groups,
-        scale=scale,
-    )
+        is_score = value.statistic == SCORE and len(value.cell.where) == 1
+        if is_score and value.dimension == culture:
+            cultures.setdefault((value.unit, value.entrant), []).append(value)
+    found: list[Fairness] = []
+    for (unit, entrant), values in cultures.items():
+        scale = values[0].cell.scale
+        numbers = {value.group: value.cell.value for value in values if value.cell.value is not None}
+        if len(numbers) > 1:
+            apart = spread(numbers, ddof=1, higher_is_better=scale.better != "lower")
+            found.append(
+                Fairness(
+                    unit,
+                    entrant,
+                    values[0].dimension,
+                    best=apart.best_group or "",
+                    best_value=apart.best,
+                    worst=apart.worst_group or "",
+                    worst_value=apart.worst,
+                    gap=apart.gap,
+                    variance=apart.variance,
+                    groups=apart.groups,
+                    scale=scale,
+                )
+            )
+    return found

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from culture_tasks.benchmarks.reporting import At, ContrastOf, OtherArgument, OtherTask
+from culture_tasks.benchmarks.reporting import At, ContrastOf, RunFacts
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report import comparability
-from culture_tasks.report.comparisons import OF_ITS_OWN, scale_of_differences
+from culture_tasks.report.comparisons import BY_ITSELF, scale_of_differences
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
 from culture_tasks.report.observations import (
@@ -24,7 +24,27 @@ from culture_tasks.report.observations import (
     observe,
     ordered,
 )
+from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import OF_JUDGES, Measured, Scores
+
+
+def run_facts(row: str, label: str, runs: Sequence[Run]) -> RunFacts:
+    """Returns the facts of a model's runs that the texts of its row and its contrasts depend on.
+
+    Args:
+        row: Key of its row.
+        label: Its name.
+        runs: Its runs of a unit: the first one gives task and arguments.
+    """
+    arguments = runs[0].model_args.split(", ") if runs else []
+    return RunFacts(
+        row=row,
+        label=label,
+        task=runs[0].task if runs else "",
+        arguments=dict(text.split("=", 1) for text in arguments if "=" in text),
+        judges=" + ".join(dict.fromkeys(judge.label for run in runs for judge in run.settings.judges)) or "unknown",
+        timing=" + ".join(dict.fromkeys(run.measured for run in runs if run.measured)),
+    )
 
 
 class _Side(NamedTuple):
@@ -32,9 +52,13 @@ class _Side(NamedTuple):
 
     cell: Cell
     run: LoadedRun
+    facts: RunFacts
 
     def observe(self, statistic: str) -> Observations:
-        return observe([self.run], [self.run.run.task], self.cell.where, statistic=statistic)
+        return in_order(observe([self.run], [self.run.run.task], self.cell.where, statistic=statistic))
+
+    def is_of_one_model(self, other: _Side) -> bool:
+        return self.facts.row == other.facts.row or self.run.result.model == other.run.result.model
 
 
 def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
@@ -42,96 +66,69 @@ def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
 
     Args:
         scores: The numbers.
-        anyway: Give differences also of what can't be compared; their flags say why they shouldn't have been.
+        anyway: Give differences also of numbers that can't be compared; their flags say why.
     """
-    benchmarks = {each.unit.benchmark: each.reported for each in scores.units.values()}
-    found = [
-        each
-        for benchmark, reported in benchmarks.items()
-        for contrast in reported.contrasts
-        for each in _contrasts(scores, benchmark, contrast)
+    of_benchmarks: dict[str | None, list[Measured]] = {}
+    for measured in scores.units.values():
+        of_benchmarks.setdefault(measured.unit.benchmark, []).append(measured)
+    return [
+        found
+        for units in of_benchmarks.values()
+        for contrast in units[0].reported.contrasts
+        for found in _contrasts(scores, units, contrast, anyway=anyway)
     ]
-    return found if anyway else [_careful(each) for each in found]
 
 
-def _careful(each: Contrast) -> Contrast:
-    """Leaves the difference out where the two numbers can't be compared; its flags say why."""
-    if not NOT_COMPARABLE.intersection(each.difference.flags):
-        return each
-    return replace(each, difference=replace(each.difference, value=None, low=None, high=None, n=0))
-
-
-def _contrasts(scores: Scores, benchmark: str | None, contrast: ContrastOf) -> Iterator[Contrast]:
-    units = {key: each for key, each in scores.units.items() if each.unit.benchmark == benchmark}
+def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, *, anyway: bool) -> Iterator[Contrast]:
+    keys = {measured.unit.key for measured in units}
+    statistics = {SCORE, *(further.name for further in units[0].reported.further)}
     for value in scores.groups:
-        if value.unit not in units or not _is_second(contrast, units[value.unit], value):
+        fields = tuple(field for field, _ in value.cell.where)
+        is_second = fields in contrast.splits and set(contrast.fixed) <= set(value.cell.where)
+        if value.unit not in keys or value.statistic not in statistics or not is_second:
             continue
-        second = _side(units[value.unit], value.entrant, value.cell)
+        second = _side(scores.units[value.unit], value.entrant, value.cell)
         if second is None:
             continue
-        sides = _first_sides(scores, units, contrast=contrast, value=value, second=second)
-        flagged = [(side, _why_not_beside(contrast, side, second)) for side in sides]
+        flagged = [
+            (first, _why_not_beside(first, second))
+            for first in _sides(scores, units, value)
+            if first.is_of_one_model(second) and contrast.beside(first.facts, second.facts)
+        ]
         if flagged:
             first, flags = min(flagged, key=lambda pair: len(pair[1]))
-            yield _contrast(contrast.kind, value, first=first, second=second, flags=flags)
+            yield _contrast(contrast.kind, value, first=first, second=second, flags=flags, anyway=anyway)
 
 
-def _is_second(contrast: ContrastOf, measured: Measured, value: GroupValue) -> bool:
-    """Whether a number may be the second one of a contrast."""
-    fields = tuple(field for field, _ in value.cell.where)
-    statistics = (SCORE, *(each.name for each in measured.reported.further))
-    fixed = set(contrast.fixed) <= set(value.cell.where)
-    return contrast.units(value.unit) and fixed and fields in contrast.splits and value.statistic in statistics
-
-
-def _first_sides(
-    scores: Scores, units: Mapping[str, Measured], contrast: ContrastOf, value: GroupValue, second: _Side
-) -> Iterator[_Side]:
-    """Yields the numbers that a number can be set beside."""
-    own = units[value.unit]
-    places = [(own, base) for base in _bases(own, value.entrant, contrast.first)]
-    if isinstance(contrast.first, OtherTask):
-        task = contrast.first.of(second.run.run.task)
-        places = [(each, value.entrant) for each in units.values() if task in each.tasks]
-    for measured, entrant in places:
-        cell = scores.at(At(measured.unit.key, value.statistic, value.cell.where)).get(entrant)
-        side = None if cell is None else _side(measured, entrant, cell)
-        if side is not None:
-            yield side
-
-
-def _bases(measured: Measured, entrant: str, first: OtherTask | OtherArgument) -> list[str]:
-    """Returns the entrants that have the same model as an entrant, but without its argument."""
-    if isinstance(first, OtherTask) or not measured.runs[entrant]:
-        return []
-
-    def model_and_argument(runs: Sequence[LoadedRun]) -> tuple[str, bool]:
-        value = dict(runs[0].result.model_args).get(first.name, "")
-        return runs[0].result.model, value not in first.without
-
-    model, has_argument = model_and_argument(measured.runs[entrant])
-    wanted = (model, False)
-    others = (key for key, runs in measured.runs.items() if runs and model_and_argument(runs) == wanted)
-    return list(others) if has_argument else []
+def _sides(scores: Scores, units: Sequence[Measured], value: GroupValue) -> Iterator[_Side]:
+    """Yields the numbers of the same groups, of every unit and every row."""
+    for measured in units:
+        cells = scores.at(At(measured.unit.key, value.statistic, value.cell.where))
+        found = (_side(measured, entrant, cell) for entrant, cell in cells.items())
+        yield from (side for side in found if side is not None)
 
 
 def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
     run = next((run for run in measured.runs[entrant] if run.run.key in cell.runs), None)
-    return None if run is None else _Side(cell, run)
+    return None if run is None else _Side(cell, run, run_facts(entrant, run.run.model, [run.run]))
 
 
-def _why_not_beside(contrast: ContrastOf, one: _Side, two: _Side) -> set[Flag]:
+def _why_not_beside(first: _Side, second: _Side) -> set[Flag]:
     """Returns why two numbers can't be compared; nothing where they can.
 
-    Two tasks have versions and prompts of their own, which is what sets them apart.
+    Two tasks differ in their versions and prompts, which is what the contrast is about.
     """
-    found = {flag for side in (one, two) for flag in side.cell.flags if flag in OF_ITS_OWN}
-    found |= comparability.differences(one.run.run.settings, two.run.run.settings)
-    return found - {"other_task_version", "other_prompt"} if isinstance(contrast.first, OtherTask) else found
+    flags = comparability.differences(first.run.run.settings, second.run.run.settings)
+    flags |= BY_ITSELF.intersection((*first.cell.flags, *second.cell.flags))
+    other_task: Collection[Flag] = ("other_task_version", "other_prompt")
+    return flags.difference(other_task if first.facts.task != second.facts.task else ())
 
 
-def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: set[Flag]) -> Contrast:
-    without_judge = flags if value.statistic == SCORE else flags - OF_JUDGES - {"low_coverage"}
+def _contrast(kind: str, value: GroupValue, *, first: _Side, second: _Side, flags: set[Flag], anyway: bool) -> Contrast:
+    flags = flags if value.statistic == SCORE else flags - OF_JUDGES - {"low_coverage"}
+    difference = _difference(first, second, statistic=value.statistic, flags=flags)
+    if NOT_COMPARABLE.intersection(flags) and not anyway:
+        difference = replace(difference, value=None, low=None, high=None, n=0)
     return Contrast(
         kind=kind,
         unit=value.unit,
@@ -141,13 +138,13 @@ def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: 
         group=value.group,
         first=first.cell,
         second=second.cell,
-        difference=_difference(first, second, statistic=value.statistic, flags=without_judge),
+        difference=difference,
     )
 
 
 def _difference(first: _Side, second: _Side, statistic: str, flags: set[Flag]) -> Cell:
     """Returns the second number less the first, on the items that both have a score for."""
-    one, two = aligned(in_order(first.observe(statistic)), in_order(second.observe(statistic)))
+    one, two = aligned(first.observe(statistic), second.observe(statistic))
     clusters = two.clusters if np.unique(two.clusters).size < two.items.size else None
     is_mean = one.compute is None
     found = paired_difference(two.scores, one.scores, clusters) if is_mean else bootstrap_difference(two, one)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report import comparability
-from culture_tasks.report.comparisons import ALPHA, OF_ITS_OWN, Pair, adjusted, scale_of_differences
+from culture_tasks.report.comparisons import ALPHA, BY_ITSELF, Pair, adjusted, scale_of_differences
 from culture_tasks.report.lineage import Lineage, Side
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Flag, Gain, Trial
 from culture_tasks.report.observations import (
@@ -43,18 +42,10 @@ _ADAPTER = ("peft=", "lora_local_path=")
 """Beginnings of the arguments that may differ between a model's runs: each run of a training has its own adapter."""
 
 
-class _Place(NamedTuple):
-    """Where a number is: its address, the numbers of all entrants there, and what is behind them."""
-
-    address: At
-    cells: Mapping[str, Cell]
-    measured: Measured
-
-
 class _Untested(NamedTuple):
     """A gain before its test: both sides with their samples, and why they can't be compared."""
 
-    place: _Place
+    address: At
     base: Trial
     trained: Trial
     pair: Pair | None
@@ -71,7 +62,7 @@ class Training:
         scores: Every number of our benchmarks.
         runs: The runs, by key.
         entrants: The entrants, by key.
-        anyway: Whether to set side by side also what can't be compared.
+        anyway: Whether to set side by side also numbers that can't be compared.
     """
 
     lineages: Sequence[Lineage]
@@ -90,168 +81,152 @@ class Training:
             table: Key of the table.
             addresses: Where its numbers are, each once.
         """
-        places = [place for address in addresses if (place := self._place(address)) is not None]
+        places = [
+            _Place(self, address, self.measured[address.unit]) for address in addresses if address.unit in self.measured
+        ]
         found: list[Gain] = []
         for lineage in self.lineages:
-            own = [each for place in places for each in self._side_by_side(place, lineage)]
-            labels = {key: trial.label for each in own for trial in (each.base, each.trained) for key in trial.entrants}
-            tested = [each.pair for each in own if each.pair is not None]
-            tests = iter(adjusted(tested, partial(_said, labels)))
-            found += [self._gain(table, each, None if each.pair is None else next(tests)) for each in own]
+            own = [one for place in places for one in place.side_by_side(lineage)]
+            labels = {key: trial.label for one in own for trial in (one.base, one.trained) for key in trial.entrants}
+            pairs = [one.pair for one in own if one.pair is not None]
+            tests = iter(adjusted(pairs, labels))
+            found += [self._gain(table, one, None if one.pair is None else next(tests)) for one in own]
         return found
 
-    def _place(self, address: At) -> _Place | None:
-        measured = self.measured.get(address.unit)
-        if measured is None:
-            return None
-        whole = address.statistic == SCORE and not address.where
-        return _Place(address, measured.unit.cells if whole else self.scores.at(address), measured)
-
-    def _side_by_side(self, place: _Place, lineage: Lineage) -> Iterator[_Untested]:
-        """Yields the two sides, once for each way in which the trained model was run."""
-        base = [key for key in lineage.base.entrants if key in place.cells]
-        for trained in self._alike(place, [key for key in lineage.trained.entrants if key in place.cells]):
-            if not base:
-                return
-            nearest = min(base, key=lambda key: self._apart(place, key, trained[0]))
-            flags = self._why_not(place, nearest, trained[0])
-            same = next(each for each in self._alike(place, base) if nearest in each)
-            yield self._untested(place, lineage, base=same, trained=trained, flags=flags)
-
-    def _alike(self, place: _Place, keys: Sequence[str]) -> list[list[str]]:
-        """Returns the entrants that may stand for runs of one model: those with the same settings and arguments."""
-        found: list[list[str]] = []
-        for key in keys:
-            home = next((own for own in found if self._is_another_run(place, own[0], key)), None)
-            if home is None:
-                found.append([key])
-            else:
-                home.append(key)
-        return found
-
-    def _is_another_run(self, place: _Place, one: str, two: str) -> bool:
-        flags = [OF_ITS_OWN.intersection(place.cells[key].flags) for key in (one, two)]
-        arguments = [self._arguments(place, key) for key in (one, two)]
-        return flags[0] == flags[1] and arguments[0] == arguments[1] and not self._between(place, one, two)
-
-    def _apart(self, place: _Place, one: str, two: str) -> tuple[int, int]:
-        """Returns how far two entrants are from being comparable: the least of these are set side by side."""
-        return (
-            len(self._why_not(place, one, two)),
-            len(self._arguments(place, one) ^ self._arguments(place, two)),
-        )
-
-    def _why_not(self, place: _Place, one: str, two: str) -> set[Flag]:
-        """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
-        own = {flag for key in (one, two) for flag in place.cells[key].flags} & OF_ITS_OWN
-        needs_none = any(each.name == place.address.statistic for each in place.measured.reported.further)
-        return (self._between(place, one, two) | own) - (OF_JUDGES if needs_none else set())
-
-    def _between(self, place: _Place, one: str, two: str) -> set[Flag]:
-        settings = [{run.task: run.settings for run in self._runs(place, key)} for key in (one, two)]
-        return comparability.between(*settings)
-
-    def _runs(self, place: _Place, entrant: str) -> list[Run]:
-        samples = place.measured.runs[entrant]
-        return [each.run for each in samples] or [self.runs[key] for key in place.cells[entrant].runs]
-
-    def _arguments(self, place: _Place, entrant: str) -> frozenset[str]:
-        parts = (part for run in self._runs(place, entrant) for part in run.model_args.split(", "))
-        return frozenset(part for part in parts if not part.startswith(_ADAPTER))
-
-    def _untested(
-        self, place: _Place, lineage: Lineage, *, base: Sequence[str], trained: Sequence[str], flags: set[Flag]
-    ) -> _Untested:
-        one, two = self._observed(place, base), self._observed(place, trained)
-        pair = None
-        if one is not None and two is not None and (self.anyway or not flags):
-            scale = place.cells[trained[0]].scale
-            pair = Pair(
-                place.address.unit,
-                base[0],
-                trained[0],
-                one=in_order(one),
-                two=in_order(two),
-                scale=scale,
-                flags=ordered(flags),
-            )
-        return _Untested(
-            place,
-            self._trial(place, base, one, lineage.base),
-            self._trial(place, trained, two, lineage.trained),
-            pair,
-            ordered(flags),
-        )
-
-    def _observed(self, place: _Place, entrants: Sequence[str]) -> Observations | None:
-        """Returns the samples behind a number, of several runs as one; None where one has none, or no item's mean."""
-        measured, statistic, where = place.measured, place.address.statistic, place.address.where
-        has_samples = statistic == SCORE or any(each.name == statistic for each in measured.reported.further)
-        if not has_samples or not all(measured.runs[key] for key in entrants):
-            return None
-        observe = measured.observe_group if where else measured.observe
-        found = [observe(key, where, statistic) for key in entrants]
-        return None if len(found) > 1 and found[0].compute is not None else averaged(found)
-
-    def _trial(self, place: _Place, entrants: Sequence[str], observed: Observations | None, side: Side) -> Trial:
-        cells = [place.cells[key] for key in entrants]
-        if len(entrants) == 1:
-            label, cell, values = self.entrants[entrants[0]].label, cells[0], self._repeats(place, entrants[0])
-        else:
-            label, cell = self._label(entrants, side), self._mean(place, cells, observed)
-            values = [each.value for each in cells if each.value is not None]
-        scale = replace(cell.scale, low=0.0, high=None, better=None, neutral=None)
-        deviation = Cell(float(np.std(values, ddof=1)), scale, n=len(values)) if len(values) > 1 else None
-        return Trial(label, tuple(entrants), cell, deviation)
-
-    def _repeats(self, place: _Place, entrant: str) -> list[float]:
-        """Returns the score of each repeat of one run; nothing where there was one alone."""
-        measured, where = place.measured, place.address.where
-        if place.address.statistic != SCORE:
-            return []
-        equal_parts = measured.equal_parts and not where
-        return repeat_means(measured.runs[entrant], measured.tasks, where, equal_parts=equal_parts)
-
-    def _label(self, entrants: Sequence[str], side: Side) -> str:
-        """Returns the name of several runs: their model's, what the user called several, or all of their names."""
-        first, models = self.entrants[entrants[0]], self._models(entrants)
-        if len(models) == 1:
-            return first.label
-        if models == self._models(side.entrants):
-            return f"{side.name} [{first.variation}]" if first.variation else side.name
-        return ", ".join(self.entrants[key].label for key in entrants)
-
-    def _models(self, entrants: Sequence[str]) -> set[str]:
-        return {self.entrants[key].model for key in entrants}
-
-    def _mean(self, place: _Place, cells: Sequence[Cell], observed: Observations | None) -> Cell:
-        flags = ordered({flag for cell in cells for flag in cell.flags})
-        if observed is not None:
-            where, coverage = cells[0].where, place.measured.min_coverage
-            return cell_of(observed, cells[0].scale, flags=flags, where=where, min_coverage=coverage)
-        values = [cell.value for cell in cells if cell.value is not None]
-        value = float(np.mean(values)) if len(values) == len(cells) else None
-        return replace(cells[0], value=value, low=None, high=None, flags=flags, rank=None, best=False)
-
-    def _gain(self, table: str, each: _Untested, test: Comparison | None) -> Gain:
-        compared = self.anyway or not each.flags
-        said = {flag for trial in (each.base, each.trained) for flag in trial.cell.flags} - NOT_COMPARABLE
-        flags = ordered(said.union(each.flags))
+    def _gain(self, table: str, one: _Untested, test: Comparison | None) -> Gain:
+        compared = self.anyway or not one.flags
+        flags = {flag for trial in (one.base, one.trained) for flag in trial.cell.flags} - NOT_COMPARABLE
+        shown = ordered(flags.union(one.flags))
         return Gain(
             table=table,
-            unit=each.place.address.unit,
-            statistic=each.place.address.statistic,
-            where=each.place.address.where,
-            base=each.base,
-            trained=each.trained,
-            percent=replace(_percent(each.base.cell, each.trained.cell, compared=compared), flags=flags),
-            difference=replace(_difference(each, test, compared=compared), flags=flags),
+            unit=one.address.unit,
+            statistic=one.address.statistic,
+            where=one.address.where,
+            base=one.base,
+            trained=one.trained,
+            percent=replace(_percent(one.base.cell, one.trained.cell, compared=compared), flags=shown),
+            difference=replace(_difference(one.base.cell, one.trained.cell, test, compared=compared), flags=shown),
             test=test,
         )
 
 
-def _said(labels: Mapping[str, str], key: str, word: str) -> str:
-    return f"{labels[key]} is {word}"
+class _Place:
+    """An address: the numbers of all entrants there, and what is behind them."""
+
+    def __init__(self, training: Training, address: At, measured: Measured) -> None:
+        is_whole = address.statistic == SCORE and not address.where
+        self._training, self._address, self._measured = training, address, measured
+        self._cells = measured.unit.cells if is_whole else training.scores.at(address)
+        self._is_further = any(further.name == address.statistic for further in measured.reported.further)
+
+    def side_by_side(self, lineage: Lineage) -> Iterator[_Untested]:
+        """Yields the two sides, once for each way in which the trained model was run."""
+        base, trained = (
+            [key for key in side.entrants if key in self._cells] for side in (lineage.base, lineage.trained)
+        )
+        for after in self._alike(trained) if base else ():
+            nearest = min(
+                base,
+                key=lambda key: (
+                    len(self._why_not(key, after[0])),
+                    len(self._arguments(key) ^ self._arguments(after[0])),
+                ),
+            )
+            before = next(same for same in self._alike(base) if nearest in same)
+            one, two = self._observed(before), self._observed(after)
+            flags = ordered(self._why_not(nearest, after[0]))
+            pair = None
+            if one is not None and two is not None and (self._training.anyway or not flags):
+                scale = self._cells[after[0]].scale
+                pair = Pair(self._address.unit, before[0], after[0], in_order(one), in_order(two), scale, flags)
+            yield _Untested(
+                self._address,
+                self._trial(before, one, lineage.base),
+                self._trial(after, two, lineage.trained),
+                pair,
+                flags,
+            )
+
+    def _alike(self, keys: Sequence[str]) -> list[list[str]]:
+        """Returns the entrants, those together that are runs of one model under the same settings and arguments."""
+        found: list[list[str]] = []
+        for key in keys:
+            same = next((same for same in found if self._is_another_run(same[0], key)), None)
+            if same is None:
+                found.append([key])
+            else:
+                same.append(key)
+        return found
+
+    def _is_another_run(self, one: str, two: str) -> bool:
+        flags = [BY_ITSELF.intersection(self._cells[key].flags) for key in (one, two)]
+        return flags[0] == flags[1] and self._arguments(one) == self._arguments(two) and not self._between(one, two)
+
+    def _why_not(self, one: str, two: str) -> set[Flag]:
+        """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
+        flags = BY_ITSELF.intersection((*self._cells[one].flags, *self._cells[two].flags))
+        return (self._between(one, two) | flags) - (OF_JUDGES if self._is_further else set())
+
+    def _between(self, one: str, two: str) -> set[Flag]:
+        settings = [{run.task: run.settings for run in self._runs(key)} for key in (one, two)]
+        return comparability.between(*settings)
+
+    def _runs(self, entrant: str) -> list[Run]:
+        samples = self._measured.runs[entrant]
+        return [one.run for one in samples] or [self._training.runs[key] for key in self._cells[entrant].runs]
+
+    def _arguments(self, entrant: str) -> frozenset[str]:
+        parts = (part for run in self._runs(entrant) for part in run.model_args.split(", "))
+        return frozenset(part for part in parts if not part.startswith(_ADAPTER))
+
+    def _observed(self, entrants: Sequence[str]) -> Observations | None:
+        """Returns the samples behind a number, of several runs as one; None where one has none, or no item's mean."""
+        statistic, where = self._address.statistic, self._address.where
+        has_samples = statistic == SCORE or self._is_further
+        if not has_samples or not all(self._measured.runs[key] for key in entrants):
+            return None
+        observe = self._measured.observe_group if where else self._measured.observe
+        found = [observe(key, where, statistic) for key in entrants]
+        return None if len(found) > 1 and found[0].compute is not None else averaged(found)
+
+    def _trial(self, entrants: Sequence[str], observed: Observations | None, side: Side) -> Trial:
+        cells = [self._cells[key] for key in entrants]
+        if len(entrants) == 1:
+            label, cell = self._training.entrants[entrants[0]].label, cells[0]
+            values = self._repeats(entrants[0])
+        else:
+            label, cell = self._label(entrants, side), self._mean(cells, observed)
+            values = [one.value for one in cells if one.value is not None]
+        scale = replace(cell.scale, low=0.0, high=None, better=None, neutral=None)
+        deviation = Cell(float(np.std(values, ddof=1)), scale, n=len(values)) if len(values) > 1 else None
+        return Trial(label, tuple(entrants), cell, deviation)
+
+    def _repeats(self, entrant: str) -> list[float]:
+        """Returns the score of each repeat of one run; nothing where there was one alone."""
+        if self._address.statistic != SCORE:
+            return []
+        where = self._address.where
+        equal_parts = self._measured.equal_parts and not where
+        return repeat_means(self._measured.runs[entrant], self._measured.tasks, where, equal_parts=equal_parts)
+
+    def _label(self, entrants: Sequence[str], side: Side) -> str:
+        """Returns the name of several runs: their model's, what the user called several, or all of their names."""
+        rows = self._training.entrants
+        first, models = rows[entrants[0]], {rows[key].model for key in entrants}
+        if len(models) == 1:
+            return first.label
+        if models == {rows[key].model for key in side.entrants}:
+            return f"{side.name} [{first.variation}]" if first.variation else side.name
+        return ", ".join(rows[key].label for key in entrants)
+
+    def _mean(self, cells: Sequence[Cell], observed: Observations | None) -> Cell:
+        flags = ordered({flag for cell in cells for flag in cell.flags})
+        if observed is not None:
+            where, coverage = cells[0].where, self._measured.min_coverage
+            return cell_of(observed, cells[0].scale, flags=flags, where=where, min_coverage=coverage)
+        values = [cell.value for cell in cells if cell.value is not None]
+        value = float(np.mean(values)) if len(values) == len(cells) else None
+        return replace(cells[0], value=value, low=None, high=None, flags=flags, rank=None, best=False)
 
 
 def _percent(base: Cell, trained: Cell, *, compared: bool) -> Cell:
@@ -265,8 +240,7 @@ def _percent(base: Cell, trained: Cell, *, compared: bool) -> Cell:
     return Cell((-100.0 if better == "lower" else 100.0) * (after - before) / before, PERCENT)
 
 
-def _difference(each: _Untested, test: Comparison | None, *, compared: bool) -> Cell:
-    base, trained = each.base.cell, each.trained.cell
+def _difference(base: Cell, trained: Cell, test: Comparison | None, *, compared: bool) -> Cell:
     nothing = Cell(None, scale_of_differences(trained.scale), runs=(*base.runs, *trained.runs), where=trained.where)
     if not compared:
         return nothing

@@ -219,7 +219,7 @@ def _mean(
     cells = {one: mean_cell(own, weights(units)) for one, own in common.items()}
     compared = adjusted(
         list(_pairs(key, units, measured=measured, entrants=block.entrants)),
-        lambda key, word: f"{entrants[key].label} is {word}",
+        {one: entrants[one].label for one in block.entrants},
     )
     lacking = {
         one: f"lacks {', '.join(column for column in block.columns if column not in own)}"

@@ -36,14 +36,14 @@ def stand(
     for test in tests:
         by_unit.setdefault(test.unit, []).append(test)
     found: list[Measured] = []
-    for each in measured:
-        unit = each.unit
+    for one in measured:
+        unit = one.unit
         left_out = {key: why_left_out(cell) for key, cell in unit.cells.items() if not rankable(cell)}
         left_out |= {
-            key: "there are no samples to test" for key in unit.cells if key not in left_out and not each.runs[key]
+            key: "there are no samples to test" for key in unit.cells if key not in left_out and not one.runs[key]
         }
         cells, standing = ranked(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
-        found.append(replace(each, unit=replace(unit, cells=cells, standing=standing)))
+        found.append(replace(one, unit=replace(unit, cells=cells, standing=standing)))
     return found
 
 
@@ -72,31 +72,31 @@ def ranked(
     order = sorted(values, key=values.__getitem__) if sign and tests and len(values) > 1 else []
     number = {key: at for at, key in enumerate(order)}
     better = {
-        (number[test.better], number[_other(test)])
+        (number[test.better], number[test.second if test.better == test.first else test.first])
         for test in tests
         if test.better and {test.first, test.second} <= number.keys()
     }
-    found = {key: Rank(*each) for key, each in zip(order, places(len(order), better), strict=True)}
-    best = tuple(key for key in order if found[key].first == 1)
+    ranks = {key: Rank(*place) for key, place in zip(order, places(len(order), better), strict=True)}
+    best = tuple(key for key in order if ranks[key].first == 1)
     told_apart = len(best) < len(order)
     standing = Standing(ranked=tuple(order), best=best, left_out=dict(left_out))
-    marked = {key: replace(cell, rank=found.get(key), best=told_apart and key in best) for key, cell in cells.items()}
+    marked = {key: replace(cell, rank=ranks.get(key), best=told_apart and key in best) for key, cell in cells.items()}
     return marked, standing
 
 
 def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> Mapping[str, Cell]:
     """Returns the numbers at an address, with the best ones marked where they are those of a group.
 
-    Each is tested against the highest (or lowest, where that is better), with Bonferroni's adjustment over all pairs,
-    since it isn't known beforehand which one that is: so the truly best are among the marked with 95 % confidence. A
-    whole score has its ranks and its marks already, and of a derived number there are no samples to test.
+    Each number is tested against the highest (or lowest, where that is better), with Bonferroni's adjustment over all
+    pairs, since it isn't known beforehand which one that is. So the truly best are among the marked ones with 95 %
+    confidence. A whole score has its ranks and its marks already, and a derived number has no samples to test.
 
     Source: Hsu (1984) for comparisons with the best.
     """
     cells = scores.at(address)
     scale = scores.scale(address)
     measured = scores.units.get(address.unit)
-    derived = measured is not None and any(each.name == address.statistic for each in measured.reported.derived)
+    derived = measured is not None and any(one.name == address.statistic for one in measured.reported.derived)
     if measured is None or scale is None or scale.better is None or derived or not address.where:
         return cells
     values = {
@@ -109,14 +109,10 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
     observed = {key: in_order(measured.observe_group(key, address.where, address.statistic)) for key in values}
     highest = max(values, key=values.__getitem__)
     pairs = math.comb(len(values), 2)
-    worse: set[str] = set()
-    for key in values.keys() - {highest}:
-        pair = Pair(address.unit, highest, key, observed[highest], observed[key], scale=scale)
-        if pair.test(pairs, many=MANY_IN_A_COLUMN).p * pairs <= ALPHA:
-            worse.add(key)
+    worse = {
+        key
+        for key in values.keys() - {highest}
+        for pair in [Pair(address.unit, highest, key, observed[highest], observed[key], scale=scale)]
+        if pair.test(pairs, many=MANY_IN_A_COLUMN).p * pairs <= ALPHA
+    }
     return {key: replace(cell, best=bool(worse) and key in values.keys() - worse) for key, cell in cells.items()}
-
-
-def _other(test: Comparison) -> str:
-    """Returns the entrant that is worse."""
-    return test.second if test.better == test.first else test.first

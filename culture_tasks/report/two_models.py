@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import Where
 from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options
 from culture_tasks.report.comparability import differences, explain, what_differs
-from culture_tasks.report.comparisons import Pair, adjusted, pair, why_not
+from culture_tasks.report.comparisons import Pair, adjusted, why_not
 from culture_tasks.report.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest
-from culture_tasks.report.model import Cell, Comparison, Entrant, Unit
-from culture_tasks.report.observations import cell_of, observe, ordered, unlike_its_file
+from culture_tasks.report.model import Cell, Comparison, Entrant
+from culture_tasks.report.observations import cell_of, in_order, ordered, unlike_its_file
 from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.samples import SampleReader
 from culture_tasks.report.scores import Measured, measure
@@ -132,32 +133,37 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     _refuse_same_files((first, second), loadings)
     candidate = {task: runs[0] for task, runs in runs_b.items()}
     baseline = {task: _comparable(runs, candidate.get(task)) for task, runs in runs_a.items()}
-    chosen = (baseline, candidate)
-    entered = [Entered(Entrant(key, _model(runs)), runs) for key, runs in zip("ab", chosen, strict=True)]
-    tests: list[_Untested] = []
-    cultures: list[_Untested] = []
+    entered = [
+        Entered(Entrant(key, next(iter(runs.values())).run.model), runs)
+        for key, runs in (("a", baseline), ("b", candidate))
+    ]
+    compared: list[Measured] = []
     not_compared: list[NotCompared] = []
     for measured in (*measure(entered, options.min_coverage), *other_measured(entered)):
-        if _is_wanted(measured.unit, only):
-            reason = _why_not(measured, anyway=options.compare_anyway)
-            if reason:
-                not_compared.append(NotCompared(measured.unit.key, reason, "a" in measured.unit.cells))
-            else:
-                tests.append(_whole(measured))
-                cultures += _of_cultures(measured)
-    sides = [
+        unit = measured.unit
+        is_wanted = any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
+        if is_wanted and (reason := _why_not(measured, anyway=options.compare_anyway)):
+            not_compared.append(NotCompared(unit.key, reason, "a" in unit.cells))
+        elif is_wanted:
+            compared.append(measured)
+    side_a, side_b = (
         Side(
             model=one.entrant.model,
-            files=tuple(sorted({each.run.results_file for each in one.runs.values()})),
+            files=tuple(sorted({loaded.run.results_file for loaded in one.runs.values()})),
             problems=tuple(loading.problems),
         )
         for one, loading in zip(entered, loadings, strict=True)
-    ]
-    return TwoModels((sides[0], sides[1]), _with_verdicts(tests), _with_verdicts(cultures), tuple(not_compared))
+    )
+    return TwoModels(
+        (side_a, side_b),
+        _tests([(measured, ()) for measured in compared]),
+        _tests([(measured, where) for measured in compared for where in _cultures(measured)]),
+        tuple(not_compared),
+    )
 
 
 def _refuse_same_files(paths: tuple[str, str], loadings: Sequence[Loading]) -> None:
-    files = [list(dict.fromkeys(each.result.path for each in loading.runs)) for loading in loadings]
+    files = [list(dict.fromkeys(loaded.result.path for loaded in loading.runs)) for loading in loadings]
     copies = len(files[0]) + len(files[1]) - len(without_copies([*files[0], *files[1]])[0])
     if files[0] and files[1] and copies:
         raise DataError(
@@ -168,45 +174,32 @@ def _refuse_same_files(paths: tuple[str, str], loadings: Sequence[Loading]) -> N
 
 def _of_one_model(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
     """Returns the runs of each task, the newest first."""
-    runs = [each for each, problem in newest(loading.runs) if problem is None]
-    models = list(dict.fromkeys(each.run.model for each in sorted(runs, key=lambda each: each.run.model.casefold())))
+    runs = [loaded for loaded, problem in newest(loading.runs) if problem is None]
+    models = sorted({loaded.run.model for loaded in runs}, key=str.casefold)
     if not runs:
-        said = "; ".join(f"{problem.kind}, {problem.detail}" for problem in loading.problems[:3])
-        raise DataError(f"compare: {path} has no run that can be used{f' ({said})' if said else ''}.")
+        problems = "; ".join(f"{problem.kind}, {problem.detail}" for problem in loading.problems[:3])
+        raise DataError(f"compare: {path} has no run that can be used{f' ({problems})' if problems else ''}.")
     if len(models) > 1:
         raise DataError(
             f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the files of one."
         )
-    found: dict[str, list[LoadedRun]] = {}
-    for each in sorted(runs, key=lambda each: each.order, reverse=True):
-        found.setdefault(each.run.task, []).append(each)
-    return found
+    by_task: dict[str, list[LoadedRun]] = {}
+    for loaded in sorted(runs, key=lambda loaded: loaded.order, reverse=True):
+        by_task.setdefault(loaded.run.task, []).append(loaded)
+    return by_task
 
 
 def _comparable(runs: Sequence[LoadedRun], other: LoadedRun | None) -> LoadedRun:
     """Returns the first run that can be compared with another, or else the first of all."""
-    alike = (each for each in runs if other and not differences(each.run.settings, other.run.settings))
+    alike = (one for one in runs if other and not differences(one.run.settings, other.run.settings))
     return next(alike, runs[0])
-
-
-def _model(runs: Mapping[str, LoadedRun]) -> str:
-    return next(iter(runs.values())).run.model
-
-
-def _is_wanted(unit: Unit, only: Sequence[str]) -> bool:
-    return any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
-
-
-def _missing(unit: Unit) -> str:
-    missing = [key.upper() for key in "ab" if key not in unit.cells]
-    return f"{' and '.join(missing)} didn't run it" if missing else ""
 
 
 def _why_not(measured: Measured, *, anyway: bool) -> str:
     """Returns why the two can't be compared on a unit; empty where they can."""
     unit = measured.unit
-    if reason := _missing(unit):
-        return reason
+    if missing := [key.upper() for key in "ab" if key not in unit.cells]:
+        return f"{' and '.join(missing)} didn't run it"
     unscored = [key.upper() for key in "ab" if unit.cells[key].value is None or not measured.runs[key]]
     if unscored and unit.benchmark is None:
         return f"there are no samples of {' and '.join(unscored)} whose mean is its score"
@@ -215,7 +208,7 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     if anyway:
         return ""
     flags = why_not(measured, "a", "b")
-    settings = [{each.run.task: each.run.settings for each in measured.runs[key]} for key in "ab"]
+    settings = [{loaded.run.task: loaded.run.settings for loaded in measured.runs[key]} for key in "ab"]
     apart = dict.fromkeys(
         part
         for task in settings[0].keys() & settings[1].keys()
@@ -226,59 +219,43 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     if seen := [key.upper() for key in "ab" if "trained_on_test" in unit.cells[key].flags]:
         reasons.append(f"trained on the test: {' and '.join(seen)}")
     reasons += [
-        f"{key.upper()}, {each.run.task}: {unlike}"
+        f"{key.upper()}, {loaded.run.task}: {unlike}"
         for key in "ab"
-        for each in measured.runs[key]
-        if (unlike := unlike_its_file(each))
+        for loaded in measured.runs[key]
+        if (unlike := unlike_its_file(loaded))
     ]
-    asked, answered = measured.observe("a").items, measured.observe("b").items
-    if lost := np.setdiff1d(asked, answered).size:
-        reasons.append(f"B lacks {lost} of A's {counted(asked.size, 'item')}")
+    items = measured.observe("a").items
+    if lost := np.setdiff1d(items, measured.observe("b").items).size:
+        reasons.append(f"B lacks {lost} of A's {counted(items.size, 'item')}")
     return "; ".join(reasons)
 
 
-class _Untested(NamedTuple):
-    """What a test will be made of."""
-
-    benchmark: str
-    culture: str
-    cells: tuple[Cell, Cell]
-    pair: Pair
-
-
-def _whole(measured: Measured) -> _Untested:
-    one, two = measured.observe("a"), measured.observe("b")
-    tested = pair(measured, "a", "b", one=one, two=two, flags=why_not(measured, "a", "b"))
-    cells = measured.unit.cells
-    return _Untested(measured.unit.key, "", (cells["a"], cells["b"]), tested)
-
-
-def _of_cultures(measured: Measured) -> Iterator[_Untested]:
-    """Yields a test for each culture of a unit that has several."""
+def _cultures(measured: Measured) -> list[Where]:
+    """Returns the cultures of a unit that both have samples of; none of a unit that has one alone."""
     field = measured.reported.culture
     cultures = [culture for culture in measured.groups("a", field) if culture in measured.groups("b", field)]
-    for culture in cultures if len(cultures) > 1 else ():
-        where = ((field, culture),)
-        one, two = (observe(measured.runs[key], measured.tasks, where) for key in "ab")
-        tested = pair(measured, "a", "b", one=one, two=two, flags=why_not(measured, "a", "b"))
-        cells = [
-            cell_of(seen, measured.unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
-            for key, seen in (("a", one), ("b", two))
-        ]
-        yield _Untested(measured.unit.key, culture, (cells[0], cells[1]), tested)
+    return [((field, culture),) for culture in cultures] if len(cultures) > 1 else []
 
 
-def _with_verdicts(found: Sequence[_Untested]) -> tuple[Tested, ...]:
-    tests = adjusted([each.pair for each in found], lambda key, word: _ABOUT_B[key, word])
+def _tests(places: Sequence[tuple[Measured, Where]]) -> tuple[Tested, ...]:
+    """Tests B against A on units, or on cultures of theirs; p is adjusted over all of them."""
+    pairs: list[Pair] = []
+    scores: list[tuple[Cell, Cell]] = []
+    for measured, where in places:
+        unit = measured.unit
+        one, two = (measured.observe_group(key, where) if where else measured.observe(key) for key in "ab")
+        first, second = (
+            cell_of(observed, unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
+            if where
+            else unit.cells[key]
+            for key, observed in (("a", one), ("b", two))
+        )
+        scores.append((first, second))
+        flags = ordered(why_not(measured, "a", "b"))
+        pairs.append(Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags))
+    about_b = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
     return tuple(
-        Tested(each.benchmark, each.culture, each.cells, test) for each, test in zip(found, tests, strict=True)
+        Tested(test.unit, where[0][1] if where else "", cells, replace(test, verdict=verdict))
+        for (_, where), cells, test in zip(places, scores, adjusted(pairs, {"a": "A", "b": "B"}), strict=True)
+        for verdict in [about_b.get(test.verdict, test.verdict)]
     )
-
-
-_ABOUT_B = {
-    ("a", "better"): B_IS_WORSE,
-    ("b", "better"): B_IS_BETTER,
-    ("a", "higher"): "B is lower",
-    ("b", "higher"): "B is higher",
-}
-"""What is said of B where one of the two, by its key, is better or higher."""

@@ -1,13 +1,11 @@
 """What every benchmark says of its report fits together: addresses, fields, published tables and figures."""
 
-import itertools
-
 import pytest
 
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Group, Task
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
-from culture_tasks.benchmarks.reporting import BenchmarkReport, Ran, UnitOf, whole_groups_then_tasks
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Number, Ran, UnitOf, whole_groups_then_tasks
 
 NAMES = list(benchmarks())
 
@@ -26,47 +24,36 @@ def units(name, *models):
     return list(benchmarks()[name].report().units(ran(name, *models)))
 
 
-def addresses(name):
-    """Every address of a benchmark's tables: with whole groups run, and with single tasks alone."""
-    report = benchmarks()[name].report()
-    whole = units(name)
-    alone = [UnitOf(task, (task,)) for task in ran(name).tasks]
-    for spec in itertools.chain(report.tables(whole), report.tables(alone)):
-        yield from ((spec, shown.at) for shown in spec.columns if shown.at is not None)
-        yield from ((spec, address) for line in spec.lines for address in line.at.values())
+def specs(name):
+    """Every table of a benchmark: with whole groups run, and with single tasks alone."""
+    tables = benchmarks()[name].report().tables
+    yield from tables(units(name))
+    yield from tables([UnitOf(task, (task,)) for task in ran(name).tasks])
+
+
+def statistics(report):
+    """Every statistic of a benchmark with the fields that its numbers are split by."""
+    splits = [(), *(report.splits or ())]
+    yield from ((name, fields) for name in ("score", *(one.name for one in report.further)) for fields in splits)
+    yield from ((one.name, (*one.within, *([one.dimension] if one.dimension else []))) for one in report.derived)
+    yield from ((one.name, ()) for one in report.costs)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tables_name_numbers_that_there_are(name):
+def test_tables_show_numbers_that_there_are(name):
     report = benchmarks()[name].report()
-    splits = {(), *(report.splits or ())}
-    derived = {
-        (each.name, (*each.within, *([each.dimension] if each.dimension else []))) for each in report.derived
-    } | {(each.name, ()) for each in report.costs}
-    scores = {"score", *(each.name for each in report.further)}
-    for spec, address in addresses(name):
-        fields = tuple(field for field, _ in address.where)
-        fits = fields in splits if address.statistic in scores else (address.statistic, fields) in derived
-        assert fits, (spec.key, address)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_groups_in_tables_are_groups_of_their_field(name):
-    report = benchmarks()[name].report()
-    for spec, address in addresses(name):
-        for field, group in address.where:
-            assert group in report.field_named(field).order, (spec.key, field, group)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_columns_and_lines_are_told_apart(name):
-    for spec in benchmarks()[name].report().tables(units(name)):
-        keys = [shown.key for shown in spec.columns]
+    known = set(statistics(report))
+    for spec in specs(name):
+        keys = [column.key for column in spec.columns]
         assert len(keys) == len(set(keys)), spec.key
-        assert all(shown.at is not None for shown in spec.columns) or spec.lines
-        assert all(set(line.at) <= set(keys) for line in spec.lines)
+        assert all(column.at is not None for column in spec.columns) or spec.lines
+        assert all(line.keys() <= set(keys) for line in spec.lines.values())
         assert bool(spec.lines) == bool(spec.line_header)
-        assert spec.each_model == ("{model}" in spec.title)
+        shown = [column.at for column in spec.columns if column.at is not None]
+        for address in (*shown, *(address for line in spec.lines.values() for address in line.values())):
+            assert (address.statistic, tuple(field for field, _ in address.where)) in known, (spec.key, address)
+            for field, group in address.where:
+                assert group in report.field_named(field).order, (spec.key, field, group)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,7 +62,7 @@ def test_published_tables_are_there_and_have_the_columns(name):
     named = {paper for papers in report.published.values() for paper in papers}
     for spec in report.tables(units(name)):
         named |= set(spec.papers)
-        printed = {frozenset(shown.printed.items()) for shown in spec.columns if shown.printed}
+        printed = {frozenset(column.printed.items()) for column in spec.columns if column.printed}
         there = {
             frozenset((str(key), text) for key, text in column.keys.items())
             for paper in spec.papers
@@ -89,17 +76,29 @@ def test_published_tables_are_there_and_have_the_columns(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_figures_and_contrasts_show_numbers_that_there_are(name):
     report = benchmarks()[name].report()
-    dimensions = {"score": {fields[-1] for fields in report.splits or ()}}
-    dimensions |= {each.name: dimensions["score"] for each in report.further}
-    dimensions |= {each.name: {each.dimension} for each in report.derived}
+    first = {field.name: field.name_of(field.order[0]) for field in report.fields}
+    numbers = [
+        (
+            statistic,
+            Number(
+                unit=unit.key,
+                title=unit.key,
+                model="m",
+                dimension=fields[-1] if fields else "",
+                group=first[fields[-1]] if fields else "",
+                held={field: "Reliability" if field == "role" else first[field] for field in fields[:-1]},
+            ),
+        )
+        for unit in (*units(name), *(UnitOf(task, (task,)) for task in ran(name).tasks))
+        for statistic, fields in statistics(report)
+    ]
     for figure in report.figures:
-        assert set(figure.dimensions) <= dimensions[figure.statistic], figure.key
+        assert any(figure.mark(number) for statistic, number in numbers if statistic == figure.statistic), figure.key
+        assert figure.value
     for contrast in report.contrasts:
         assert set(contrast.splits) <= set(report.splits or ())
-        for figure in contrast.figures:
-            assert set(figure.dimensions) <= dimensions[figure.statistic], figure.key
-        for table in contrast.tables:
-            assert table.statistic in dimensions
+        assert contrast.values.keys() <= {statistic for statistic, _ in statistics(report)}
+        assert all(contrast.values.values())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,6 +12,7 @@ from culture_tasks import frames
 from culture_tasks.cli.main import main
 from culture_tasks.metrics.intervals import t_quantile
 from culture_tasks.report.building import Options, build
+from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.two_models import compare_models
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -109,6 +110,10 @@ def test_the_report_and_the_frames_have_the_same_number(runs):
     shared = next(iter(units["quiz_shared"].values()))  # five degrees of freedom: the countries have the same questions
     error = results_in(runs / "lm_eval")["quiz_shared"]["question_acc_stderr,none"]
     assert shared.high - shared.value == pytest.approx(t_quantile(0.95, clusters=6) * error)
+    [table] = [table for table in report.tables if table.key == "quiz_hard_by_country"]
+    constant = next(row for row in table.rows if row.labels == ("constant",))
+    assert [cell.value for cell in constant.cells] == pytest.approx([1 / 6, 1 / 6, WHOLE["quiz_hard"][1]])
+    assert "quiz_countries" in {chart.key for chart in charts(report)}
     frame = frames.scores(str(runs)).dropna(subset="value")
     own = frame[(frame.model == "constant") & (frame.dimension == "")].set_index("task").value
     assert own.to_dict() == pytest.approx({task: value for task, (_, value) in WHOLE.items()})

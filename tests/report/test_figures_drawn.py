@@ -484,11 +484,11 @@ def test_a_pair_has_its_difference_beside_it():
     [panel] = chart.panels
     [svg] = svg_images([chart])
     texts = _texts(svg)
-    assert [series.label for series in panel.series] == ["base", "edited", "Difference"]
+    assert [series.label for series in panel.series] == ["Base", "Edited", "Difference"]
     assert panel.groups == ("Social", "Religious", "Ethical", "Chinese", "Arabic")
     assert {f"{cell.value:+.1f} ± 1.0" for cell in panel.series[2].cells.values()} <= set(texts)
     assert "Difference" not in texts
-    assert texts.count("base") == texts.count("edited") == 1
+    assert texts.count("Base") == texts.count("Edited") == 1
 
 
 def test_a_pair_that_can_not_be_compared_has_no_difference():
@@ -497,7 +497,7 @@ def test_a_pair_that_can_not_be_compared_has_no_difference():
     chart = _figure(replace(report, contrasts=without), "crosscult_insertion")
     [svg] = svg_images([chart])
     assert not any("± 1.0" in text for text in _texts(svg))
-    assert not any("less base" in note for note in chart.notes)
+    assert not any("less Base" in note for note in chart.notes)
 
 
 def test_drawing_leaves_matplotlibs_settings_alone():

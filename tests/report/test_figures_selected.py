@@ -6,7 +6,6 @@ import pytest
 from support.example_report import MODELS, PERCENT, RATIO, example_report
 
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.report.figures.charts import panels
 from culture_tasks.report.figures.selecting import OVERVIEW, charts, group_name, overview
 from culture_tasks.report.model import Cell, GroupValue, Mean, Standing
 
@@ -34,23 +33,18 @@ def test_papers_rows_are_left_out_and_can_be_asked_for():
     assert any(note.startswith("Hollow: published") for note in charts(report, published=True)[1].notes)
 
 
-def test_a_papers_row_is_told_from_a_users_row_of_that_name():
+def test_a_papers_row_is_told_from_a_users_row_and_not_numbered_with_those_of_other_figures():
     report = example_report(("GPT-4V",))
-    panel = next(chart for chart in charts(report, published=True) if chart.key == "culturalvqa_country").panels[0]
-    rows = [(series.label.replace(" †", ""), series.published) for series in panel.series]
-    assert rows == [("GPT-4V", False), ("GPT-4V [published]", True)]
-
-
-def test_papers_rows_of_other_figures_are_not_numbered_with_those_of_this_one():
-    report = example_report(("m",))
     papers = {key: replace(report.entrants["paper"], key=key) for key in ("paper", "other paper")}
     values = tuple(
         replace(value, entrant="other paper") if value.entrant == "paper" and value.statistic == "gepp" else value
         for value in report.groups
     )
     report = replace(report, entrants=report.entrants | papers, groups=values)
-    [gepp] = [chart for chart in charts(report, published=True) if chart.key == "cedar_gepp"]
-    assert [series.label for series in gepp.panels[0].series if series.published] == ["GPT-4V [published]"]
+    found = {chart.key: chart.panels[0] for chart in charts(report, published=True)}
+    for key in ("culturalvqa_country", "cedar_gepp"):
+        rows = [(series.label.replace(" †", ""), series.published) for series in found[key].series]
+        assert rows == [("GPT-4V", False), ("GPT-4V [published]", True)]
 
 
 def test_rows_that_look_alike_are_told_apart():
@@ -89,24 +83,20 @@ def test_reliability_takes_that_role_alone():
     assert (panel.title, [cell.value for cell in panel.cells]) == ("By topic", [1.0])
 
 
-def test_emotions_stand_in_the_papers_order():
+def test_emotions_and_quadrants_stand_in_the_papers_order():
     found = _only(
         _value("cedar_text", "gepp", "emotion", "sympathy", (), scale=RATIO),
         _value("cedar_text", "gepp", "emotion", "anger", (), scale=RATIO),
         _value("cedar_multimodal", "gepp", "emotion", "fear", (), scale=RATIO),
-    )
-    text, multimodal = found["cedar_gepp"].panels
-    assert (text.title, text.groups) == ("Text-only", ("anger", "sympathy"))
-    assert (multimodal.title, multimodal.groups) == ("Multimodal", ("fear",))
-
-
-def test_quadrants_by_language():
-    found = _only(
         _value("cedar_text", "lsrqb", "quadrant", "II", [("language", "zh")]),
         _value("cedar_text", "lsrqb", "quadrant", "II", [("language", "ar")]),
     )
-    [panel] = found["cedar_lsrqb"].panels
-    assert (panel.title, panel.groups) == ("Text-only · Q2", ("Arabic", "Chinese"))
+    panels = [(panel.title, panel.groups) for key in ("cedar_gepp", "cedar_lsrqb") for panel in found[key].panels]
+    assert panels == [
+        ("Text-only", ("anger", "sympathy")),
+        ("Multimodal", ("fear",)),
+        ("Text-only · Q2", ("Arabic", "Chinese")),
+    ]
 
 
 def test_prompt_and_data_languages_come_from_their_tasks():
@@ -149,14 +139,11 @@ def test_the_overview_has_a_panel_a_score_and_the_best_mean_first():
     assert overview(replace(report, units={}, means=())) is None
 
 
-def test_numbers_without_a_value_are_not_drawn():
-    assert _only(_value("culturalvqa", "score", "country", "iran", [("country", "iran")], None)) == {}
-
-
-def test_the_first_number_of_a_place_counts():
-    values = [_value("u", "score", "country", "iran", (), number) for number in (1.0, 2.0)]
-    [panel] = panels(values, panel=lambda _: "p", series=lambda _: "s", group=lambda value: value.group)
+def test_the_first_number_of_a_place_counts_and_none_is_not_drawn():
+    values = [_value("culturalvqa", "score", "country", "iran", [("country", "iran")], one) for one in (None, 1.0, 2.0)]
+    [panel] = _only(*values)["culturalvqa_country"].panels
     assert [cell.value for cell in panel.cells] == [1.0]
+    assert _only(values[0]) == {}
 
 
 @pytest.mark.parametrize(
@@ -176,23 +163,15 @@ def test_group_names(benchmark, dimension, group, expected):
     assert group_name(benchmarks()[benchmark].report(), dimension, group) == expected
 
 
-def test_descriptions_say_what_is_seen():
+def test_descriptions_say_what_is_seen_in_words():
     for chart in charts(example_report()):
         assert chart.title in chart.description
         assert chart.groups in chart.description
+        assert "_" not in f"{chart.value}{chart.groups}{chart.series}", chart.key
     [country] = [chart for chart in charts(example_report()) if chart.key == "culturalvqa_country"]
     low = min(cell.value for cell in country.panels[0].cells)
     assert f"Lowest {low:.1f}" in country.description
     assert all(model in "".join(country.texts) for model in MODELS[1:])
-
-
-def test_what_an_axis_is_called_is_no_code():
-    for chart in charts(example_report(("m",), published=False)):
-        for text in (chart.value, chart.groups, chart.series):
-            assert "_" not in text, chart.key
-    named = [figure.value for each in benchmarks().values() for figure in each.report().figures]
-    named += [one.value for each in benchmarks().values() for of in each.report().contrasts for one in of.figures]
-    assert all(named)
 
 
 def test_the_overview_says_what_it_leaves_out():

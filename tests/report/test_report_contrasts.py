@@ -55,6 +55,9 @@ def test_only_items_that_both_answered_make_the_difference(tmp_path):
     contrast = by_group(build([str(tmp_path)], Options()))["m", "score", "zh", 1]
     assert contrast.difference.n == 4
     assert contrast.difference.value == pytest.approx((1 + 0 - 2 + 0) / 4)
+    write_run(tmp_path / "b", "m", {"care_en_zh": care(ENGLISH, first=100)})
+    contrast = by_group(build([str(tmp_path)], Options()))["m", "score", NORMS, 2]
+    assert (contrast.difference.value, contrast.difference.note) == (None, "no items in common")
 
 
 def test_another_judge_gives_no_difference_unless_it_is_insisted_on(tmp_path):
@@ -65,13 +68,6 @@ def test_another_judge_gives_no_difference_unless_it_is_insisted_on(tmp_path):
         assert contrast.difference.flags == ("other_judge",)
         assert contrast.difference.value == expected
         assert (contrast.first.value, contrast.second.value) == (7.0, 8.0)
-
-
-def test_nothing_in_common_gives_no_difference(tmp_path):
-    write_run(tmp_path / "a", "m", {"care_zh": care(NATIVE)})
-    write_run(tmp_path / "b", "m", {"care_en_zh": care(ENGLISH, first=100)})
-    contrast = by_group(build([str(tmp_path)], Options()))["m", "score", NORMS, 2]
-    assert (contrast.difference.value, contrast.difference.note) == (None, "no items in common")
 
 
 def test_one_language_alone_or_another_prompt_is_no_contrast(tmp_path):
@@ -119,10 +115,10 @@ def reliability(*scores):
 
 def test_an_insertion_is_set_beside_the_same_model_without_it(tmp_path):
     write_run(tmp_path / "other", "org/other", {"crosscult_single_reliability": reliability(0, 0, 0, 0, 0, 0)})
-    edited(tmp_path, "base", reliability(1, 2, 3, 4, 5, 6), "base")
     edited(tmp_path, "mcki", reliability(5, 5, 5, 5, 5, 9), "mcki")
-    report = build([str(tmp_path)], Options())
-    found = by_group(report)
+    assert build([str(tmp_path)], Options()).contrasts == ()
+    edited(tmp_path, "base", reliability(1, 2, 3, 4, 5, 6), "base")
+    found = by_group(build([str(tmp_path)], Options()))
     assert {label for label, *_ in found} == {"org/m + mcki"}
     assert {group for _, _, group, _ in found} == {"reliability", "social", "religious", "ethical", "zh", "ar"}
     chinese = found["org/m + mcki", "score", "zh", 2]
@@ -163,35 +159,19 @@ def test_an_ordinary_run_is_a_base_too_and_the_comparable_one_is_taken(tmp_path)
     assert (again.first.value, again.difference.flags) == (2.0, ())
 
 
-def test_an_insertion_without_a_base_is_no_contrast(tmp_path):
-    edited(tmp_path, "mcki", reliability(5, 5, 5, 5, 5, 9), "mcki")
-    write_run(tmp_path / "other", "org/other", {"crosscult_single_reliability": reliability(0, 0, 0, 0, 0, 0)})
-    assert build([str(tmp_path)], Options()).contrasts == ()
-
-
-def test_a_base_that_ran_reliability_alone_is_compared_with_all_the_roles(tmp_path):
-    edited(tmp_path, "base", reliability(1, 2, 3, 4, 5, 6), "base")
+def test_of_other_roles_and_topics_that_only_the_base_has_there_is_no_contrast(tmp_path):
+    numbers = {"base": (0, 1), "mcki": (0,)}
+    for method, own in numbers.items():
+        edited(tmp_path, method, [crosscult_sample(number, 5.0, 50.0) for number in own], method)
     samples = {
-        f"crosscult_single_{role}": [crosscult_sample(number, 9.0, 90.0, role=role) for number in range(3)]
+        f"crosscult_single_{role}": [crosscult_sample(number, 9.0, 90.0, role=role) for number in (0, 1)]
         for role in ("generality", "cross_language_locality", "cross_scenario_locality")
     }
     arguments = {"model": "knowledge_insertion", "model_args": "pretrained=org/m,method=mcki"}
     write_run(tmp_path / "roles", "org/m", samples, config=arguments)
-    edited(tmp_path, "mcki", reliability(5, 5, 5, 5, 5, 9), "mcki")
     report = build([str(tmp_path)], Options())
     assert "crosscult_single" in report.units
-    contrast = by_group(report)["org/m + mcki", "score", "zh", 2]
-    assert (contrast.difference.value, contrast.difference.flags) == (3.0, ())
-
-
-def test_a_topic_that_only_the_base_or_another_role_has_is_no_contrast(tmp_path):
-    for method, numbers in (("base", (0, 1)), ("mcki", (0,))):
-        edited(tmp_path, method, [crosscult_sample(number, 5.0, 50.0) for number in numbers], method)
-        arguments = {"model": "knowledge_insertion", "model_args": f"pretrained=org/m,method={method}"}
-        for role in ("generality", "cross_language_locality", "cross_scenario_locality"):
-            samples = {
-                f"crosscult_single_{role}": [crosscult_sample(number, 9.0, 90.0, role=role) for number in (0, 1)]
-            }
-            write_run(tmp_path / f"{method}-{role}", "org/m", samples, config=arguments)
-    found = by_group(build([str(tmp_path)], Options()))
+    found = by_group(report)
     assert {group for _, _, group, _ in found} == {"reliability", "social", "zh"}
+    difference = found["org/m + mcki", "score", "zh", 2].difference
+    assert (difference.value, difference.n, difference.flags) == (0.0, 1, ())

@@ -49,25 +49,12 @@ def retention(tmp_path_factory):
     return build([str(folder)], Options())
 
 
-def test_retention_has_a_column_for_each_order_step_and_partition(retention):
+def test_retention_has_a_column_for_each_order_step_and_partition_and_a_row_for_each_method(retention):
     table = tables(retention)["crosscult_retention"]
-    assert [(column.over, column.label) for column in table.columns[:6]] == [
-        ("EN, ZH, AR: step 1", "EN"),
-        ("EN, ZH, AR: step 2", "EN"),
-        ("EN, ZH, AR: step 2", "ZH"),
-        ("EN, ZH, AR: step 3", "EN"),
-        ("EN, ZH, AR: step 3", "ZH"),
-        ("EN, ZH, AR: step 3", "AR"),
-    ]
-    assert [(column.over, column.label) for column in table.columns[6:9]] == [
-        ("AR, ZH, EN: step 1", "AR"),
-        ("AR, ZH, EN: step 2", "AR"),
-        ("AR, ZH, EN: step 2", "ZH"),
-    ]
-
-
-def test_retention_has_a_row_for_each_model_and_method(retention):
-    table = tables(retention)["crosscult_retention"]
+    labels = [f"{column.over} {column.label}" for column in table.columns]
+    first, second = "EN, ZH, AR: step", "AR, ZH, EN: step"
+    assert labels[:6] == [f"{first} {step}" for step in ("1 EN", "2 EN", "2 ZH", "3 EN", "3 ZH", "3 AR")]
+    assert labels[6:9] == [f"{second} {step}" for step in ("1 AR", "2 AR", "2 ZH")]
     assert [line.labels for line in table.rows] == [("m", "Base Model", "judge-1"), ("m", "MCKI", "judge-1")]
     base, edited = row(table, 0), row(table, 1)
     assert base["ar_zh_en_ar_after_1"] is None
@@ -131,16 +118,13 @@ def seven(tmp_path_factory):
     return build([str(folder)], Options(published=True))
 
 
-@pytest.mark.parametrize("number", [2, 3])
-def test_tables_2_and_3_have_all_methods_beside_the_papers(seven, number):
-    table = tables(seven)[f"crosscult_table_{number}"]
-    own = [row for row in table.rows if not row.published]
-    assert {row.labels[1] for row in own} == {row.labels[1] for row in table.rows if row.published} == set(NAMES)
-    assert {row.labels[1]: row.cells[-1].value for row in own} == {name: float(n) for n, name in enumerate(NAMES)}
-    assert len(table.rows) == 7 + 14
-
-
-def test_figures_have_all_methods(seven):
+def test_tables_and_figures_have_all_methods_beside_the_papers(seven):
+    for number in (2, 3):
+        table = tables(seven)[f"crosscult_table_{number}"]
+        own = [row for row in table.rows if not row.published]
+        assert {row.labels[1] for row in own} == {row.labels[1] for row in table.rows if row.published} == set(NAMES)
+        assert {row.labels[1]: row.cells[-1].value for row in own} == {name: float(n) for n, name in enumerate(NAMES)}
+        assert len(table.rows) == 7 + 14
     drawn = {chart.key: chart for chart in charts(seven)}
     pages = (drawn["crosscult_retention"], drawn["crosscult_retention_2"])
     assert {panel.title for page in pages for panel in page.panels} == {

@@ -1,10 +1,8 @@
 """CrossCult-KIBench's Table 4 with the user's rows, and the names of methods."""
 
-import pytest
 from support.sample_files import crosscult_sample, write_run
 
 from culture_tasks import published
-from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.text.wording import marks_of
 
@@ -86,16 +84,10 @@ def test_several_files_of_one_row_are_combined(tmp_path):
     assert (found["request_ms"].value, found["peak_gib"].value) == (900.0, 30.0)
 
 
-@pytest.mark.parametrize("costs", [None, "fast", {"device": "x", "request_ms": "soon"}])
-def test_files_without_costs_have_no_such_table(tmp_path, costs):
-    write(tmp_path, "mcki", costs)
-    assert table_4(tmp_path) is None
-
-
-def test_every_method_of_the_paper_has_its_name():
-    labels = set(benchmarks()["crosscult"].report().method.labels.values())
-    for paper in ("crosscult_table_2", "crosscult_table_3", "crosscult_table_4"):
-        assert {row.keys["method"] for row in published.load(paper).rows} <= labels
+def test_files_without_costs_have_no_such_table(tmp_path):
+    for costs in (None, "fast", {"device": "x", "request_ms": "soon"}):
+        write(tmp_path, "mcki", costs)
+        assert table_4(tmp_path) is None
 
 
 def test_a_method_of_another_package_is_called_what_it_calls_itself(tmp_path):

@@ -55,6 +55,7 @@ def values(table, row):
 
 def test_rates_by_role_partition_and_topic(report):
     found = table(report, "crosscult_single_routing")
+    assert {row.labels[1] for row in found.rows} == {"MCKI"}  # the base compares nothing
     assert [row.labels[2] for row in found.rows] == [
         "Abstention: Reliability",
         "Abstention: Generality",
@@ -76,7 +77,7 @@ def test_rates_by_role_partition_and_topic(report):
     assert not {flag for row in found.rows for cell in row.cells if cell for flag in cell.flags} & {"unjudged"}
 
 
-def test_other_thresholds_are_worked_out_from_the_similarities(report):
+def test_other_thresholds_are_worked_out_from_the_similarities_and_drawn(report):
     found = table(report, "crosscult_single_thresholds")
     by_threshold = {row.labels[2]: values(found, at) for at, row in enumerate(found.rows)}
     assert list(by_threshold) == [f"{step / 10:.2f}" for step in range(11)]
@@ -90,14 +91,6 @@ def test_other_thresholds_are_worked_out_from_the_similarities(report):
     assert by_threshold["0.50"]["generality"] == pytest.approx(100 / 3)
     assert by_threshold["1.00"]["reliability"] == pytest.approx(100 / 6)
     assert by_threshold["1.00"]["generality"] == 100.0
-
-
-def test_methods_that_compare_nothing_have_no_row(report):
-    for key in ("crosscult_single_routing", "crosscult_single_thresholds"):
-        assert {row.labels[1] for row in table(report, key).rows} == {"MCKI"}
-
-
-def test_both_rates_are_drawn_over_the_threshold(report):
     [chart] = (chart for chart in charts(report) if chart.key == "crosscult_thresholds")
     [panel] = chart.panels
     assert (panel.title, chart.value) == ("m + mcki · single", "Routed wrongly (percent)")
@@ -144,5 +137,4 @@ def test_a_run_that_routes_nothing_has_no_such_tables(tmp_path):
     write(tmp_path, "ike", lambda role: [crosscult_sample(number, 5.0, 9.0, role=role) for number in range(6)])
     report = build([str(tmp_path)], Options())
     assert not [table.key for table in report.tables if table.key.endswith(("_routing", "_thresholds"))]
-    assert "crosscult_thresholds" not in {chart.key for chart in charts(report)}
     assert not {value.statistic for value in report.groups} & {"routing_error", "similarity", "threshold"}

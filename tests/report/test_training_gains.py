@@ -5,22 +5,15 @@ import json
 import math
 import os
 import re
-import shutil
 import statistics
-import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from lxml import html as parsed
 from support.sample_files import JUDGE, care_sample, cedar_sample, crosscult_sample, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.observations import Observations, averaged
 from culture_tasks.report.text.wording import number
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -85,55 +78,50 @@ def two(tmp_path):
     return tmp_path
 
 
+def models(folder, *tasks):
+    """A base and a model trained from it: the samples of each, by task."""
+    for (model, arguments), samples in zip((("org/base", ""), ("/m/dpo", ",peft=/m/dpo")), tasks, strict=True):
+        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
+        write_run(folder / model.replace("/", "_"), model, samples, config=config)
+    return gains_of(build([str(folder)], Options(min_coverage=0.5)))
+
+
 # What is set beside what
 
 
-def test_an_adapter_stands_beside_the_model_below_it(two):
-    run(two, "org/other", BASE)
-    assert set(gains_of(build([str(two)], Options()))) == {("dpo", "org/base", "care_zh", "")}
-
-
-def test_an_adapter_that_the_harness_does_not_name_the_model_by_has_a_name_of_its_own(tmp_path):
-    """vLLM's ``lora_local_path`` leaves the model's name what it was."""
+@pytest.mark.parametrize(
+    ("arguments", "trained", "expected"),
+    [
+        pytest.param({"/models/dpo": "org/base,peft=/models/dpo"}, (), {("dpo", "org/base")}, id="an adapter"),
+        # vLLM's argument leaves the model's name what it was
+        pytest.param(
+            {"org/base": "org/base,enable_lora=True,lora_local_path=/models/dpo"},
+            (),
+            {("org/base + dpo", "org/base")},
+            id="another argument",
+        ),
+        pytest.param({"/m/kto": "/models/sft,peft=/m/kto"}, (), {("kto", "sft")}, id="trained from a trained model"),
+        pytest.param({"/models/dpo": "org/elsewhere,peft=/models/dpo"}, (), set(), id="no base"),
+        pytest.param({"/models/merged": ""}, ("merged=org/base",), {("merged", "org/base")}, id="shown name"),
+        pytest.param({"/models/merged": ""}, ("/models/merged=org/b*",), {("merged", "org/base")}, id="full name"),
+        pytest.param(
+            {"/models/dpo": "org/base,peft=/models/dpo"}, ("dpo=sft",) * 2, {("dpo", "sft")}, id="named and twice"
+        ),
+    ],
+)
+def test_who_stands_beside_whom(tmp_path, arguments, trained, expected):
     run(tmp_path, "org/base", BASE)
-    other = tmp_path / "lora"
-    run(other, "org/base", TRAINED, arguments="org/base,enable_lora=True,lora_local_path=/models/dpo")
-    report = build([str(tmp_path)], Options())
-    assert {each.label for each in report.entrants.values()} == {"org/base", "org/base + dpo"}
-    assert set(gains_of(report)) == {("org/base + dpo", "org/base", "care_zh", "")}
-
-
-def test_what_was_trained_from_a_trained_model_stands_beside_that(tmp_path):
     run(tmp_path, "/models/sft", BASE)
-    adapter(tmp_path, "/models/dpo", TRAINED, base="/models/sft")
-    assert set(gains_of(build([str(tmp_path)], Options()))) == {("dpo", "sft", "care_zh", "")}
+    for model, text in arguments.items():
+        run(tmp_path / "trained", model, TRAINED, arguments=text)
+    report = build([str(tmp_path)], Options(trained=trained))
+    assert [key[:2] for key in gains_of(report)] == list(expected)
+    assert any("before_after" in table.key for table in report.tables) == bool(expected)
 
 
-def test_without_its_base_or_an_adapter_nothing_is_set_side_by_side(tmp_path):
-    adapter(tmp_path, "/models/dpo", TRAINED, base="org/elsewhere")
-    run(tmp_path, "org/base", BASE)
-    report = build([str(tmp_path)], Options())
-    assert report.gains == ()
-    assert not any("before_after" in table.key for table in report.tables)
-
-
-def test_the_user_says_who_was_trained_from_whom_by_shown_or_full_names(tmp_path):
-    run(tmp_path, "org/base", BASE)
-    run(tmp_path, "/models/merged", TRAINED)
-    for pair in ("merged=org/base", "/models/merged=org/*", "ours=*base", "o?rs=org/base"):
-        report = build([str(tmp_path)], Options(trained=(pair,), names=("*merged=ours",) if "rs" in pair[:4] else ()))
-        assert [key[1:3] for key in gains_of(report)] == [("org/base", "care_zh")]
-
-
-def test_what_the_user_says_counts_before_an_adapter(two):
-    run(two, "org/other", BASE)
-    report = build([str(two)], Options(trained=("dpo=org/other",)))
-    assert set(gains_of(report)) == {("dpo", "org/other", "care_zh", "")}
-
-
-def test_a_pair_that_is_named_twice_counts_once(two):
-    report = build([str(two)], Options(trained=("dpo=org/base", "dpo=org/base")))
-    assert len([gain for gain in report.gains if gain.table == "before_after"]) == 1
+def test_a_model_has_the_name_that_the_user_chose(two):
+    report = build([str(two)], Options(trained=("o?rs=*base",), names=("*dpo=ours",)))
+    assert set(gains_of(report)) == {("ours", "org/base", "care_zh", "")}
 
 
 @pytest.mark.parametrize(
@@ -179,11 +167,11 @@ def test_the_papers_gain_of_29_percent(tmp_path):
 
 def test_text_overlap_says_so_beside_what_it_changed_too(tmp_path):
     lexical = {"judge": JUDGE | {"backend": "lexical"}}
-    for model, arguments, scores in (("org/base", "", BASE), ("/m/dpo", ",peft=/m/dpo", TRAINED)):
-        samples = [{"care_rating_lexical": each["care_rating"]} for each in care(scores, **lexical)]
-        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
-        write_run(tmp_path / model.replace("/", "_"), model, {"care_zh": samples}, config=config)
-    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "care_zh", ""]
+    samples = (
+        [{"care_rating_lexical": sample["care_rating"]} for sample in care(scores, **lexical)]
+        for scores in (BASE, TRAINED)
+    )
+    gain = models(tmp_path, *({"care_zh": own} for own in samples))["dpo", "org/base", "care_zh", ""]
     assert gain.difference.flags == gain.percent.flags == ("lexical_judge",)
     assert gain.difference.value == pytest.approx(10 / 6)
 
@@ -277,24 +265,25 @@ def test_lower_is_better_where_the_scale_says_so(tmp_path):
 
 
 def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
-    for model, arguments, scores in (("org/base", "", [0.0] * 4), ("/m/dpo", ",peft=/m/dpo", [1.0, 0.0, 0.0, 0.0])):
-        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
-        write_run(tmp_path / model.replace("/", "_"), model, {"culturalvqa": vqa_samples(scores)}, config=config)
-    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "culturalvqa", ""]
+    before, after = ({"culturalvqa": vqa_samples([first, 0.0, 0.0, 0.0])} for first in (0.0, 1.0))
+    gain = models(tmp_path, before, after)["dpo", "org/base", "culturalvqa", ""]
     assert (gain.percent.value, gain.percent.note) == (None, "the base's number isn't above 0")
     assert gain.difference.value == 0.25
 
 
 def test_statistics_without_samples_have_a_difference_without_an_interval(tmp_path):
     """CEDAR's average over languages: 50 and 100 percent before, 100 and 100 after."""
-    for model, arguments, read in (("org/base", "", "fear"), ("/m/dpo", ",peft=/m/dpo", "anger")):
-        samples = [
-            cedar_sample("1", "en", "anger", "anger"),
-            cedar_sample("2", "en", "anger", read),
-            cedar_sample("1", "zh", "anger", "anger"),
-        ]
-        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
-        write_run(tmp_path / model.replace("/", "_"), model, {"cedar_text": samples}, config=config)
+    tasks = (
+        {
+            "cedar_text": [
+                cedar_sample("1", "en", "anger", "anger"),
+                cedar_sample("2", "en", "anger", read),
+                cedar_sample("1", "zh", "anger", "anger"),
+            ]
+        }
+        for read in ("fear", "anger")
+    )
+    models(tmp_path, *tasks)
     rows = rows_of(table_of(build([str(tmp_path)], Options()), "cedar_table_1_before_after"))
     assert rows["org/base", "Base"]["text_average"].value == 75.0
     average = rows["dpo", "Difference"]["text_average"]
@@ -319,16 +308,17 @@ def test_another_judge_gives_no_difference_unless_it_is_insisted_on(tmp_path):
 
 def test_a_score_that_needs_no_judge_is_compared_whoever_judged(tmp_path):
     roles = ("reliability", "generality", "cross_language_locality", "cross_scenario_locality")
-    for model, arguments, score, judge in (("org/base", "", 2.0, "one"), ("/m/dpo", ",peft=/m/dpo", 5.0, "two")):
-        tasks = {
+    tasks = (
+        {
             f"crosscult_single_{role}": [
                 crosscult_sample(at, score, 10 * score + at, role=role, judge=JUDGE | {"model": judge})
                 for at in range(4)
             ]
             for role in roles
         }
-        config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
-        write_run(tmp_path / model.replace("/", "_"), model, tasks, config=config)
+        for score, judge in ((2.0, "one"), (5.0, "two"))
+    )
+    models(tmp_path, *tasks)
     found = {
         gain.statistic: gain.difference
         for gain in build([str(tmp_path)], Options()).gains
@@ -338,12 +328,15 @@ def test_a_score_that_needs_no_judge_is_compared_whoever_judged(tmp_path):
     assert (found["rouge_l"].value, found["rouge_l"].flags, found["rouge_l"].n) == (30.0, (), 4)
 
 
-def test_nothing_in_common_is_said(tmp_path):
-    run(tmp_path, "org/base", BASE)
-    adapter(tmp_path, "/models/dpo", TRAINED)
-    [path] = (tmp_path / "_models_dpo care_zh 20260101_000000").glob("*_samples_*")
-    path.write_text(path.read_text(encoding="utf-8").replace('"zh-', '"other-'), encoding="utf-8")
-    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "care_zh", ""]
+def test_only_items_that_both_answered_make_the_difference(tmp_path):
+    after = care(TRAINED)
+    after[0]["care_rating"] |= {"outcomes": {"unparsable": 1}}
+    del after[0]["care_rating"]["score"]
+    gain = models(tmp_path / "one", {"care_zh": care(BASE)}, {"care_zh": after})["dpo", "org/base", "care_zh", ""]
+    assert gain.trained.cell.value == pytest.approx(33 / 5)
+    assert (gain.difference.n, gain.difference.value) == (5, pytest.approx(8 / 5))
+    others = [care_sample(at + 100, 5.0, "zh", "norms") for at in range(6)]
+    gain = models(tmp_path / "none", {"care_zh": care(BASE)}, {"care_zh": others})["dpo", "org/base", "care_zh", ""]
     assert (gain.difference.value, gain.difference.note) == (None, "no items in common")
 
 
@@ -359,20 +352,6 @@ def test_each_way_of_running_stands_beside_its_like(two):
         ("dpo", "org/base"): (1.0, 2.0, ()),
         ("dpo [judge: judge-1]", "org/base [judge: judge-1]"): (4.5, pytest.approx(10 / 6), ()),
     }
-
-
-def test_only_items_that_both_answered_make_the_difference(tmp_path):
-    run(tmp_path, "org/base", BASE)
-    adapter(tmp_path, "/models/dpo", TRAINED)
-    [path] = (tmp_path / "_models_dpo care_zh 20260101_000000").glob("*_samples_*")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    changed = json.loads(lines[0])
-    changed["care_rating"] |= {"outcomes": {"unparsable": 1}}
-    del changed["care_rating"]["score"]
-    path.write_text("\n".join([json.dumps(changed), *lines[1:]]) + "\n", encoding="utf-8")
-    gain = gains_of(build([str(tmp_path)], Options(min_coverage=0.5)))["dpo", "org/base", "care_zh", ""]
-    assert gain.trained.cell.value == pytest.approx(33 / 5)
-    assert (gain.difference.n, gain.difference.value) == (5, pytest.approx(8 / 5))
 
 
 # Several runs
@@ -418,47 +397,29 @@ def repeated(*items):
     return samples
 
 
-def write_repeated(folder, model, arguments, *items, task="care_zh"):
-    config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
-    write_run(folder / f"{model.replace('/', '_')}{task}", model, {task: repeated(*items)}, config=config)
-
-
 def test_repeats_of_one_run_give_a_deviation_as_in_the_papers_table_15(tmp_path):
-    write_repeated(tmp_path, "org/base", "", (1, 2, 9), (3, 4, 5), (2, 2, 2))
-    write_repeated(tmp_path, "/m/dpo", ",peft=/m/dpo", (4, None, 4), (6, 6, 6), (8, 8, 8))
-    report = build([str(tmp_path)], Options(min_coverage=0.5))
-    gain = gains_of(report)["dpo", "org/base", "care_zh", ""]
+    before = repeated((1, 2, 9), (3, 4, 5), (2, 2, 2))
+    after = repeated((4, None, 4), (6, 6, 6), (8, 8, 8))
+    gain = models(tmp_path, {"care_zh": before}, {"care_zh": after})["dpo", "org/base", "care_zh", ""]
     # means of the repeats: 6 / 3, 8 / 3, 16 / 3; their mean is 10 / 3, deviations -4/3, -2/3 and 2
     assert gain.base.deviation.value == pytest.approx(math.sqrt((16 / 9 + 4 / 9 + 4) / 2))
     assert (gain.base.cell.value, gain.base.deviation.n) == (pytest.approx(10 / 3), 3)
     # of the other model 18 / 3, 14 / 2 and 18 / 3
     assert gain.trained.deviation.value == pytest.approx(statistics.stdev([6.0, 7.0, 6.0]))
+    report = build([str(tmp_path)], Options(min_coverage=0.5))
     norms = gains_of(report, "care_zh_table_3_before_after")["dpo", "org/base", "care_zh", "norms"]
     assert norms.base.deviation.value == pytest.approx(statistics.stdev([2.0, 3.0, 7.0]))
     notes = table_of(report, "before_after").notes
     assert any(note.startswith("org/base: the mean of 3 repeats, item by item; ") for note in notes)
 
 
-@pytest.mark.parametrize(
-    "items",
-    [
-        pytest.param([(1, 2), (1, 2, 3), (2, 2)], id="not equally often"),
-        pytest.param([(1, 2), (3, "x"), (2, 2)], id="no number"),
-        pytest.param([(1, 2), (3, 11), (2, 2)], id="off the scale"),
-        pytest.param([(1,), (3,), (2,)], id="once"),
-        pytest.param([tuple([5] * 101)] * 3, id="too often"),
-    ],
-)
-def test_repeats_that_make_no_sense_give_none_and_leave_the_scores(tmp_path, items):
-    write_run(
-        tmp_path / "1",
-        "org/base",
-        {"care_zh": [care_sample(at, 5.0, run_scores=list(scores)) for at, scores in enumerate(items)]},
-        config={"model": "hf", "model_args": "pretrained=org/base"},
-    )
-    adapter(tmp_path, "/models/dpo", TRAINED[:3])
-    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "care_zh", ""]
-    assert (gain.base.cell.value, gain.base.deviation) == (5.0, None)
+def test_repeats_that_make_no_sense_give_none_and_leave_the_scores(tmp_path):
+    nonsense = (((1, 2), (1, 2, 3), (2, 2)), ((1, 2), (3, "x"), (2, 2)), ((1, 2), (3, 11), (2, 2)), ((1,), (3,), (2,)))
+    for at, items in enumerate(nonsense):
+        before = [care_sample(item, 5.0, run_scores=list(scores)) for item, scores in enumerate(items)]
+        found = models(tmp_path / str(at), {"care_zh": before}, {"care_zh": care(TRAINED[:3])})
+        base = found["dpo", "org/base", "care_zh", ""].base
+        assert (base.cell.value, base.deviation) == (5.0, None)
 
 
 def test_other_arguments_of_a_model_are_no_further_runs_of_it(tmp_path):
@@ -467,39 +428,6 @@ def test_other_arguments_of_a_model_are_no_further_runs_of_it(tmp_path):
     adapter(tmp_path, "/models/dpo", TRAINED)
     gain = gains_of(build([str(tmp_path)], Options(trained=("dpo=org/base",))))["dpo", "org/base", "care_zh", ""]
     assert (len(gain.base.entrants), gain.base.cell.value) == (1, 4.5)
-
-
-@st.composite
-def runs_of_items(draw):
-    """Scores of two to four runs on up to eight items, some of them missing."""
-    items = draw(st.integers(1, 8))
-    score = st.one_of(st.none(), st.integers(1, 10))
-    return draw(st.lists(st.lists(score, min_size=items, max_size=items), min_size=1, max_size=4)), items
-
-
-@given(runs_of_items(), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
-def test_runs_are_averaged_item_by_item_in_any_order(drawn, chance):
-    runs, size = drawn
-    observed = []
-    for at, scores in enumerate(runs):
-        items = list(range(size))
-        chance.shuffle(items)
-        numbers = np.array([math.nan if scores[item] is None else scores[item] for item in items], dtype=np.float64)
-        codes = np.array(items)
-        observed.append(
-            Observations((f"r{at}",), codes.astype(np.int64), numbers, (codes // 2).astype(np.int32), None, 1.0)
-        )
-    found = averaged(observed)
-    by_item = dict(
-        zip(found.items.tolist(), zip(found.scores.tolist(), found.clusters.tolist(), strict=True), strict=True)
-    )
-    assert sorted(by_item) == list(range(size))
-    for item, (score, cluster) in by_item.items():
-        known = [scores[item] for scores in runs if scores[item] is not None]
-        assert cluster == item // 2
-        assert score == pytest.approx(statistics.mean(known)) if known else math.isnan(score)
-    assert found.runs == tuple(f"r{at}" for at in range(len(runs)))
 
 
 # In every format
@@ -516,7 +444,7 @@ def written(tmp_path_factory):
     run(folder / "2", f"one {HOSTILE}", TRAINED)
     run(folder / "3", f"two {HOSTILE}", AGAIN)
     pair = ["--trained", "???[ ]*==base *"]
-    formats = ["--formats", "markdown,latex,csv,json,html"]
+    formats = ["--formats", "markdown,latex,csv,json"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert main(["report", "1", "2", "3", "-o", "out", "--published", *pair, *formats]) == 0
@@ -527,11 +455,18 @@ def written(tmp_path_factory):
     "name",
     ["csv/before_after.csv", "csv/care_zh_table_3_before_after.csv", "latex/care_zh_table_3_before_after.tex"],
 )
-def test_the_tables_are_as_they_were(written, name):
-    check(f"training/{name}", (written / name).read_text(encoding="utf-8-sig"))
+def test_golden_tables_are_as_they_were(written, name):
+    text = (written / name).read_text(encoding="utf-8-sig")
+    check(f"training/{name}", text)
+    if name.endswith("csv"):
+        cells = [cell for row in csv.reader(text.splitlines()) for cell in row]
+        assert any("=base =x|y" in cell for cell in cells)
+        assert not [cell for cell in cells if cell.startswith(("=", "+", "@"))]
+    else:
+        assert "\\input" not in text
 
 
-def test_markdown_has_the_table_as_it_was_and_names_do_not_act(written):
+def test_golden_markdown_has_the_table_as_it_was_and_names_do_not_act(written):
     text = (written / "report.md").read_text(encoding="utf-8")
     table = text[text.index("<details><summary>Before and after training</summary>") :]
     check("training/before_after.md", table[: table.index("</details>")])
@@ -539,51 +474,13 @@ def test_markdown_has_the_table_as_it_was_and_names_do_not_act(written):
     assert not re.search(r"(?<!\\)\]\((?!figures/)", text)
 
 
-def test_csv_and_latex_do_not_act_on_names(written):
-    for path in written.glob("csv/*before_after.csv"):
-        cells = [cell for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines()) for cell in row]
-        assert any("=base =x|y" in cell for cell in cells)
-        assert not [cell for cell in cells if cell.startswith(("=", "+", "@"))]
-    for path in written.glob("latex/*before_after.tex"):
-        assert "\\input" not in path.read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["pdflatex", "xelatex", "lualatex"])
-def test_latex_compiles_as_it_is(written, tmp_path, engine):
-    if shutil.which(engine) is None:
-        pytest.skip(f"needs {engine}")
-    command = [engine, "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={tmp_path}", "report.tex"]
-    done = subprocess.run(command, cwd=written, capture_output=True, check=False)
-    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
-
-
-def test_the_page_has_the_table_with_the_samples_of_both_sides(written):
-    page = parsed.fromstring((written / "report.html").read_text(encoding="utf-8"))
-    [table] = [
-        each
-        for each in page.xpath("//table")
-        if "Before and after training" in each.xpath("string(ancestor::*[2])")
-        and each.xpath(".//td[contains(., '%')]")
-        and not each.xpath(".//th[contains(., 'Judge')]")
-    ]
-    rows = {row.xpath("string(*[2])").strip(): row for row in table.xpath(".//tbody/tr")}
-    assert list(rows) == ["Base", "Trained", "Trained, SD of runs", "Gain", "Difference"]
-    assert f"=base {HOSTILE}" in rows["Base"].xpath("string(*[1])")
-    assert len(page.xpath("//table//b[text()='*z*']")) == 0
-    assert rows["Difference"].xpath(".//button | .//a")
-
-
-def test_the_papers_rows_before_and_after_stand_below(written):
-    lines = list(csv.reader((written / "csv/care_zh_table_3_before_after.csv").read_text("utf-8-sig").splitlines()))
-    assert ["Gemma2-9B", "Vanilla", "published (GPT-4o)"] in [line[:3] for line in lines]
-    assert ["Gemma2-9B", "Aligned", "published (GPT-4o)"] in [line[:3] for line in lines]
-
-
 def test_json_says_which_entrants_and_tests_a_gain_is_of(written):
     found = json.loads((written / "report.json").read_text(encoding="utf-8"))
-    [gain] = [each for each in found["gains"] if each["table"] == "before_after"]
+    [gain] = [gain for gain in found["gains"] if gain["table"] == "before_after"]
     names = [found["entrants"][key]["model"] for key in gain["trained"]["entrants"]]
     assert names == [f"one {HOSTILE}", f"two {HOSTILE}"]
     assert gain["test"]["n"] == 6
     assert found["options"]["trained"] == "???[ ]*==base *"
+    lines = list(csv.reader((written / "csv/care_zh_table_3_before_after.csv").read_text("utf-8-sig").splitlines()))
+    below = [line[:3] for line in lines if line[0] == "Gemma2-9B"]
+    assert below == [["Gemma2-9B", kind, "published (GPT-4o)"] for kind in ("Vanilla", "Aligned")]

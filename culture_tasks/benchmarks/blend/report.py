@@ -7,24 +7,24 @@ from collections.abc import Iterable, Iterator
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.blend.scoring import OFFICIAL, PERCENT, SEM_W, UNPARSED, UNREAD
 from culture_tasks.benchmarks.reporting import (
+    MODEL,
     At,
     BenchmarkReport,
-    ContrastFigure,
+    ColumnOf,
     ContrastOf,
-    ContrastTable,
-    Drawn,
     Field,
     FigureOf,
     FurtherScore,
-    OtherTask,
-    Shown,
+    RunFacts,
     TableOf,
     UnitOf,
+    columns_by,
+    scores_by,
 )
 
-_LABELS = tuple(region.label for region in REGIONS)
+_PAPER = "BLEnD (Myung et al., 2024)"
 _CULTURES = {"China": "Chinese", "Algeria": "Arabic", "US": "American", "Assam": "Indian"}
-_TOPICS = {each: each.replace("_", " ").capitalize() for each in TOPICS}
+_TOPICS = {topic: topic.replace("_", " ").capitalize() for topic in TOPICS}
 _OF_CARE = {"Algeria": "Arabic", "China": "Chinese"}
 """The regions of CARE's Table 16, and what their columns are called there."""
 
@@ -67,9 +67,9 @@ def _regions(unit: UnitOf) -> list[Region]:
     return found or list(REGIONS)
 
 
-def _by_region(unit: UnitOf, statistic: str, what: str) -> TableOf:
+def _by_region(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
     columns = [
-        Shown(
+        ColumnOf(
             region.slug,
             region.label,
             At(unit.key, statistic, (("region", region.label),)),
@@ -79,17 +79,17 @@ def _by_region(unit: UnitOf, statistic: str, what: str) -> TableOf:
     ]
     notes: tuple[str, ...] = ()
     if len(columns) > 1:
-        columns.append(Shown("average", "Average", At(unit.key, statistic), sums_up=True))
+        columns.append(ColumnOf("average", "Average", At(unit.key, statistic), sums_up=True))
         notes = ("Average: the mean over the regions, each of which weighs the same.",)
     if _is_multiple_choice(unit.key) and statistic == "score":
-        columns.append(Shown(UNPARSED, "Unparsed", At(unit.key, UNPARSED)))
+        columns.append(ColumnOf(UNPARSED, "Unparsed", At(unit.key, UNPARSED)))
         notes = (*notes, "Unparsed: the share of replies that name no choice, which count as wrong.")
     return TableOf(
         key=f"{unit.key}_{statistic}_by_region",
-        title=f"{unit.key}: {what} in percent, by region",
-        source="BLEnD (Myung et al., 2024)",
+        title=f"{unit.key}: {quantity} in percent, by region",
+        source=_PAPER,
         columns=tuple(columns),
-        headers=("Model",),
+        headers=MODEL,
         notes=notes,
     )
 
@@ -98,18 +98,18 @@ def _by_topic(unit: UnitOf, rule: str) -> TableOf:
     return TableOf(
         key=f"{unit.key}_by_topic",
         title=f"{unit.key}: SEM-B{rule} in percent, by topic",
-        source="BLEnD (Myung et al., 2024)",
-        columns=tuple(Shown(each, label, At(unit.key, where=(("topic", each),))) for each, label in _TOPICS.items()),
-        headers=("Model",),
+        source=_PAPER,
+        columns=columns_by("topic", _TOPICS, unit.key),
+        headers=MODEL,
     )
 
 
 def _as_in_care(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     columns = tuple(
-        Shown(
-            key=f"{unit.key}_{region.slug}",
-            label=_OF_CARE[region.name],
-            at=At(unit.key, where=(("region", region.label),)),
+        ColumnOf(
+            f"{unit.key}_{region.slug}",
+            _OF_CARE[region.name],
+            At(unit.key, where=(("region", region.label),)),
             over=unit.key,
         )
         for unit in units
@@ -122,7 +122,7 @@ def _as_in_care(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             title="BLEnD: SEM-B in percent, in the languages of CARE's generalisation table",
             source="CARE, Figure 4 and Table 16",
             columns=columns,
-            headers=("Model",),
+            headers=MODEL,
             notes=(
                 "CARE prints an accuracy, and says neither by which match nor with which prompt; its Arabic is taken "
                 "to be Algeria's. Its own numbers therefore stand in a table of their own.",
@@ -144,8 +144,8 @@ _IN_ENGLISH = {
 """The task that asks in English what a task asks in the region's language."""
 
 
-def _asked_in(at: Drawn) -> str:
-    return f"{at.model} · {at.title}"
+def _asks_in_english(first: RunFacts, second: RunFacts) -> bool:
+    return first.task == _IN_ENGLISH.get(second.task) and first.row == second.row
 
 
 _SEM_B = "SEM-B (percent)"
@@ -153,7 +153,7 @@ _BY = {"region": "regions", "topic": "topics"}
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("region", _LABELS, cultures=_CULTURES),
+        Field("region", tuple(region.label for region in REGIONS), cultures=_CULTURES),
         Field("topic", tuple(TOPICS), _TOPICS),
     ),
     splits=(("region",), ("topic",)),
@@ -168,12 +168,11 @@ REPORT = BenchmarkReport(
         FigureOf(
             key=f"{kind}_{plural}",
             title=f"{title} by {name}",
-            source="BLEnD (Myung et al., 2024)",
+            source=_PAPER,
             kind="bars",
-            dimensions=(name,),
             groups=name,
-            units=units,
             value=value,
+            mark=scores_by(name, units=units),
         )
         for kind, title, value, units, names in (
             ("blend", "BLEnD", _SEM_B, _has_default_matcher, _BY),
@@ -185,32 +184,18 @@ REPORT = BenchmarkReport(
     contrasts=(
         ContrastOf(
             kind="language",
-            source="BLEnD (Myung et al., 2024)",
-            first=OtherTask(_IN_ENGLISH.get),
+            key="blend_languages",
+            title="BLEnD asked in English and in the region's language",
+            source=_PAPER,
+            beside=_asks_in_english,
             splits=(("region",),),
             words=("asked in English", "asked in the region's language"),
-            tables=(
-                ContrastTable(
-                    key="blend_languages",
-                    title="BLEnD: SEM-B in percent, asked in English and in the region's language",
-                    groups={(): "All"} | {(("region", label),): label for label in _LABELS},
-                    parts=("English", "Native"),
-                    headers=("Model",),
-                    note="Difference: native less English, on the questions that both have, with a paired interval.",
-                ),
-            ),
-            figures=(
-                ContrastFigure(
-                    key="blend_languages",
-                    title="BLEnD asked in English and in the region's language",
-                    dimensions=("region",),
-                    groups="region",
-                    series="asked in",
-                    parts=("English", "the region's language"),
-                    panel=_asked_in,
-                    value=_SEM_B,
-                ),
-            ),
+            parts=("English", "Native"),
+            values={"score": _SEM_B},
+            groups="region",
+            series="asked in",
+            headers=MODEL,
+            panel=lambda number: f"{number.model} · {number.title}",
         ),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,21 +22,22 @@ from culture_tasks.benchmarks.cedar.labels import (
 from culture_tasks.benchmarks.cedar.scoring import TOP2, UNPARSED, UNREAD
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
+    MODEL,
     Answers,
     At,
     BenchmarkReport,
+    ColumnOf,
     Derived,
-    Drawn,
     Field,
     FigureOf,
     Floats,
     FurtherScore,
-    Line,
+    Mark,
+    Number,
     Ran,
-    Shown,
     TableOf,
     UnitOf,
-    Where,
+    columns_by,
     whole_groups_then_tasks,
 )
 from culture_tasks.metrics.means import contributions, ratio_contributions
@@ -55,6 +56,8 @@ _NO_BIAS = (
     "In percent of all gold labels. 0 is neutral; above, emotions of the quadrant are named more often than the gold "
     "labels have them. The four add up to minus the share of replies from which no emotion could be read."
 )
+
+_Compute = Callable[[Answers], Mapping[str, Floats | float]]
 
 _PAIR = re.compile(r"_prompt_(?P<prompt>[a-z]{2})_data_(?P<data>[a-z]{2})$")
 """The languages that end the name of a task which asks in one language about data in another."""
@@ -98,7 +101,7 @@ def _variance(answers: Answers) -> Mapping[str, Floats | float]:
 
 
 def _runs(answers: Answers) -> list[str]:
-    """Returns the fields that have what was read, one per run."""
+    """Returns the fields with the emotion that was read, one per run."""
     return [field for field in answers.groups if field.startswith(PREDICTION)] or [PREDICTION]
 
 
@@ -120,12 +123,9 @@ def _quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
     return {name: 100.0 * apart[:, at] for at, name in enumerate(QUADRANT_NAMES)}
 
 
-def _global_propensity(answers: Answers) -> Mapping[str, Floats | float]:
-    return _propensity(answers) if np.unique(_language_numbers(answers)).size > 1 else {}
-
-
-def _global_quadrant_bias(answers: Answers) -> Mapping[str, Floats | float]:
-    return _quadrant_bias(answers) if np.unique(_language_numbers(answers)).size > 1 else {}
+def _of_several_languages(compute: _Compute) -> _Compute:
+    """Returns a statistic over all languages, which answers in one language don't have."""
+    return lambda answers: compute(answers) if np.unique(_language_numbers(answers)).size > 1 else {}
 
 
 def _top2(answers: Answers) -> Mapping[str, Floats | float]:
@@ -141,13 +141,13 @@ def _top2(answers: Answers) -> Mapping[str, Floats | float]:
 def _emotions_of(answers: Answers, field: str) -> list[Any]:
     """Returns the emotion of each answer; None where the field has none."""
     texts = answers.of_field(field)
-    known = [each if each in EMOTIONS else None for each in texts.names]
+    known = [name if name in EMOTIONS else None for name in texts.names]
     return [known[code] for code in texts.codes]
 
 
 _STATISTICS = (
-    Derived("gepp", _RATIO, _global_propensity, dimension="emotion", units=_is_no_pair),
-    Derived("grqb", _BIAS, _global_quadrant_bias, dimension="quadrant", units=_is_no_pair),
+    Derived("gepp", _RATIO, _of_several_languages(_propensity), dimension="emotion", units=_is_no_pair),
+    Derived("grqb", _BIAS, _of_several_languages(_quadrant_bias), dimension="quadrant", units=_is_no_pair),
     Derived("lsepp", _RATIO, _propensity, dimension="emotion", within=("language",), units=_is_no_pair),
     Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_pair),
     Derived("acc_avg", _PERCENT, _average, units=_is_no_pair),
@@ -159,40 +159,35 @@ _STATISTICS = (
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     ran = {unit.key for unit in units}
-    accuracy = [each for each in _TITLES if f"cedar_{each}" in ran]
+    accuracy = [modality for modality in _TITLES if f"cedar_{modality}" in ran]
     if accuracy:
         yield _accuracy(accuracy)
     for modality in reversed(MODALITIES):
         if f"cedar_{modality}" in ran:
-            yield _emotions(modality)
-            yield _emotions_by_language(modality)
-            yield _quadrants(modality)
-            yield _quadrants_by_language(modality)
+            yield from _biases(modality)
             yield _two_labels(modality)
         if any(unit.startswith(f"cedar_{modality}_prompt_") for unit in ran):
             yield _matrix(modality)
 
 
 def _accuracy(modalities: Iterable[str]) -> TableOf:
-    columns: list[Shown] = []
+    columns: list[ColumnOf] = []
     for modality in modalities:
-        unit, over = f"cedar_{modality}", _TITLES[modality]
-        numbers: dict[str, tuple[str, At]] = {
-            each: (each.upper(), At(unit, where=(("language", each),))) for each in LANGUAGES
-        }
-        numbers |= {"average": ("Avg.", At(unit, "acc_avg")), "variance": ("Var.", At(unit, "acc_var"))}
-        columns += [
-            Shown(
-                f"{modality}_{name}",
-                label,
-                at=at,
-                over=over,
-                printed={"modality": modality, "language": name},
-                sums_up=name == "average",
+        unit, over, printed = f"cedar_{modality}", _TITLES[modality], {"modality": modality}
+        languages = {language: language.upper() for language in LANGUAGES}
+        columns += columns_by("language", languages, unit, over=over, prefix=f"{modality}_", printed=printed)
+        for name, label, statistic in (("average", "Avg.", "acc_avg"), ("variance", "Var.", "acc_var")):
+            columns.append(
+                ColumnOf(
+                    f"{modality}_{name}",
+                    label,
+                    At(unit, statistic),
+                    over,
+                    printed={**printed, "language": name},
+                    sums_up=name == "average",
+                )
             )
-            for name, (label, at) in numbers.items()
-        ]
-        columns.append(Shown(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), over))
+        columns.append(ColumnOf(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), over))
     note = (
         "Avg. is the mean over languages, Var. their sample variance. Unparsed is the share of replies from which no "
         "emotion could be read, which count as wrong. Languages that a run was told the model doesn't "
@@ -203,89 +198,71 @@ def _accuracy(modalities: Iterable[str]) -> TableOf:
         title="CEDAR: accuracy in percent by language",
         source="CEDAR, Table 1",
         columns=tuple(columns),
-        headers=("Model",),
+        headers=MODEL,
         notes=(note,),
         papers=("cedar_table_1",),
     )
 
 
-def _emotions(modality: str) -> TableOf:
+def _biases(modality: str) -> Iterator[TableOf]:
+    """Yields the tables of what is named too often: emotions and quadrants, over all languages and by language."""
     unit, paper = f"cedar_{modality}", _PROPENSITIES[modality]
-    return TableOf(
+    emotions = {emotion: emotion for emotion in EMOTIONS}
+    quadrants = {quadrant: f"Quadrant {quadrant}" for quadrant in QUADRANT_NAMES}
+    yield TableOf(
         key=paper,
         title=f"{unit}: global emotion prediction propensity (GEPP)",
         source=f"CEDAR, Table {paper.removeprefix('cedar_table_')}",
-        columns=tuple(
-            Shown(
-                each,
-                each,
-                at=At(unit, "gepp", (("emotion", each),)),
-                printed={"modality": modality, "emotion": each},
-            )
-            for each in EMOTIONS
-        ),
-        headers=("Model",),
+        columns=columns_by("emotion", emotions, unit, "gepp", printed={"modality": modality}),
+        headers=MODEL,
         notes=(_NEUTRAL,),
         papers=(paper,),
         question="biases",
     )
-
-
-def _emotions_by_language(modality: str) -> TableOf:
-    return _by_language(
-        modality,
-        statistic="lsepp",
+    yield _by_language(
+        "emotion",
+        emotions,
+        unit,
+        "lsepp",
         about="emotion prediction propensity by language (LSEPP)",
         source="CEDAR, Figure 4",
-        field="emotion",
-        groups={each: each for each in EMOTIONS},
         note=_NEUTRAL,
     )
-
-
-def _quadrants(modality: str) -> TableOf:
-    unit = f"cedar_{modality}"
-    return TableOf(
+    yield TableOf(
         key=f"{unit}_grqb",
         title=f"{unit}: bias towards Russell's quadrants (GRQB)",
         source="CEDAR, Figure 5",
-        columns=tuple(
-            Shown(each, f"Quadrant {each}", At(unit, "grqb", (("quadrant", each),))) for each in QUADRANT_NAMES
-        ),
-        headers=("Model",),
+        columns=columns_by("quadrant", quadrants, unit, "grqb"),
+        headers=MODEL,
         notes=(_NO_BIAS,),
         question="biases",
     )
-
-
-def _quadrants_by_language(modality: str) -> TableOf:
-    return _by_language(
-        modality,
-        statistic="lsrqb",
+    yield _by_language(
+        "quadrant",
+        quadrants,
+        unit,
+        "lsrqb",
         about="bias towards Russell's quadrants by language (LSRQB)",
         source="CEDAR, Figure 6",
-        field="quadrant",
-        groups={each: f"Quadrant {each}" for each in QUADRANT_NAMES},
         note=_NO_BIAS,
     )
 
 
 def _by_language(
-    modality: str, *, statistic: str, about: str, source: str, field: str, groups: Mapping[str, str], note: str
+    field: str, groups: Mapping[Any, str], unit: str, statistic: str, *, about: str, source: str, note: str
 ) -> TableOf:
-    """Returns a table with a line a language and a column a group of a field."""
-    unit = f"cedar_{modality}"
+    """Returns a table with a line per language and a column per group of a field."""
     return TableOf(
         key=f"{unit}_{statistic}",
         title=f"{unit}: {about}",
         source=source,
-        columns=tuple(Shown(each, label) for each, label in groups.items()),
-        headers=("Model",),
+        columns=tuple(ColumnOf(group, label) for group, label in groups.items()),
+        headers=MODEL,
         line_header="Language",
-        lines=tuple(
-            Line(name, {each: At(unit, statistic, (("language", code), (field, each))) for each in groups})
+        lines={
+            name: {group: At(unit, statistic, (("language", code), (field, group))) for group in groups}
             for code, name in _NAMES.items()
-        ),
+        },
         notes=(note,),
         question="biases",
     )
@@ -298,18 +275,10 @@ def _two_labels(modality: str) -> TableOf:
         title=f"{unit}: macro F1, either of the two most frequent labels being right",
         source="CEDAR, Table 5",
         columns=(
-            *(
-                Shown(
-                    code,
-                    name,
-                    at=At(unit, TOP2, (("language", code),)),
-                    printed={"modality": modality, "language": code},
-                )
-                for code, name in _NAMES.items()
-            ),
-            Shown("all", "All", At(unit, TOP2), sums_up=True),
+            *columns_by("language", _NAMES, unit, TOP2, printed={"modality": modality}),
+            ColumnOf("all", "All", At(unit, TOP2), sums_up=True),
         ),
-        headers=("Model",),
+        headers=MODEL,
         notes=("Of data with minority labels. Over all languages together, All is no mean of the columns.",),
         papers=("cedar_table_5",) if modality == "text" else (),  # the paper's is of text alone
     )
@@ -320,111 +289,90 @@ def _matrix(modality: str) -> TableOf:
         key=f"cedar_{modality}_matrix",
         title=f"CEDAR, {modality}: accuracy of {{model}} in percent, by the languages of prompt and data",
         source="CEDAR, section 4.4",
-        columns=tuple(Shown(data, name, over="Data") for data, name in _NAMES.items()),
-        headers=(),
+        columns=tuple(ColumnOf(data, name, over="Data") for data, name in _NAMES.items()),
+        headers={},
         question="changes",
         line_header="Prompt",
-        lines=tuple(
-            Line(name, {data: At(f"cedar_{modality}_prompt_{prompt}_data_{data}") for data in LANGUAGES})
+        lines={
+            name: {data: At(f"cedar_{modality}_prompt_{prompt}_data_{data}") for data in LANGUAGES}
             for prompt, name in _NAMES.items()
-        ),
-        each_model=True,
+        },
     )
 
 
-def _languages_of_pair(unit: str) -> Where | None:
-    found = _PAIR.search(unit)
-    return None if found is None else (("prompt_language", found["prompt"]), ("language", found["data"]))
+def _modality(number: Number) -> str:
+    return _TITLES["multimodal" if "multimodal" in number.unit else "text"]
 
 
-def _modality(at: Drawn) -> str:
-    return _TITLES["multimodal" if "multimodal" in at.unit else "text"]
+def _model_and_modality(number: Number) -> str:
+    return f"{number.model} · {_modality(number).lower()}"
 
 
-def _modality_and_group(at: Drawn) -> str:
-    return f"{_modality(at)} · {at.group}"
+def _model_by_modality(number: Number) -> Mark:
+    return Mark(_modality(number), number.model, number.group)
 
 
-def _model_and_modality(at: Drawn) -> str:
-    return f"{at.model} · {_modality(at).lower()}"
-
-
-def _language(at: Drawn) -> str:
-    return at.held.get("language", at.title)
-
-
-def _prompt_language(at: Drawn) -> str:
-    return at.held["prompt_language"]
+def _prompt_and_data(number: Number) -> Mark | None:
+    """Draws the whole score of a task whose name says the languages of prompt and data."""
+    pair = None if number.dimension else _PAIR.search(number.unit)
+    return None if pair is None else Mark(_model_and_modality(number), _NAMES[pair["prompt"]], _NAMES[pair["data"]])
 
 
 _FIGURES = (
     FigureOf(
         key="cedar_gepp",
         title="CEDAR: emotion prediction propensity (GEPP)",
-        value="GEPP: named / gold (ratio)",
         source="CEDAR, Figure 3",
         kind="points",
-        statistic="gepp",
-        dimensions=("emotion",),
         groups="emotion",
-        panel=_modality,
+        value="GEPP: named / gold (ratio)",
+        statistic="gepp",
+        mark=_model_by_modality,
         question="biases",
     ),
     FigureOf(
         key="cedar_lsepp",
         title="CEDAR: emotion prediction propensity by language (LSEPP)",
-        value="LSEPP: named / gold (ratio)",
         source="CEDAR, Figure 4",
         kind="radar",
-        statistic="lsepp",
-        dimensions=("emotion",),
         groups="emotion",
-        free=("language",),
+        value="LSEPP: named / gold (ratio)",
+        statistic="lsepp",
+        mark=lambda number: Mark(_model_and_modality(number), number.held["language"], number.group),
         series="language",
-        panel=_model_and_modality,
-        line=_language,
         question="biases",
     ),
     FigureOf(
         key="cedar_grqb",
         title="CEDAR: bias towards Russell's quadrants (GRQB)",
-        value="GRQB (percent of gold labels)",
         source="CEDAR, Figure 5",
         kind="bars",
-        statistic="grqb",
-        dimensions=("quadrant",),
         groups="quadrant",
-        panel=_modality,
+        value="GRQB (percent of gold labels)",
+        statistic="grqb",
+        mark=_model_by_modality,
         question="biases",
     ),
     FigureOf(
         key="cedar_lsrqb",
         title="CEDAR: bias towards Russell's quadrants by language (LSRQB)",
-        value="LSRQB (percent of gold labels)",
         source="CEDAR, Figure 6",
         kind="points",
-        statistic="lsrqb",
-        dimensions=("quadrant",),
         groups="language",
-        free=("language",),
-        panel=_modality_and_group,
-        group=_language,
-        along=("language",),
+        value="LSRQB (percent of gold labels)",
+        statistic="lsrqb",
+        mark=lambda number: Mark(f"{_modality(number)} · {number.group}", number.model, number.held["language"]),
         question="biases",
     ),
     FigureOf(
         key="cedar_matrix",
         title="CEDAR: accuracy by prompt and data language",
-        value="Accuracy (percent)",
         source="CEDAR, Figure 7",
         kind="heat",
-        dimensions=("language",),
         groups="data language",
-        whole=_languages_of_pair,
-        free=("prompt_language",),
+        value="Accuracy (percent)",
+        mark=_prompt_and_data,
         series="prompt language",
-        panel=_model_and_modality,
-        line=_prompt_language,
         question="changes",
     ),
 )
@@ -435,7 +383,7 @@ REPORT = BenchmarkReport(
     fields=(
         Field("language", LANGUAGES, names=_NAMES, cultures=_CULTURES),
         Field("prompt_language", LANGUAGES, _NAMES),
-        Field("emotion", EMOTIONS, {each: each for each in EMOTIONS}),
+        Field("emotion", EMOTIONS, {emotion: emotion for emotion in EMOTIONS}),
         Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),
     ),
     splits=(("language",),),

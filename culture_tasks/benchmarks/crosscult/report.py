@@ -6,8 +6,9 @@ Roles (Tables 2 and 3), with and without insertion (Figure 5), retention (Figure
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, get_args
 
 import numpy as np
@@ -21,54 +22,48 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     SINGLE_ROLES,
     TARGETS,
     TOPICS,
+    Partition,
     Role,
 )
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
+    WITH_JUDGE,
     Answers,
     At,
     BenchmarkReport,
-    ContrastFigure,
+    ColumnOf,
     ContrastOf,
-    ContrastTable,
     Cost,
     Derived,
-    Drawn,
     Field,
     FigureOf,
     Floats,
     FurtherScore,
-    Header,
-    Line,
-    MethodArgument,
-    OtherArgument,
+    Mark,
+    Number,
     Ran,
-    Shown,
+    RunFacts,
     TableOf,
     UnitOf,
     Where,
+    scores_by,
     whole_groups_then_tasks,
 )
 
 # Routing: whether a request used what was inserted, by what its record says
 
 
-def _similarity(record: Mapping[str, Any]) -> float | None:
-    similarity: float | None = record.get("facts", {}).get("similarity")
-    return similarity
-
-
-def _threshold(record: Mapping[str, Any]) -> float | None:
-    threshold: float | None = record.get("facts", {}).get("threshold")
-    return threshold
+def _fact(name: str) -> Callable[[Mapping[str, Any]], float | None]:
+    """Returns what reads a number that a method recorded; None where it recorded none."""
+    return lambda record: record.get("facts", {}).get(name)
 
 
 def _routing_error(record: Mapping[str, Any]) -> float | None:
     """Returns 100 where a request was routed wrongly, and 0 where it was not; None where nothing was compared.
 
-    What is about another language or scenario than what was inserted shouldn't use it; all else should.
+    A request about another language or scenario than the insertion shouldn't use it; all others should.
     """
-    if _similarity(record) is None:
+    if _fact("similarity")(record) is None:
         return None
     used = record["facts"].get("activated") is not None
     return 100.0 * (used == (record["groups"]["role"] in LOCALITY_ROLES))
@@ -90,7 +85,7 @@ def _errors_by_threshold(answers: Answers) -> dict[str, Floats]:
     should_not = np.zeros(answers.scores.size, dtype=np.bool_)
     for role in LOCALITY_ROLES:
         should_not |= answers.of_field("role").equals(role)
-    return {each: 100.0 * ((answers.scores >= float(each)) == should_not) for each in _THRESHOLDS}
+    return {text: 100.0 * ((answers.scores >= float(text)) == should_not) for text in _THRESHOLDS}
 
 
 _ERRORS = Scale("percent", 0.0, 100.0, better="lower")
@@ -98,8 +93,8 @@ _SIMILARITY = Scale("similarity", better=None, digits=3)
 _ROUTING_SCORES = (
     FurtherScore("routing_error", _ERRORS, _routing_error, is_share=True),
     FurtherScore("wrong_entry", _ERRORS, _wrong_entry, is_share=True),
-    FurtherScore("similarity", _SIMILARITY, _similarity),
-    FurtherScore("threshold", _SIMILARITY, _threshold),
+    FurtherScore("similarity", _SIMILARITY, _fact("similarity")),
+    FurtherScore("threshold", _SIMILARITY, _fact("threshold")),
 )
 _CURVE = Derived(
     "routing_error_by_threshold",
@@ -125,21 +120,32 @@ _ROLES: Mapping[str, Mapping[str, str]] = {
 _NUMBERS = {"crosscult_single": 2, "crosscult_sequential": 3}
 _DIAGNOSTIC = "crosscult_diagnostic"
 _RETENTION = "crosscult_retention"
-_METHOD = MethodArgument(
-    "method",
-    {
-        "": "Base Model",
-        "base": "Base Model",
-        "finetune": "FineTune",
-        "ike": "IKE",
-        "mend": "MEND",
-        "serac": "SERAC",
-        "mscke": "MSCKE",
-        "mcki": "MCKI",
-    },
-)
-_PLAIN = tuple(method for method, label in _METHOD.labels.items() if label == "Base Model")
-_WITH_METHOD: tuple[Header, ...] = ("Base model", "Method", "Judge")
+_LANGUAGES: Mapping[str, str] = {partition: LANGUAGE_NAMES[partition] for partition in PARTITIONS}
+_LABELS = {
+    "": "Base Model",
+    "base": "Base Model",
+    "finetune": "FineTune",
+    "ike": "IKE",
+    "mend": "MEND",
+    "serac": "SERAC",
+    "mscke": "MSCKE",
+    "mcki": "MCKI",
+}
+"""How the paper writes the values of the model's argument ``method``; an absent argument is the empty text."""
+
+
+def _method(facts: RunFacts) -> str:
+    method = facts.arguments.get("method", "")
+    return _LABELS.get(method, method)
+
+
+def _base_model(facts: RunFacts) -> str:
+    method = facts.arguments.get("method")
+    return facts.label.replace(f" + {method}", "", 1) if method else facts.label
+
+
+_METHODS = {"Base model": _base_model, "Method": _method}
+_METHODS_AND_JUDGE = {**_METHODS, "Judge": WITH_JUDGE["Judge"]}
 
 
 def _units(ran: Ran) -> Iterator[UnitOf]:
@@ -174,26 +180,28 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 
 
 def _by_role(unit: str) -> TableOf:
-    places = [(role, label, (("role", role),)) for role, label in _ROLES[unit].items()]
-    setting = unit.removeprefix("crosscult_")
-    columns = [
-        Shown(
-            f"{role}_{key}",
-            label,
-            at=At(unit, name, where),
-            over=over,
-            printed={"setting": setting, "role": role, "score": key},
-            sums_up=role == "overall",
-        )
-        for role, over, where in [*places, ("overall", "Overall", ())]
-        for name, (key, label) in _SCORES.items()
+    places: list[tuple[str, str, Where]] = [
+        *((role, label, (("role", role),)) for role, label in _ROLES[unit].items()),
+        ("overall", "Overall", ()),
     ]
+    setting = unit.removeprefix("crosscult_")
     return TableOf(
         key=f"crosscult_table_{_NUMBERS[unit]}",
         title=f"{unit}: ROUGE-L in percent and the judge's score from 0 to 10",
         source=f"CrossCult-KIBench, Table {_NUMBERS[unit]}",
-        columns=tuple(columns),
-        headers=_WITH_METHOD,
+        columns=tuple(
+            ColumnOf(
+                f"{role}_{key}",
+                label,
+                At(unit, statistic, where),
+                over,
+                printed={"setting": setting, "role": role, "score": key},
+                sums_up=role == "overall",
+            )
+            for role, over, where in places
+            for statistic, (key, label) in _SCORES.items()
+        ),
+        headers=_METHODS_AND_JUDGE,
         question="changes",
         notes=("Overall: the mean over the roles, each weighing the same.",),
         papers=(f"crosscult_table_{_NUMBERS[unit]}",),
@@ -213,7 +221,7 @@ _COSTS: Mapping[Cost, tuple[str, str]] = {
     Cost("answered", _COUNT): ("Answered", ""),
     Cost("found", _COUNT): ("Found", ""),
 }
-"""What a run cost, with its header and its quantity in Table 4."""
+"""The costs of a run, with their headers and their quantities in Table 4."""
 
 
 def _efficiency(unit: str) -> TableOf:
@@ -222,10 +230,10 @@ def _efficiency(unit: str) -> TableOf:
         title=f"{unit}: time, memory and size",
         source="CrossCult-KIBench, Table 4",
         columns=tuple(
-            Shown(cost.name, label, at=At(unit, cost.name), printed={"quantity": quantity} if quantity else {})
+            ColumnOf(cost.name, label, At(unit, cost.name), printed={"quantity": quantity} if quantity else {})
             for cost, (label, quantity) in _COSTS.items()
         ),
-        headers=("Base model", "Method", "Measured"),
+        headers={**_METHODS, "Measured": attrgetter("timing")},
         question="runs",
         notes=(
             "Of whole runs, with all of their tasks. Times are comparable with the paper's where requests were "
@@ -242,41 +250,34 @@ def _rate(role: str, label: str) -> str:
 
 
 def _routing(unit: str) -> TableOf:
-    parts = TARGETS if unit == "crosscult_single" else PARTITIONS
-    groups: dict[Where, tuple[str, str]] = {
-        (): ("all", "All"),
-        **{(("partition", each),): (each, LANGUAGE_NAMES[each]) for each in parts},
-        **{(("topic", topic),): (topic, topic.title()) for topic in TOPICS},
-    }
-    shown = {"similarity": "Mean similarity", "threshold": "Threshold"}
+    partitions = TARGETS if unit == "crosscult_single" else PARTITIONS
+    places: list[tuple[str, str, Where]] = [("all", "All", ()), *_partitions_and_topics(partitions)]
+    others = {"similarity": "Mean similarity", "threshold": "Threshold"}
     if unit != "crosscult_single":  # where more than one language is inserted
-        shown = {"wrong_entry": "Wrong entry", **shown}
+        others = {"wrong_entry": "Wrong entry", **others}
     return TableOf(
         key=f"{unit}_routing",
         title=f"{unit}: requests that were routed wrongly, in percent",
         source="",
         columns=(
-            *(Shown(key, label) for key, label in groups.values()),
-            *(Shown(key, label) for key, label in shown.items()),
+            *(ColumnOf(key, label) for key, label, _ in places),
+            *(ColumnOf(key, label) for key, label in others.items()),
         ),
-        headers=("Base model", "Method"),
+        headers=_METHODS,
         question="changes",
-        lines=tuple(
-            Line(
-                _rate(role, label),
-                {
-                    **{key: At(unit, "routing_error", (("role", role), *where)) for where, (key, _) in groups.items()},
-                    **{key: At(unit, key, (("role", role),)) for key in shown},
-                },
-            )
+        lines={
+            _rate(role, label): {
+                **{key: At(unit, "routing_error", (("role", role), *where)) for key, _, where in places},
+                **{key: At(unit, key, (("role", role),)) for key in others},
+            }
             for role, label in _ROLES[unit].items()
-        ),
+        },
         line_header="Rate",
         notes=(
-            "Of methods that compare a request with what was inserted, and use it from a threshold on. False "
+            "Of methods that compare a request with the insertions, and use one from a threshold on. False "
             "activation: requests about another language or scenario that used it all the same. Abstention: requests "
-            "about what was inserted, or about its scenario, that didn't. Wrong entry: of the requests that rightly "
-            "used something, those that used what was inserted for another language.",
+            "about an insertion, or about its scenario, that didn't. Wrong entry: of the requests that rightly "
+            "used something, those that used an insertion for another language.",
         ),
     )
 
@@ -286,32 +287,33 @@ def _thresholds(unit: str) -> TableOf:
         key=f"{unit}_thresholds",
         title=f"{unit}: requests that other thresholds would route wrongly, in percent",
         source="",
-        columns=tuple(Shown(role, _rate(role, label)) for role, label in _ROLES[unit].items()),
-        headers=("Base model", "Method"),
+        columns=tuple(ColumnOf(role, _rate(role, label)) for role, label in _ROLES[unit].items()),
+        headers=_METHODS,
         question="changes",
-        lines=tuple(
-            Line(each, {role: At(unit, _CURVE.name, (("role", role), ("threshold", each))) for role in _ROLES[unit]})
-            for each in _THRESHOLDS[::2]
-        ),
+        lines={
+            text: {role: At(unit, _CURVE.name, (("role", role), ("threshold", text))) for role in _ROLES[unit]}
+            for text in _THRESHOLDS[::2]
+        },
         line_header="Threshold",
         notes=("From the similarities that were recorded; the threshold that was used stands in the table before.",),
     )
 
 
+def _partitions_and_topics(partitions: Iterable[Partition]) -> Iterator[tuple[str, str, Where]]:
+    """Yields key, label and groups of each language and each topic."""
+    yield from ((partition, LANGUAGE_NAMES[partition], (("partition", partition),)) for partition in partitions)
+    yield from ((topic, topic.title(), (("topic", topic),)) for topic in TOPICS)
+
+
 def _by_language_and_topic() -> TableOf:
-    places: list[tuple[str, str, Where]] = [
-        *((each, LANGUAGE_NAMES[each], (("partition", each),)) for each in PARTITIONS),
-        *((topic, topic.title(), (("topic", topic),)) for topic in TOPICS),
-        ("all", "All", ()),
-    ]
     return TableOf(
         key=f"{_DIAGNOSTIC}_by_language",
         title=f"{_DIAGNOSTIC}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
         source="CrossCult-KIBench, Figure 1b",
         columns=tuple(
-            Shown(f"{group}_{key}", label, at=At(_DIAGNOSTIC, name, where), over=over)
-            for group, over, where in places
-            for name, (key, label) in _SCORES.items()
+            ColumnOf(f"{group}_{key}", label, At(_DIAGNOSTIC, statistic, where), over)
+            for group, over, where in (*_partitions_and_topics(PARTITIONS), ("all", "All", ()))
+            for statistic, (key, label) in _SCORES.items()
         ),
         notes=(
             "Each language asks of its own culture: English of the U.S., Chinese of China, Arabic of the Arab region.",
@@ -321,35 +323,30 @@ def _by_language_and_topic() -> TableOf:
 
 def _retention(key: str, statistic: str, scores: str, orders: Iterable[tuple[str, ...]]) -> TableOf:
     """Returns a table with a column for each partition that has been inserted, step by step."""
-    note = (
-        "Reliability of what was inserted for a partition, after each step of a chain of insertions in the order that "
-        "stands above. A method that keeps what it was given has the same number at every step."
-    )
-    columns: list[Shown] = []
-    for order in orders:
-        chain = "_".join(order)
-        for step in range(1, len(order) + 1):
-            columns += [
-                Shown(
-                    f"{chain}_{each}_after_{step}",
-                    each.upper(),
-                    at=At(f"{_RETENTION}_{chain}", statistic, (("partition", each), ("after", str(step)))),
-                    over=f"{', '.join(order).upper()}: step {step}",
-                )
-                for each in order[:step]
-            ]
     return TableOf(
         key=key,
         title=f"CrossCult-KIBench: reliability after each insertion, {scores}",
         source="CrossCult-KIBench, Figures 6 and 11-13",
-        columns=tuple(columns),
-        headers=_WITH_METHOD,
+        columns=tuple(
+            ColumnOf(
+                f"{'_'.join(order)}_{partition}_after_{step}",
+                partition.upper(),
+                At(f"{_RETENTION}_{'_'.join(order)}", statistic, (("partition", partition), ("after", str(step)))),
+                f"{', '.join(order).upper()}: step {step}",
+            )
+            for order in orders
+            for step in range(1, len(order) + 1)
+            for partition in order[:step]
+        ),
+        headers=_METHODS_AND_JUDGE,
         question="changes",
-        notes=(note,),
+        notes=(
+            "Reliability of what was inserted for a partition, after each step of a chain of insertions in the order "
+            "that stands above. A method that keeps what it was given has the same number at every step.",
+        ),
     )
 
 
-_LANGUAGES: Mapping[str, str] = {each: LANGUAGE_NAMES[each] for each in PARTITIONS}
 _SCORE, _ROUGE_L = "Score (0 to 10)", "ROUGE-L (percent)"
 
 
@@ -357,32 +354,27 @@ def _is_single(unit: str) -> bool:
     return unit.startswith("crosscult_single")
 
 
-def _is_retention(unit: str) -> bool:
-    return unit.startswith(_RETENTION)
+def _reliability(number: Number) -> Mark | None:
+    is_reliability = number.held == {"role": "Reliability"} and number.dimension in ("topic", "partition")
+    panel = "By language" if number.dimension == "partition" else f"By {number.dimension}"
+    return Mark(panel, number.model, number.group) if is_reliability and _is_single(number.unit) else None
 
 
-def _by_dimension(at: Drawn) -> str:
-    return "By language" if at.dimension == "partition" else f"By {at.dimension}"
+def _after_insertions(number: Number) -> Mark | None:
+    """Draws retention: a panel per model and chain, and a series per language of the insertion."""
+    if number.dimension != "after" or not number.unit.startswith(_RETENTION):
+        return None
+    chain = number.unit.removeprefix(_RETENTION).strip("_")
+    names = " → ".join(_LANGUAGES.get(part, part) for part in chain.split("_") if part)
+    panel = " · ".join(filter(None, (number.model, names)))
+    return Mark(panel, number.held.get("partition", number.title), number.group)
 
 
-def _model_and_chain(at: Drawn) -> str:
-    chain = at.unit.removeprefix(_RETENTION).strip("_")
-    names = [_LANGUAGES.get(each, each) for each in chain.split("_") if each]
-    return " · ".join(filter(None, (at.model, " → ".join(names))))
-
-
-def _partition(at: Drawn) -> str:
-    return at.held.get("partition", at.title)
-
-
-def _model_and_unit(at: Drawn) -> str:
-    return f"{at.model} · {at.title.removeprefix('crosscult_')}"
-
-
-def _role_and_error(at: Drawn) -> str:
-    role = at.held["role"].lower().replace(" ", "_")
+def _by_threshold(number: Number) -> Mark:
+    role = number.held["role"].lower().replace(" ", "_")
     label = next(labels[role] for labels in _ROLES.values() if role in labels)
-    return f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
+    series = f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
+    return Mark(f"{number.model} · {number.title.removeprefix('crosscult_')}", series, number.group)
 
 
 def _retention_figure(key: str, title: str, statistic: str, value: str) -> FigureOf:
@@ -391,15 +383,11 @@ def _retention_figure(key: str, title: str, statistic: str, value: str) -> Figur
         title=f"CrossCult-KIBench: {title}",
         source="CrossCult-KIBench, Figures 6, 11-13",
         kind="lines",
-        statistic=statistic,
-        value=value,
-        dimensions=("after",),
         groups="insertions so far",
-        units=_is_retention,
-        free=("partition",),
+        value=value,
+        mark=_after_insertions,
+        statistic=statistic,
         series="language of the insertion",
-        panel=_model_and_chain,
-        line=_partition,
         question="changes",
     )
 
@@ -408,25 +396,21 @@ _FIGURES = (
     FigureOf(
         key="crosscult_reliability",
         title="CrossCult-KIBench: single-insert reliability",
-        value=_SCORE,
         source="CrossCult-KIBench, Figure 5",
         kind="bars",
-        dimensions=("topic", "partition"),
         groups="topic and language",
-        units=_is_single,
-        fixed=(("role", "reliability"),),
-        panel=_by_dimension,
+        value=_SCORE,
+        mark=_reliability,
         question="changes",
     ),
     FigureOf(
         key="crosscult_diagnostic",
         title="CrossCult-KIBench: scores with nothing inserted",
-        value=_SCORE,
         source="CrossCult-KIBench, Figure 1b",
         kind="bars",
-        dimensions=("partition",),
         groups="language",
-        units=lambda unit: unit == _DIAGNOSTIC,
+        value=_SCORE,
+        mark=scores_by("partition", units=lambda unit: unit == _DIAGNOSTIC),
     ),
     _retention_figure("crosscult_retention", "retention after each insertion", "score", _SCORE),
     _retention_figure("crosscult_retention_rouge_l", "retention after each insertion, by ROUGE-L", "rouge_l", _ROUGE_L),
@@ -435,65 +419,35 @@ _FIGURES = (
         title="CrossCult-KIBench: requests that a threshold routes wrongly",
         source="",
         kind="lines",
-        statistic=_CURVE.name,
-        dimensions=("threshold",),
         groups="threshold",
-        free=("role",),
+        value="Routed wrongly (percent)",
+        mark=_by_threshold,
+        statistic=_CURVE.name,
         series="role",
         question="changes",
-        panel=_model_and_unit,
-        line=_role_and_error,
-        value="Routed wrongly (percent)",
     ),
 )
 
 
-def _insertion_table(key: str, statistic: str, scores: str) -> ContrastTable:
-    return ContrastTable(
-        key=key,
-        title=f"CrossCult-KIBench: single-insert reliability without and with the insertion, {scores}",
-        statistic=statistic,
-        groups={(): "All"}
-        | {(("topic", topic),): topic.title() for topic in TOPICS}
-        | {(("partition", each),): LANGUAGE_NAMES[each] for each in TARGETS},
-        parts=("Base", "Edited"),
-        headers=_WITH_METHOD,
-        note="Base: the same model with nothing inserted. Difference: edited less base, on the items that both have a "
-        "score for, with a paired interval.",
-    )
-
-
-def _insertion_figure(key: str, title: str, statistic: str, value: str) -> ContrastFigure:
-    return ContrastFigure(
-        key=key,
-        title=f"CrossCult-KIBench: {title}",
-        statistic=statistic,
-        value=value,
-        dimensions=("topic", "partition"),
-        groups="topic and language",
-        series="model",
-        parts=("base", "edited"),
-    )
+def _is_beside(first: RunFacts, second: RunFacts) -> bool:
+    """Whether one run is of the same task without the insertion."""
+    return first.task == second.task and _is_single(second.task) and _method(first) == _LABELS[""] != _method(second)
 
 
 _WITHOUT_AND_WITH = ContrastOf(
     kind="insertion",
+    key="crosscult_insertion",
+    title="CrossCult-KIBench, single-insert reliability without and with the insertion",
     source="CrossCult-KIBench, Figure 5",
-    first=OtherArgument(_METHOD.name, _PLAIN),
-    units=_is_single,
-    fixed=(("role", "reliability"),),
+    beside=_is_beside,
     splits=(("role",), ("role", "topic"), ("role", "partition")),
+    fixed=(("role", "reliability"),),
     words=("without the insertion", "with it"),
-    tables=(
-        _insertion_table("crosscult_insertion", "score", "the judge's score from 0 to 10"),
-        _insertion_table("crosscult_insertion_rouge_l", "rouge_l", "ROUGE-L in percent"),
-    ),
-    figures=(
-        _insertion_figure("crosscult_insertion", "reliability without and with the insertion", "score", _SCORE),
-        _insertion_figure(
-            "crosscult_insertion_rouge_l", "reliability without and with the insertion, by ROUGE-L", "rouge_l", _ROUGE_L
-        ),
-    ),
+    parts=("Base", "Edited"),
+    values={"score": _SCORE, "rouge_l": _ROUGE_L},
+    groups="topic and language",
+    series="model",
+    headers=_METHODS_AND_JUDGE,
 )
 
 REPORT = BenchmarkReport(
@@ -513,7 +467,6 @@ REPORT = BenchmarkReport(
     further=(_OVERLAP, *_ROUTING_SCORES),
     derived=(_CURVE,),
     costs=tuple(_COSTS),
-    method=_METHOD,
     units=_units,
     tables=_tables,
     figures=_FIGURES,

@@ -10,7 +10,17 @@ from collections.abc import Iterable, Iterator
 
 from culture_tasks import published
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
-from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Field, FigureOf, Shown, TableOf, UnitOf
+from culture_tasks.benchmarks.reporting import (
+    At,
+    BenchmarkReport,
+    ColumnOf,
+    Field,
+    FigureOf,
+    TableOf,
+    UnitOf,
+    columns_by,
+    scores_by,
+)
 
 _UPPER = {"usa": "USA"}
 
@@ -21,21 +31,19 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         yield _by(unit.key, "facet", FACETS)
 
 
-def _by(unit: str, field: str, groups: tuple[str, ...]) -> TableOf:
-    columns = [
-        Shown(each, _UPPER.get(each, each.title()), At(unit, where=((field, each),)), printed={field: each})
-        for each in groups
-    ]
+def _by(unit: str, field: str, groups: Iterable[str]) -> TableOf:
+    labels = {group: _UPPER.get(group, group.title()) for group in groups}
     return TableOf(
         key=f"{unit}_by_{field}",
         title=f"{unit}: share of answers that the judge calls correct, per {field}",
         source="CulturalVQA, section 5",
-        columns=(*columns, Shown("all", "All", At(unit), printed={field: "average"}, sums_up=True)),
+        columns=(
+            *columns_by(field, labels, unit, printed={}),
+            ColumnOf("all", "All", At(unit), printed={field: "average"}, sums_up=True),
+        ),
         papers=tuple(name for name in published.names() if name.startswith("culturalvqa_")),
     )
 
-
-_CORRECT = "Share of correct answers"
 
 REPORT = BenchmarkReport(
     fields=(
@@ -45,24 +53,16 @@ REPORT = BenchmarkReport(
     splits=(("country",), ("facet",)),
     culture="country",
     tables=_tables,
-    figures=(
+    figures=tuple(
         FigureOf(
-            key="culturalvqa_country",
-            title="CulturalVQA by country",
-            source="CulturalVQA, scores per country",
+            key=f"culturalvqa_{field}",
+            title=f"CulturalVQA by {field}",
+            source=f"CulturalVQA, scores per {field}",
             kind="bars",
-            dimensions=("country",),
-            groups="country",
-            value=_CORRECT,
-        ),
-        FigureOf(
-            key="culturalvqa_facet",
-            title="CulturalVQA by facet",
-            source="CulturalVQA, scores per facet",
-            kind="bars",
-            dimensions=("facet",),
-            groups="facet",
-            value=_CORRECT,
-        ),
+            groups=field,
+            value="Share of correct answers",
+            mark=scores_by(field),
+        )
+        for field in ("country", "facet")
     ),
 )

@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.report.model import Cell, GroupValue
+    from culture_tasks.benchmarks.reporting import Mark
+    from culture_tasks.report.model import Cell
 
 Kind = Literal["overview", "bars", "points", "dots", "radar", "heat", "lines", "pairs"]
+
+_MOST_TITLES = 6
+"""Panels that the description of a figure names."""
 
 MOST_SERIES = 12
 """Most series of a panel: with more, colours and marks can't be told apart."""
@@ -110,8 +114,9 @@ class Chart:
     @property
     def description(self) -> str:
         """What a reader who doesn't see the figure is told before its numbers."""
-        count = len(self.panels)
-        panels = f"{count} panels: {_listed([panel.title for panel in self.panels])}" if count > 1 else "One panel"
+        titles = [panel.title for panel in self.panels]
+        more = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
+        panels = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
         extremes = f" {_extremes(self)}" if self.kind not in ("radar", "pairs", "overview") else ""
         return f"{self.title}. {panels}. {self.value} by {self.groups}, one {self.series} a series.{extremes}"
 
@@ -124,6 +129,10 @@ class Chart:
 
     def renamed(self, name: Callable[[str], str]) -> Chart:
         """Returns the chart with other texts."""
+
+        def named(series: Series) -> Series:
+            return Series(name(series.label), {name(group): cell for group, cell in series.cells.items()})
+
         return replace(
             self,
             title=name(self.title),
@@ -138,45 +147,30 @@ class Chart:
                     title=name(panel.title),
                     groups=tuple(map(name, panel.groups)),
                     best=frozenset(map(name, panel.best)),
-                    series=tuple(
-                        Series(name(one.label), {name(group): cell for group, cell in one.cells.items()})
-                        for one in panel.series
-                    ),
-                    band=tuple(
-                        replace(one, cells={name(group): cell for group, cell in one.cells.items()})
-                        for one in panel.band
-                    ),
+                    series=tuple(map(named, panel.series)),
+                    band=tuple(map(named, panel.band)),
                 )
                 for panel in self.panels
             ),
         )
 
 
-def panels(
-    values: Iterable[GroupValue],
-    *,
-    panel: Callable[[GroupValue], str],
-    series: Callable[[GroupValue], str],
-    group: Callable[[GroupValue], str],
-    order: tuple[str, ...] = (),
-) -> tuple[Panel, ...]:
+def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[Panel, ...]:
     """Sorts numbers into panels, series and groups, each in the order in which they first come.
 
     Args:
-        values: The numbers; those without a value are left out, and the first of each place counts.
-        panel: Title of a number's panel.
-        series: Label of its series.
-        group: Name of its group.
+        marked: The numbers, with their places; the first of each place counts.
         order: Groups that come first, in this order.
     """
     drawn: dict[str, dict[str, dict[str, Cell]]] = {}
-    for value in values:
-        if value.cell.value is not None:
-            drawn.setdefault(panel(value), {}).setdefault(series(value), {}).setdefault(group(value), value.cell)
-    return tuple(
-        Panel(title, _ordered(lines.values(), order), tuple(Series(*line) for line in lines.items()))
-        for title, lines in drawn.items()
-    )
+    for mark, cell in marked:
+        drawn.setdefault(mark.panel, {}).setdefault(mark.series, {}).setdefault(mark.group, cell)
+    found: list[Panel] = []
+    for title, lines in drawn.items():
+        groups = dict.fromkeys(group for line in lines.values() for group in line)
+        ordered = (*(group for group in order if group in groups), *(group for group in groups if group not in order))
+        found.append(Panel(title, ordered, tuple(Series(*line) for line in lines.items())))
+    return tuple(found)
 
 
 def limited(panel: Panel) -> Iterator[Panel]:
@@ -231,16 +225,6 @@ def by_mean(panel: Panel) -> Panel:
         return sum(values) / len(values) if values else float("-inf")
 
     return replace(panel, groups=tuple(sorted(panel.groups, key=mean, reverse=True)))
-
-
-def _ordered(lines: Iterable[Mapping[str, Cell]], order: tuple[str, ...]) -> tuple[str, ...]:
-    found = dict.fromkeys(group for line in lines for group in line)
-    return (*(group for group in order if group in found), *(group for group in found if group not in order))
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return "; ".join(names[:most]) + more
 
 
 def _extremes(chart: Chart) -> str:

@@ -1,14 +1,14 @@
-"""Which figures a report has: what each benchmark says that its figures show, with the numbers that there are."""
+"""The figures of a report: its numbers, where each benchmark's figures draw them."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.benchmarks.reporting import Drawn
+from culture_tasks.benchmarks.reporting import Mark, Number
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN, Chart, Panel, Series, by_mean, limited, pages, panels
 from culture_tasks.report.figures.names import cleaned
 from culture_tasks.report.figures.style import is_ratio
@@ -16,11 +16,11 @@ from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
 from culture_tasks.report.observations import SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastFigure, ContrastOf, FigureOf, Where
+    from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastOf, FigureOf
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import Cell, Contrast, Flag, Mean, Report, Unit
+    from culture_tasks.report.model import Cell, Contrast, Mean, Report, Unit
 
 DIFFERENCE = "Difference"
 """Label of the third series of a contrast's panel, which is written and not drawn."""
@@ -42,19 +42,16 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
         published: Whether rows from papers are drawn beside the user's.
     """
     ran = {unit.benchmark for unit in report.units.values()}
-    reported = {name: benchmark.report() for name, benchmark in benchmarks().items() if name in ran}
-    figures = [
-        _chart(report, shown, reported=each, values=values, published=published)
-        for name, each in reported.items()
-        for spec in each.figures
-        for shown, values in _own_data_apart(spec, _picked(report, spec, benchmark=name, published=published))
+    own = [
+        _Figures(report, name, benchmark.report(), published) for name, benchmark in benchmarks().items() if name in ran
     ]
+    figures = [chart for of in own for spec in of.reported.figures for chart in of.charts(spec)]
     figures += [
-        _contrast_chart(report, contrast, spec=spec, reported=each, found=found)
-        for each in reported.values()
-        for contrast in each.contrasts
-        for spec in contrast.figures
-        if (found := _picked_contrasts(report, contrast, spec))
+        chart
+        for of in own
+        for contrast in of.reported.contrasts
+        for statistic in contrast.values
+        for chart in of.pairs(contrast, statistic)
     ]
     whole = overview(report)
     return (*([whole] if whole else []), *(page for figure in figures for page in pages(figure)))
@@ -69,24 +66,24 @@ OVERVIEW = "overview"
 
 def overview(report: Report) -> Chart | None:
     """Returns the figure of the user's models on all headline scores: one panel a score, one row a model."""
-    headline = [unit for unit in report.units.values() if unit.headline]
     mean = next(iter(report.means), None)
-    inside = mean.columns if mean else ()
-    columns = [(unit.title, unit.cells, unit.standing) for unit in headline if unit.key in inside]
-    columns += [(unit.title, unit.cells, unit.standing) for unit in headline if unit.key not in inside]
-    columns = [*([(mean.title, mean.cells, mean.standing)] if mean else []), *columns]
-    rows = _rows_of_overview(report, headline, mean)
+    headline = [unit for unit in report.units.values() if unit.headline]
+    headline.sort(key=lambda unit: mean is None or unit.key not in mean.columns)
+    columns: list[Mean | Unit] = [*report.means[:1], *headline]
+    means = mean.cells if mean else {}
+    rows = [key for key, row in report.entrants.items() if not row.published and any(key in u.cells for u in headline)]
+    rows.sort(key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
     names = _told_apart({key: cleaned(report.entrants[key].label) for key in rows})
     order = list(report.entrants)
     found: list[Panel] = []
-    for title, cells, standing in columns:
-        drawn = [key for key in rows[:_MOST_ROWS] if key in cells and cells[key].value is not None]
-        series = tuple(Series(names[key], {names[key]: cells[key]}) for key in drawn)
+    for column in columns:
+        cells = {key: cell for key in rows[:_MOST_ROWS] if (cell := column.cells.get(key)) and cell.value is not None}
+        series = tuple(Series(names[key], {names[key]: cell}) for key, cell in cells.items())
         if series:
             groups = tuple(names[key] for key in rows[:_MOST_ROWS])
-            best = frozenset(names[key] for key in standing.best if key in names)
-            is_own = any("own_data" in cells[key].flags for key in drawn)
-            found.append(Panel(cleaned(title) + (_OWN_DATA if is_own else ""), groups, series, best=best))
+            best = frozenset(names[key] for key in column.standing.best if key in names)
+            is_own = any("own_data" in cell.flags for cell in cells.values())
+            found.append(Panel(cleaned(column.title) + (_OWN_DATA if is_own else ""), groups, series, best=best))
     if not found:
         return None
     shown = found[:_MOST_PANELS]
@@ -113,13 +110,6 @@ def overview(report: Report) -> Chart | None:
     )
 
 
-def _rows_of_overview(report: Report, headline: Sequence[Unit], mean: Mean | None) -> list[str]:
-    """Returns the models in the order of their means, then those without one."""
-    own = [key for key, row in report.entrants.items() if not row.published and any(key in u.cells for u in headline)]
-    means = mean.cells if mean else {}
-    return sorted(own, key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
-
-
 def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[bool, float, int]]:
     """Returns what sorts the models of a figure: the best first, by its scores on the figure's units; papers last."""
     units = [report.units[key] for key in dict.fromkeys(value.unit for value in values)]
@@ -137,158 +127,133 @@ def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[boo
     return {entrant: place(entrant) for entrant in {value.entrant for value in values}}
 
 
-def _picked(report: Report, spec: FigureOf, benchmark: str, published: bool) -> list[GroupValue]:
-    """Returns the numbers of a figure."""
-    values = report.groups if spec.whole is None else tuple(_whole_scores(report, spec))
-    return [
-        value
-        for value in values
-        if value.cell.value is not None
-        and (published or not report.entrants[value.entrant].published)
-        and value.statistic == spec.statistic
-        and value.dimension in spec.dimensions
-        and report.units[value.unit].benchmark == benchmark
-        and spec.units(value.unit)
-        and _fits(spec, value)
-    ]
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """Makes the figures of a benchmark.
+
+    Attributes:
+        report: The report.
+        benchmark: Name of the benchmark.
+        reported: How it is reported.
+        published: Whether rows from papers are drawn beside the user's.
+    """
+
+    report: Report
+    benchmark: str
+    reported: BenchmarkReport
+    published: bool
+
+    def charts(self, spec: FigureOf) -> Iterator[Chart]:
+        """Yields a figure; numbers on own data move to one by themselves where it has published ones."""
+        values = self._values(spec)
+        own = [value for value in values if "own_data" in value.cell.flags]
+        if own and any("published" in value.cell.flags for value in values):
+            yield self._chart(spec, [value for value in values if "own_data" not in value.cell.flags])
+            spec, values = replace(spec, key=f"{spec.key}_own_data", title=f"{spec.title}, own data"), own
+        if values:
+            yield self._chart(spec, values)
+
+    def _values(self, spec: FigureOf) -> list[GroupValue]:
+        """Returns the numbers that a figure draws."""
+        units = {key: unit for key, unit in self.report.units.items() if unit.benchmark == self.benchmark}
+        whole = [
+            GroupValue(key, entrant, statistic=SCORE, dimension="", group="", cell=cell)
+            for key, unit in units.items()
+            for entrant, cell in unit.cells.items()
+        ]
+        values = [
+            value
+            for value in (*self.report.groups, *whole)
+            if value.unit in units
+            and value.statistic == spec.statistic
+            and value.cell.value is not None
+            and (self.published or not self.report.entrants[value.entrant].published)
+        ]
+        names = _Names(self.report, self.reported, values)
+        return [value for value in values if spec.mark(names.number(value)) is not None]
+
+    def _chart(self, spec: FigureOf, values: Sequence[GroupValue]) -> Chart:
+        places, names = _places(self.report, values), _Names(self.report, self.reported, values)
+        marked = [
+            (mark, value.cell)
+            for value in sorted(values, key=lambda value: places[value.entrant])
+            if (mark := spec.mark(names.number(value))) is not None
+        ]
+        fields = self.reported.fields
+        order = dict.fromkeys(group_name(self.reported, field.name, group) for field in fields for group in field.order)
+        found = panels(marked, tuple(order))
+        kind: Kind = spec.kind
+        are_cultures = any(value.dimension == self.reported.culture for value in values)
+        if kind == "bars" and are_cultures and max(len(one.groups) for one in found) > _MOST_CULTURES:
+            kind, found = "dots", tuple(map(by_mean, found))
+        if kind != "heat":
+            found = tuple(part for one in found for part in limited(one))
+        if kind in _MOST_MARKS:
+            most = _MOST_MARKS[kind][len(found) > IN_ONE_COLUMN]
+            kind = "dots" if max(len(one.groups) * len(one.series) for one in found) > most else kind
+        has_band = any(one.band for one in found)
+        return Chart(
+            key=spec.key,
+            title=spec.title,
+            source=spec.source,
+            kind=kind,
+            groups=spec.groups,
+            series=spec.series,
+            value=spec.value,
+            panels=found,
+            notes=_notes(self.report, kind, values=values, published=self.published, band=has_band),
+            question=spec.question,
+            looks=names.places if spec.series == "model" else {},
+        )
+
+    def pairs(self, contrast: ContrastOf, statistic: str) -> Iterator[Chart]:
+        """Yields the figure of a contrast: two marks and their difference in each group."""
+        found = [
+            one
+            for one in self.report.contrasts
+            if (one.kind, one.statistic) == (contrast.kind, statistic)
+            and self.report.units[one.unit].benchmark == self.benchmark
+            and one.dimension not in contrast.outside
+            and one.first.value is not None
+            and one.second.value is not None
+        ]
+        if not found:
+            return
+        values = [_value(one, cell) for one in found for cell in (one.second, one.first)]
+        places, names = _places(self.report, values), _Names(self.report, self.reported, values)
+        marked: list[tuple[Mark, Cell]] = []
+        for one in sorted(found, key=lambda one: places[one.entrant]):
+            number = names.number(_value(one, one.second))
+            for label, cell in zip((*contrast.parts, DIFFERENCE), (one.first, one.second, one.difference), strict=True):
+                marked.append((Mark(contrast.panel(number), label, number.group), cell))
+        first, second = contrast.parts
+        known = any(one.difference.value is not None for one in found)
+        beside = f"At the right: {second} less {first} on common items, with its paired 95 % interval"
+        yield Chart(
+            key=contrast.key_of(statistic),
+            title=contrast.title,
+            source=contrast.source,
+            kind="pairs",
+            groups=contrast.groups,
+            series=contrast.series,
+            value=contrast.values[statistic],
+            panels=panels(marked),
+            notes=(*_notes(self.report, "pairs", values, published=True), *([beside] if known else [])),
+            question="changes",
+        )
 
 
-def _own_data_apart(spec: FigureOf, values: Sequence[GroupValue]) -> Iterator[tuple[FigureOf, Sequence[GroupValue]]]:
-    """Yields a figure with its numbers; those on own data move to one by themselves where it has published ones."""
-    own = [value for value in values if "own_data" in value.cell.flags]
-    if own and any("published" in value.cell.flags for value in values):
-        yield spec, [value for value in values if "own_data" not in value.cell.flags]
-        yield replace(spec, key=f"{spec.key}_own_data", title=f"{spec.title}, own data"), own
-    elif values:
-        yield spec, values
-
-
-def _whole_scores(report: Report, spec: FigureOf) -> Iterator[GroupValue]:
-    """Yields the whole scores of units that stand for groups, as numbers of these groups."""
-    for unit in report.units.values():
-        where = None if spec.whole is None else spec.whole(unit.key)
-        if where:
-            dimension, group = where[-1]
-            for entrant, cell in unit.cells.items():
-                yield GroupValue(
-                    unit.key,
-                    entrant,
-                    statistic=SCORE,
-                    dimension=dimension,
-                    group=group,
-                    cell=replace(cell, where=where),
-                )
-
-
-def _fits(spec: FigureOf, value: GroupValue) -> bool:
-    """Whether what is held fixed beside the group is what the figure needs: no more, and no less."""
-    held = {pair for pair in value.cell.where if pair[0] not in (value.dimension, *spec.free)}
-    return held == set(spec.fixed)
-
-
-def _chart(
-    report: Report, spec: FigureOf, reported: BenchmarkReport, values: Sequence[GroupValue], published: bool
-) -> Chart:
-    places = _places(report, values)
-    values = sorted(values, key=lambda value: places[value.entrant])
-    names = _Names(report, reported, values)
-    fields = [reported.field_named(name) for name in spec.along or spec.dimensions]
-    found = panels(
-        values,
-        panel=lambda value: spec.panel(names.drawn(value)),
-        series=lambda value: spec.line(names.drawn(value)),
-        group=lambda value: spec.group(names.drawn(value)),
-        order=tuple(group_name(reported, field.name, group) for field in fields for group in field.order),
-    )
-    kind: Kind = spec.kind
-    if (
-        kind == "bars"
-        and reported.culture in spec.dimensions
-        and max(len(one.groups) for one in found) > _MOST_CULTURES
-    ):
-        kind, found = "dots", tuple(map(by_mean, found))
-    if kind != "heat":
-        found = tuple(part for one in found for part in limited(one))
-    if kind in _MOST_MARKS:
-        most = _MOST_MARKS[kind][len(found) > IN_ONE_COLUMN]
-        kind = "dots" if max(len(one.groups) * len(one.series) for one in found) > most else kind
-    return Chart(
-        key=spec.key,
-        title=spec.title,
-        source=spec.source,
-        kind=kind,
-        groups=spec.groups,
-        series=spec.series,
-        value=spec.value or names.metric(values[0]),
-        panels=found,
-        notes=_notes(report, kind, values=values, published=published, band=any(one.band for one in found)),
-        question=spec.question,
-        looks=names.places if spec.series == "model" else {},
-    )
-
-
-# Two bars and their difference in each group
-
-
-def _picked_contrasts(report: Report, contrast: ContrastOf, spec: ContrastFigure) -> list[Contrast]:
-    return [
-        each
-        for each in report.contrasts
-        if (each.kind, each.statistic) == (contrast.kind, spec.statistic)
-        and each.dimension in spec.dimensions
-        and each.first.value is not None
-        and each.second.value is not None
-    ]
-
-
-def _contrast_chart(
-    report: Report, contrast: ContrastOf, spec: ContrastFigure, reported: BenchmarkReport, found: Sequence[Contrast]
-) -> Chart:
-    values = [_value(each, cell) for each in found for cell in (each.second, each.first)]
-    places = _places(report, values)
-    found = sorted(found, key=lambda each: places[each.entrant])
-    names = _Names(report, reported, values)
-    grouped: dict[str, dict[str, Contrast]] = {}
-    for each in found:
-        drawn = names.drawn(_value(each, each.second))
-        grouped.setdefault(spec.panel(drawn), {}).setdefault(drawn.group, each)
-    first, second = spec.parts
-    known = any(each.difference.value is not None for each in found)
-    beside = [f"At the right: {second} less {first} on common items, with its paired 95 % interval"] if known else []
-    return Chart(
-        key=spec.key,
-        title=spec.title,
-        source=contrast.source,
-        kind="pairs",
-        groups=spec.groups,
-        series=spec.series,
-        value=spec.value or names.metric(values[0]),
-        panels=tuple(_pair_panel(spec, title, groups) for title, groups in grouped.items()),
-        notes=(*_notes(report, "pairs", values, published=True), *beside),
-        question="changes",
-    )
-
-
-def _value(each: Contrast, cell: Cell) -> GroupValue:
+def _value(one: Contrast, cell: Cell) -> GroupValue:
     return GroupValue(
-        each.unit, each.entrant, statistic=each.statistic, dimension=each.dimension, group=each.group, cell=cell
+        one.unit, one.entrant, statistic=one.statistic, dimension=one.dimension, group=one.group, cell=cell
     )
-
-
-def _pair_panel(spec: ContrastFigure, title: str, groups: Mapping[str, Contrast]) -> Panel:
-    series = (
-        Series(spec.parts[0], {name: each.first for name, each in groups.items()}),
-        Series(spec.parts[1], {name: each.second for name, each in groups.items()}),
-        Series(DIFFERENCE, {name: each.difference for name, each in groups.items()}),
-    )
-    return Panel(title, tuple(groups), series)
 
 
 # Names, and what stands below a figure
 
 
 class _Names:
-    """Names of what a figure's numbers belong to; rows with numbers that can't be compared are marked."""
+    """Names of models and groups in a figure; models with numbers that can't be compared are marked."""
 
     def __init__(self, report: Report, reported: BenchmarkReport, values: Sequence[GroupValue]) -> None:
         self._report, self._reported = report, reported
@@ -308,23 +273,17 @@ class _Names:
         marks = (_MARK, entrant in self._marked), (_OWN_DATA, entrant in self._own_data)
         return self._names[entrant] + "".join(mark for mark, is_marked in marks if is_marked)
 
-    def drawn(self, value: GroupValue) -> Drawn:
-        """Returns what a number belongs to."""
-        held: Where = tuple(pair for pair in value.cell.where if pair[0] != value.dimension)
-        return Drawn(
+    def number(self, value: GroupValue) -> Number:
+        """Returns a number as the figures of its benchmark see it."""
+        held = {field: group for field, group in value.cell.where if field != value.dimension}
+        return Number(
             unit=value.unit,
             title=cleaned(self._report.units[value.unit].title),
             model=self._marked_name(value.entrant),
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
-            held={field: group_name(self._reported, field, group) for field, group in held},
+            held={field: group_name(self._reported, field, group) for field, group in held.items()},
         )
-
-    def metric(self, value: GroupValue) -> str:
-        """Returns what the numbers are, with their unit."""
-        of_paper = value.statistic.upper().replace("_", "-")
-        name = self._report.units[value.unit].metric.replace("_", " ") if value.statistic == SCORE else of_paper
-        return f"{cleaned(name)} ({cleaned(value.cell.scale.unit)})"
 
 
 def group_name(reported: BenchmarkReport, dimension: str, group: str) -> str:
@@ -355,14 +314,11 @@ def _notes(
     intervals = ("Error bars: 95 % intervals",) if known else ()
     at_edge = any(is_ratio(value.cell.scale) and value.cell.value == 0 for value in values)
     edge = ("The axis is logarithmic: 0 stands at its edge",) if at_edge else ()
-    papers = _of_papers(report, kind, flags=flags, published=published, band=band)
-    return (*intervals, *edge, *marked, *own, *lexical, *papers)
-
-
-def _of_papers(report: Report, kind: Kind, flags: Collection[Flag], *, published: bool, band: bool) -> Iterator[str]:
+    papers: tuple[str, ...] = ()
     if band:
-        yield "Grey: from the lowest to the highest of the published models, which were not measured here"
+        papers = ("Grey: from the lowest to the highest of the published models, which were not measured here",)
     elif "published" in flags and kind in _WITH_INTERVALS:
-        yield "Hollow: published by the paper, not measured here, and without an interval"
+        papers = ("Hollow: published by the paper, not measured here, and without an interval",)
     elif not published and any(row.published for row in report.entrants.values()):
-        yield "Rows from papers are not drawn"
+        papers = ("Rows from papers are not drawn",)
+    return (*intervals, *edge, *marked, *own, *lexical, *papers)

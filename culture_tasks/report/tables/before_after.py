@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.gains import OVER_ALL, Training
-from culture_tasks.report.model import Cell, Column, Entrant, Gain, Row, Table, Trial
+from culture_tasks.report.model import Cell, Column, Gain, Row, Table, Trial
 from culture_tasks.report.scores import Scores
 from culture_tasks.report.tables.benchmark_tables import Layout, column_of, layouts, row_texts
 from culture_tasks.report.tables.grid import Context
@@ -38,30 +38,27 @@ def before_after(context: Context, scores: Scores, training: Training) -> Before
     """
     if not training.lineages:
         return BeforeAfter((), ())
-    made = [_over_all(context, training), *(_laid_out(context, scores, training, each) for each in layouts(scores))]
+    made = [_over_all(context, training), *(_laid_out(context, scores, training, layout) for layout in layouts(scores))]
     return BeforeAfter(
         tuple(table for table, gains in made if gains), tuple(gain for _, gains in made for gain in gains)
     )
 
 
 def _over_all(context: Context, training: Training) -> tuple[Table, list[Gain]]:
-    units = [each.unit for each in training.measured.values() if each.unit.headline]
+    units = [measured.unit for measured in training.measured.values() if measured.unit.headline]
     gains = training.gains(OVER_ALL, [At(unit.key) for unit in units])
     changed = {gain.unit for gain in gains}
     shown = [unit for unit in units if unit.key in changed]
     has_both = len({unit.benchmark is None for unit in shown}) > 1
     overs = {True: "Other tasks", False: "Benchmarks"} if has_both else {True: "", False: ""}
-    columns = {
-        At(unit.key): Column(unit.key, unit.title, unit.scale, over=overs[unit.benchmark is None]) for unit in shown
-    }
     metrics = "; ".join(f"{unit.title}: {unit.metric}" for unit in shown)
     table = Table(
         OVER_ALL,
         "Before and after training",
         row_headers=("Model", "Number"),
-        columns=tuple(columns.values()),
-        rows=tuple(_rows(gains, list(columns), lambda _: ())),
-        notes=(f"{metrics}.", _NOTE, *_about_runs(gains, context.entrants)),
+        columns=tuple(Column(unit.key, unit.title, unit.scale, over=overs[unit.benchmark is None]) for unit in shown),
+        rows=tuple(line.row([At(unit.key) for unit in shown]) for line in _lines(gains)),
+        notes=(f"{metrics}.", _NOTE, *_about_runs(context, gains)),
         question="changes",
     )
     return table, gains
@@ -70,28 +67,30 @@ def _over_all(context: Context, training: Training) -> tuple[Table, list[Gain]]:
 def _laid_out(context: Context, scores: Scores, training: Training, layout: Layout) -> tuple[Table, list[Gain]]:
     """Returns a benchmark's table with the numbers before and after training, and what they differ by, as rows."""
     spec, key = layout.spec, f"{layout.spec.key}_{OVER_ALL}"
-    shown = {each.at: each for each in spec.columns if each.at is not None and not _is_cost(scores, each.at)}
+    costs = {(unit, cost.name) for unit in layout.units for cost in scores.units[unit].reported.costs}
+    shown = {one.at: one for one in spec.columns if one.at is not None and (one.at.unit, one.at.statistic) not in costs}
     gains = training.gains(key, list(shown))
-    texts = row_texts(context, scores, spec)
-    headers = tuple(header for header in spec.headers if header == "Judge")
-    columns = [column_of(scores, spec, each) for each in shown.values()]
-    printed = [(keys_of(each.printed), column.scale) for each, column in zip(shown.values(), columns, strict=True)]
-    is_own = any("own_data" in each.cell.flags for gain in gains for each in (gain.base, gain.trained))
+    headers = {"Judge": spec.headers["Judge"]} if "Judge" in spec.headers else {}
+    columns = [column_of(scores, layout, column) for column in shown.values()]
+    printed = [(keys_of(one.printed), column.scale) for one, column in zip(shown.values(), columns, strict=True)]
+    is_own = any("own_data" in trial.cell.flags for gain in gains for trial in (gain.base, gain.trained))
     papers = layout.papers if context.published and not is_own else ()
-    row_headers = ("Model", "Number", *headers)
-    own = _rows(gains, list(shown), lambda trial: texts.labels(trial.entrants[0], headers))
+    own = (
+        line.row(list(shown), row_texts(context, scores, layout.units, line.trial.entrants[0], headers))
+        for line in _lines(gains)
+    )
     table = Table(
         key,
         f"{spec.title}, before and after training",
-        row_headers=row_headers,
+        row_headers=("Model", "Number", *headers),
         columns=tuple(columns),
-        rows=(*own, *(row for paper in papers for row in published_rows(paper, printed, len(row_headers)))),
+        rows=(*own, *(row for paper in papers for row in published_rows(paper, printed, 2 + len(headers)))),
         reproduces=spec.source,
         benchmark=layout.benchmark,
         notes=(
             *spec.notes,
             _NOTE,
-            *_about_runs(gains, context.entrants),
+            *_about_runs(context, gains),
             *(note for paper in papers for note in paper_notes(paper)),
         ),
         question="changes",
@@ -99,72 +98,55 @@ def _laid_out(context: Context, scores: Scores, training: Training, layout: Layo
     return table, gains
 
 
-def _is_cost(scores: Scores, address: At) -> bool:
-    measured = scores.units.get(address.unit)
-    return measured is not None and any(each.name == address.statistic for each in measured.reported.costs)
-
-
-class _Line(NamedTuple):
-    """A row of a model: what it shows, and its cells by column."""
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row of a model: what it shows, and its cells by address."""
 
     label: str
     trial: Trial
     cells: Mapping[At, Cell | None]
 
+    def row(self, columns: Sequence[At], more: Sequence[str] = ()) -> Row:
+        """Returns the row with the cells of these columns, and further texts."""
+        cells = tuple(self.cells.get(at) for at in columns)
+        return Row((self.trial.label, self.label, *more), cells, self.trial.entrants[0])
 
-def _rows(gains: Sequence[Gain], columns: Sequence[At], more: Callable[[Trial], tuple[str, ...]]) -> list[Row]:
-    """Returns the rows of each base once, and below it those of what was trained from it.
 
-    Args:
-        gains: The numbers.
-        columns: Where the numbers of each column are.
-        more: Gives further texts of a model's rows.
-    """
+def _lines(gains: Sequence[Gain]) -> Iterator[_Line]:
+    """Yields the rows of each base once, and below it those of what was trained from it; empty ones are left out."""
     models: dict[str, dict[str, dict[At, Gain]]] = {}
     for gain in gains:
         own = models.setdefault(gain.base.label, {}).setdefault(gain.trained.label, {})
         own[At(gain.unit, gain.statistic, gain.where)] = gain
-    lines: list[_Line] = []
     for trained in models.values():
         every = {at: gain for own in reversed(trained.values()) for at, gain in own.items()}
-        lines += _of_trial("Base", {at: gain.base for at, gain in every.items()})
+        yield from _of_trial("Base", {at: gain.base for at, gain in every.items()})
         for own in trained.values():
-            lines += _of_trial("Trained", {at: gain.trained for at, gain in own.items()})
-            lines += _of_change(own)
-    return [
-        Row(
-            (line.trial.label, line.label, *more(line.trial)),
-            tuple(line.cells.get(at) for at in columns),
-            line.trial.entrants[0],
-        )
-        for line in lines
-        if any(cell is not None for cell in line.cells.values())
-    ]
+            yield from _of_trial("Trained", {at: gain.trained for at, gain in own.items()})
+            first = next(iter(own.values())).trained
+            yield _Line("Gain", first, {at: gain.percent for at, gain in own.items()})
+            yield _Line("Difference", first, {at: gain.difference for at, gain in own.items()})
+            needed = {at: gain.test.items_needed for at, gain in own.items() if gain.test is not None}
+            if any(needed.values()):
+                cells = {at: Cell(float(count), ITEMS_NEEDED) for at, count in needed.items() if count is not None}
+                yield _Line("Items needed", first, cells)
 
 
 def _of_trial(label: str, trials: Mapping[At, Trial]) -> Iterator[_Line]:
     first = next(iter(trials.values()))
     # a place among all models would be misread as one among these two
-    yield _Line(label, first, {at: replace(each.cell, rank=None, best=False) for at, each in trials.items()})
-    yield _Line(f"{label}, SD of runs", first, {at: each.deviation for at, each in trials.items()})
+    yield _Line(label, first, {at: replace(trial.cell, rank=None, best=False) for at, trial in trials.items()})
+    if any(trial.deviation is not None for trial in trials.values()):
+        yield _Line(f"{label}, SD of runs", first, {at: trial.deviation for at, trial in trials.items()})
 
 
-def _of_change(gains: Mapping[At, Gain]) -> Iterator[_Line]:
-    first = next(iter(gains.values())).trained
-    yield _Line("Gain", first, {at: gain.percent for at, gain in gains.items()})
-    yield _Line("Difference", first, {at: gain.difference for at, gain in gains.items()})
-    needed = {at: None if gain.test is None else gain.test.items_needed for at, gain in gains.items()}
-    cells = {at: None if count is None else Cell(float(count), ITEMS_NEEDED) for at, count in needed.items()}
-    yield _Line("Items needed", first, cells)
-
-
-def _about_runs(gains: Sequence[Gain], entrants: Mapping[str, Entrant]) -> Iterator[str]:
+def _about_runs(context: Context, gains: Sequence[Gain]) -> Iterator[str]:
     """Yields which runs a number is the mean of."""
     trials = [trial for gain in gains for trial in (gain.base, gain.trained) if trial.deviation is not None]
     most = {trial.label: trial for trial in sorted(trials, key=lambda trial: len(trial.entrants))}
     for label, trial in most.items():
         if len(trial.entrants) > 1:
-            names = ", ".join(entrants[key].label for key in trial.entrants)
+            names = ", ".join(context.entrants[key].label for key in trial.entrants)
             runs = f"{len(trial.entrants)} runs ({names})"
         else:
             runs = f"{0 if trial.deviation is None else trial.deviation.n} repeats"
