@@ -20,7 +20,7 @@ from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_
 from culture_tasks.metrics.resampling import bootstrapped, replicates
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import Cell, Flag
-from culture_tasks.report.samples import Columns
+from culture_tasks.results.columns import Columns
 
 SCORE = "score"
 """The statistic that is a unit's own score."""

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from culture_tasks.benchmarks.reporting import Floats
+from culture_tasks.benchmarks.reporting import Codes, Floats
+from culture_tasks.errors import DataError
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.observations import is_same_number
-from culture_tasks.report.samples import Codebook, Columns
-from culture_tasks.results.run_files import parse_json, sample_lines
+from culture_tasks.results.columns import Codebook, Columns
+from culture_tasks.results.samples import samples_of
 
 
 class Tested(NamedTuple):
@@ -75,7 +76,7 @@ class OtherSamples:
 class _Scores(NamedTuple):
     """The items of a file, numbered, with a score each."""
 
-    items: np.ndarray[Any, np.dtype[np.int32]]
+    items: Codes
     values: Floats
 
 
@@ -95,8 +96,7 @@ def _read(each: LoadedRun, codes: Codebook) -> Iterator[tuple[str, _Scores]]:
     items: dict[str, array[int]] = {label: array("i") for label in labels}
     values: dict[str, array[float]] = {label: array("d") for label in labels}
     try:
-        for _, _, line in sample_lines(each.result.samples_file):
-            sample = parse_json(line)
+        for sample in (line.content for line in samples_of(each.result.samples_file)):
             item = codes.setdefault(f"{each.run.task} {_item(sample)}", len(codes))
             for label in [label for label, (_, name) in labels.items() if _is_of(sample, name or "none")]:
                 value = _number(sample.get(labels[label][0]))
@@ -105,7 +105,7 @@ def _read(each: LoadedRun, codes: Codebook) -> Iterator[tuple[str, _Scores]]:
                 else:
                     items[label].append(item)
                     values[label].append(value)
-    except (OSError, ValueError, AttributeError, TypeError, OverflowError):
+    except (OSError, DataError):
         return
     for label in labels:
         found = _Scores(np.array(items[label], dtype=np.int32), np.array(values[label], dtype=np.float64))
@@ -132,7 +132,7 @@ def _number(value: Any) -> float | None:
 
 def _columns(scores: _Scores, times: float) -> Columns:
     size = scores.items.size
-    ones = np.ones(size, dtype=np.int16)
+    ones = np.ones(size, dtype=np.int32)
     return Columns(
         items=scores.items,
         scores=scores.values * times,

@@ -187,9 +187,10 @@ def test_tasks_without_a_judge_are_passed_over_beside_others(two_models):
     ("changes", "said"),
     [
         ({"record": 1}, "the record has layout 1; this version reads 2"),
-        ({"question": ""}, "field 'question'"),
-        ({"runs": [{"response": "a", "outcome": "scored", "rating": 99}]}, "found the rating 99.0. Needed is one from"),
-        ({"runs": [{"response": "a", "outcome": "scored"}]}, "found the rating None"),
+        (
+            {"runs": [{"response": "a", "outcome": "scored", "rating": 99}]},
+            "expected a rating from 1 to 10, found 99.0",
+        ),
         ({"judge": CARE_JUDGE | {"rubric": "unknown"}}, "no rubric 'unknown'"),
     ],
 )
@@ -205,7 +206,7 @@ def test_a_damaged_record_is_named(tmp_path, changes, said):
 def test_a_line_that_was_cut_off_is_named(two_models):
     (samples,) = (two_models / "qwen").glob("*.jsonl")
     samples.write_bytes(samples.read_bytes()[:-20])
-    assert "line 3: not JSON. The run may have been cut off" in refused(two_models)
+    assert "line 3: not JSON" in refused(two_models)
 
 
 def test_results_without_samples_say_how_to_get_them(tmp_path):
