@@ -129,7 +129,7 @@ def test_a_difference_by_language_is_named_where_it_is_certain(tmp_path):
 def blend(region, task, scores):
     groups = {"region": region, "topic": "food", "language": "en"}
     samples = [record("blend", task, "sem_b", f"q{n}", groups, score=score) for n, score in enumerate(scores)]
-    return {task: [{"sem_b": each | {"runs": [], "outcomes": {"scored": 1}}} for each in samples]}
+    return {task: [{"sem_b": each | {"runs": [{"response": "x", "outcome": "scored"}], "outcomes": {"scored": 1}}} for each in samples]}
 
 
 def test_a_difference_of_percents_is_in_points_and_regions_have_names(tmp_path):
