@@ -239,15 +239,13 @@ def _list(text: str) -> tuple[str, ...]:
 
 def _samples(text: str) -> int | None:
     """Returns a number of samples, None for all."""
-    if text == "all":
-        return None
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 0, or all")
-    return int(text)
+    if text != "all" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 0, or all")
+    return None if text == "all" else int(text)
 
 
 def _share(text: str) -> float:
     number = float(text)
     if not 0.0 <= number <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a number from 0 to 1")
+        raise argparse.ArgumentTypeError(f"{text}: expected a number from 0 to 1")
     return number

@@ -76,25 +76,20 @@ ByTask = Mapping[str, Settings]
 
 def differences(one: Settings, two: Settings) -> set[Flag]:
     """Returns how two runs of one task differ in what decides comparability."""
-    found: set[Flag] = set()
     if one.partial != two.partial:
         known = (replace(each, judges=(), prompt="", data=(), partial=False) for each in (one, two))
         return differences(*known) | {"unknown_settings"}
-    if _graders(one) != _graders(two):
-        found.add("other_judge")
-    elif _other_prompts(one.judges, two.judges):
-        found.add("other_judge_prompt")
-    if one.task_version != two.task_version:
-        found.add("other_task_version")
-    if one.prompt != two.prompt or _other_template(one, two) or other_questions(one, two):
-        found.add("other_prompt")
-    if one.data != two.data:
-        found.add("other_data")
-    if one.decoding != two.decoding:
-        found.add("other_decoding")
-    if one.limit != two.limit:
-        found.add("other_limit")
-    return found
+    graders = _graders(one) != _graders(two)
+    differs: dict[Flag, bool] = {
+        "other_judge": graders,
+        "other_judge_prompt": not graders and _other_prompts(one.judges, two.judges),
+        "other_task_version": one.task_version != two.task_version,
+        "other_prompt": one.prompt != two.prompt or _other_template(one, two) or other_questions(one, two),
+        "other_data": one.data != two.data,
+        "other_decoding": one.decoding != two.decoding,
+        "other_limit": one.limit != two.limit,
+    }
+    return {flag for flag, is_so in differs.items() if is_so}
 
 
 def _other_template(one: Settings, two: Settings) -> bool:
@@ -109,11 +104,10 @@ def other_questions(one: Settings, two: Settings) -> bool:
 
     Prompts say so only where they don't hold a template of the model's own, or the same one.
     """
-    if one.asked is None or two.asked is None:
-        return False
-    if (one.asked.items, one.asked.maker) != (two.asked.items, two.asked.maker):
-        return False
-    return (one.chat_template, one.data) == (two.chat_template, two.data) and one.asked != two.asked
+    alike = [
+        (each.chat_template, each.data, each.asked and (each.asked.items, each.asked.maker)) for each in (one, two)
+    ]
+    return None not in (one.asked, two.asked) and alike[0] == alike[1] and one.asked != two.asked
 
 
 def _graders(settings: Settings) -> set[tuple[str, str, bool, str]]:
@@ -141,15 +135,15 @@ def between(one: ByTask, two: ByTask) -> set[Flag]:
 
 def within(settings: ByTask) -> set[Flag]:
     """Returns ``mixed_settings`` where parts of one entrant's unit had other judges, decoding or chat templates."""
-    mixed = any(_graders(one) != _graders(two) or one.decoding != two.decoding for one, two in _pairs(settings))
-    mixed |= any(_other_template(one, two) for one, two in _pairs(settings))
-    mixed |= any(_other_prompts(one.judges, two.judges) for one, two in _pairs(settings))
-    mixed |= any(len(each.judges) > 1 for each in settings.values())
-    return {"mixed_settings"} if mixed else set()
-
-
-def _pairs(settings: ByTask) -> list[tuple[Settings, Settings]]:
-    return [(one, two) for one, two in combinations(settings.values(), 2) if one.partial == two.partial]
+    pairs = [(one, two) for one, two in combinations(settings.values(), 2) if one.partial == two.partial]
+    is_mixed = any(
+        _graders(one) != _graders(two)
+        or one.decoding != two.decoding
+        or _other_template(one, two)
+        or _other_prompts(one.judges, two.judges)
+        for one, two in pairs
+    )
+    return {"mixed_settings"} if is_mixed or any(len(each.judges) > 1 for each in settings.values()) else set()
 
 
 def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, str]]) -> str:

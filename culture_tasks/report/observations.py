@@ -25,7 +25,6 @@ from culture_tasks.results.columns import Columns
 SCORE = "score"
 """The statistic that is a unit's own score."""
 
-
 Compute = Callable[[int, Sequence[Any]], float]
 """Works out a score that is no mean, by the number of a part of it and what the items of that part have for it."""
 
