@@ -52,10 +52,6 @@ def test_two_models_make_the_responses_of_a_question(two_models):
     assert rated.test_items[first.fingerprint] == {("care_zh", "zh-0")}
 
 
-def test_one_folder_with_both_gives_the_same(two_models):
-    assert read(two_models).questions == read(two_models / "gemma", two_models / "qwen").questions
-
-
 def test_a_test_is_refused_unless_the_user_knows(two_models):
     said = refused(two_models, test_questions=False)
     assert "care_zh is a test. A model that is trained on its questions can't be tested by them any more" in said
@@ -159,10 +155,6 @@ def forbidding():
     return [each for each in benchmarks().values() if each.not_for_training]
 
 
-def test_there_is_a_benchmark_that_may_not_be_trained_on():
-    assert [each.title for each in forbidding()] == ["BLEnD"]
-
-
 @pytest.mark.parametrize("benchmark", forbidding(), ids=lambda each: each.name)
 def test_what_the_authors_forbid_is_refused_with_the_reason_whatever_the_user_says(tmp_path, benchmark):
     said = f"which may not be trained on: {benchmark.not_for_training}."
@@ -203,17 +195,7 @@ def test_a_damaged_record_is_named(tmp_path, changes, said):
     assert "line 2" in found
 
 
-def test_a_line_that_was_cut_off_is_named(two_models):
-    (samples,) = (two_models / "qwen").glob("*.jsonl")
-    samples.write_bytes(samples.read_bytes()[:-20])
-    assert "line 3: not JSON" in refused(two_models)
-
-
 def test_results_without_samples_say_how_to_get_them(tmp_path):
     write_run(tmp_path, "a", {"care_zh": []})
     next(tmp_path.glob("*.jsonl")).unlink()
     assert "no samples. Run the tasks with --log_samples" in refused(tmp_path)
-
-
-def test_a_folder_without_results_is_refused(tmp_path):
-    assert "holds no result file" in refused(tmp_path)

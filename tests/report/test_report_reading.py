@@ -1,12 +1,10 @@
 """What is read of folders full of good and bad files."""
 
 import json
-import math
 
 import pytest
 from support.another_package import installed
 from support.sample_files import (
-    cedar_sample,
     judged,
     record,
     result_data,
@@ -16,7 +14,7 @@ from support.sample_files import (
     write_vqa,
 )
 
-from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options, build
 
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
@@ -50,15 +48,6 @@ def test_the_same_file_twice_is_read_once(good):
     report = report_of(good, good / "a")
     assert len(report.runs) == 1
     assert kinds(report) == []
-
-
-def test_a_copy_is_named_and_not_merged(good):
-    (good / "b").mkdir()
-    for path in (good / "a").iterdir():
-        (good / "b" / path.name).write_bytes(path.read_bytes())
-    report = report_of(good)
-    assert len(report.runs) == 1
-    assert kinds(report) == ["duplicate"]
 
 
 @pytest.mark.parametrize(
@@ -149,13 +138,6 @@ def test_without_samples_the_harness_number_counts(tmp_path):
     assert kinds(report) == ["missing"]
 
 
-def test_a_share_of_the_harness_is_shown_in_percent_where_the_paper_does(tmp_path):
-    path = write_run(tmp_path, "org/a", {}, results={"cedar_text": {"acc,none": 0.5, "acc_stderr,none": 0.1}})
-    [cell] = report_of(path).units["cedar_text"].cells.values()
-    assert cell.value == 50.0
-    assert cell.low == pytest.approx(50 - 1.959964 * 10)
-
-
 def test_nothing_that_can_be_used_is_an_error(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         report_of(tmp_path / "nowhere")
@@ -221,27 +203,12 @@ def test_of_a_package_that_is_not_here_the_result_file_s_number_stands(tmp_path)
     assert report.tables[0].columns[0].key == "elsewhere_hard"
 
 
-def test_a_scale_may_leave_out_what_is_usual(tmp_path):
-    samples = [elsewhere(n, 7.0, scale={"unit": "points"}) for n in range(3)]
-    write_run(tmp_path, "m", {"elsewhere_hard": samples}, results={"elsewhere_hard": {"points,none": 7.0}})
-    assert cells(report_of(tmp_path), "elsewhere_hard")["m"].value == 7.0
-
-
 def test_a_field_that_names_items_is_no_split(tmp_path):
     with installed(tmp_path / "site"):  # a benchmark that says nothing of its report
         groups = [{"id": f"i{n}", "region": "north"} for n in range(150)]
         records = [record("proverbs", "proverbs_north", "ending", f"q{n}", own) for n, own in enumerate(groups)]
         write_run(tmp_path / "run", "m", {"proverbs_north": [{"ending": own | judged(1.0)} for own in records]})
         assert {each.dimension for each in report_of(tmp_path / "run").groups} == {"region"}
-
-
-def test_records_without_the_groups_of_their_benchmark_are_shown_as_far_as_they_go(tmp_path):
-    sample = cedar_sample("1", "ar", "anger", "anger")
-    sample["acc"]["groups"] = {}
-    write_run(tmp_path, "m", {"cedar_text": [sample]})
-    report = report_of(tmp_path)
-    assert cells(report, "cedar_text")["m"].value == 100.0
-    assert not [each for each in report.groups if each.statistic == "score"]
 
 
 def test_the_newest_run_counts(good):
@@ -280,12 +247,6 @@ def test_names_are_the_users(tmp_path):
     assert "step-300" in cells(report_of(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["nothing", "=x", "x="])
-def test_a_name_needs_both_parts(good, name):
-    with pytest.raises(SettingsError, match="PATTERN=NAME"):
-        report_of(good, names=(name,))
-
-
 def test_two_models_of_one_name_are_kept_apart(tmp_path):
     write_vqa(tmp_path / "a", "/one/model", SCORES)
     write_vqa(tmp_path / "b", "/two/model", [0.0] * 8)
@@ -309,10 +270,3 @@ def test_settings_are_read_alike_from_both_harnesses(tmp_path):
     assert one.settings == two.settings
     assert two.date == "1970-01-01T00:00:01+00:00"
     assert all(not cell.flags for cell in cells(report).values())
-
-
-def test_intervals_stay_on_the_scale(good):
-    for unit in report_of(good).units.values():
-        for cell in unit.cells.values():
-            assert not math.isnan(cell.value)
-            assert 0.0 <= cell.low <= cell.value <= cell.high <= 1.0
