@@ -21,7 +21,7 @@ from culture_tasks.rejudge.rejudging import find_runs
 from culture_tasks.results.finding import Problem
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
-from culture_tasks.results.task_results import TaskResult, task_results
+from culture_tasks.results.task_results import task_results
 from culture_tasks.text import answer_in
 
 
@@ -53,37 +53,25 @@ def gather_results(paths: Sequence[Path], taken: Taken, gathering: Gathering) ->
     Raises:
         DataError: If a file or a record can't be used, may not be trained on, or none was graded.
     """
-    wanted = _wanted(taken.tasks)
+    wanted: set[str] = set()
+    for name in taken.tasks:
+        if name in entries():
+            _check_allowed(benchmark_of(name).name, name)
+        wanted.update([task.name for task in tasks_below(name)] if name in entries() else [name])
     reader = _Reader(taken, gathering)
     for run in find_runs(paths):
         known = task_results(run.files)
         if isinstance(known, Problem):
             raise DataError(f"preferences: {known.path}: {known.detail}. Leave the file out.")
-        models = {result.task: _name(result) for result in known}
+        models = {
+            result.task: f"{result.model} + {Path(result.adapter).name}" if result.adapter else result.model
+            for result in known
+        }
         for task in run.files.logged_tasks():
             if not wanted or task in wanted:
                 reader.read(run.files, task, models.get(task, ""))
     if not reader.taken:
         raise DataError(f"preferences: {', '.join(map(str, paths))}: {reader.why_nothing()}")
-
-
-def _name(result: TaskResult) -> str:
-    """Returns the model's name, with that of the adapter that was put on it."""
-    return f"{result.model} + {Path(result.adapter).name}" if result.adapter else result.model
-
-
-def _wanted(names: Sequence[str]) -> frozenset[str]:
-    """Returns the tasks that are named or are of a group that is.
-
-    Raises:
-        DataError: If their data may not be trained on.
-    """
-    for name in names:
-        if name in entries():
-            _check_allowed(benchmark_of(name).name, name)
-    return frozenset(
-        task for name in names for task in ([each.name for each in tasks_below(name)] if name in entries() else [name])
-    )
 
 
 def _check_allowed(benchmark: str, where: str) -> None:

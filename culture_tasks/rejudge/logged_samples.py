@@ -6,7 +6,7 @@ sample has is read from the sample.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -129,17 +129,16 @@ def judged_samples(path: Path) -> list[JudgedSample]:
         DataError: If some samples have a judged record and others have none, or one that can't be used.
         OSError: If the file can't be read.
     """
-    samples = list(samples_of(path))
-    if not any(is_judged(sample) for sample in samples):
-        return []
-    return list(_all_judged(samples))
-
-
-def _all_judged(samples: list[LoggedSample]) -> Iterator[JudgedSample]:
-    for sample in samples:
-        if not is_judged(sample):
-            raise DataError(f"{sample.where}: no judged record, while others have one. The file may be mixed.")
-        yield judged_sample(sample)
+    judged: list[JudgedSample] = []
+    others: list[LoggedSample] = []
+    for sample in samples_of(path):
+        if is_judged(sample):
+            judged.append(judged_sample(sample))
+        else:
+            others.append(sample)
+    if judged and others:
+        raise DataError(f"{others[0].where}: no judged record, while others have one. The file may be mixed.")
+    return judged
 
 
 def is_judged(sample: LoggedSample) -> bool:

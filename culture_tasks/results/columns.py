@@ -300,7 +300,11 @@ class _Facts:
         # lm-eval logs the prompt's hash, lmms-eval the prompt. The sum is the same in any order of the samples.
         prompt = sample.content.get("prompt_hash") or sample.content.get("input")
         if self._prompts is not None:
-            self._prompts = self._prompts + _hash(f"{record.item}\0{prompt}") if isinstance(prompt, str) else None
+            if not isinstance(prompt, str):
+                self._prompts = None
+            else:
+                text = f"{record.item}\0{prompt}".encode("utf-8", "surrogatepass")
+                self._prompts += int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 
     @property
     def asked(self) -> Asked | None:
@@ -333,10 +337,6 @@ def _tokens(sample: LoggedSample, record: Record) -> tuple[int | None, int | Non
 
 def _sum(one: int | None, two: int | None) -> int | None:
     return None if one is None or two is None else one + two
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def _on_scale(score: float | None, scale: Scale) -> float:

@@ -136,10 +136,11 @@ def _foreign(paths: Sequence[Path]) -> Iterator[Problem]:
 def _expanded(named: Iterable[str | Path], problems: dict[Problem, None]) -> Iterator[tuple[Path, bool]]:
     """Yields files, each with whether it was found in a folder rather than named."""
     for name in named:
-        paths = _matches(name)
-        if not paths:
+        whole = Path(name).expanduser()
+        matches = [str(whole)] if whole.exists() else sorted(glob.glob(str(whole), recursive=True))  # noqa: PTH207
+        if not matches:
             problems[Problem(str(name), "missing", "no such file, folder or match of a pattern")] = None
-        for path in paths:
+        for path in map(Path, matches):
             if path.is_dir():
                 inside = [file for file in sorted(path.rglob("*")) if file.suffix in _SUFFIXES and file.is_file()]
                 if not inside:
@@ -147,13 +148,6 @@ def _expanded(named: Iterable[str | Path], problems: dict[Problem, None]) -> Ite
                 yield from ((file, True) for file in inside)
             else:
                 yield path, False
-
-
-def _matches(name: str | Path) -> list[Path]:
-    path = Path(name).expanduser()
-    if path.exists():
-        return [path]
-    return [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207 - takes absolute ones
 
 
 def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[Problem]]:

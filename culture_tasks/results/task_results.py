@@ -105,6 +105,7 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
     data = run.content
     config = data.get("config") or {}
     args = _model_args(config.get("model_args"))
+    seconds = _number(data.get("total_evaluation_time_seconds"))  # a text in both harnesses
     shared: dict[str, Any] = {
         "harness": run.harness,
         "path": run.result_file,
@@ -121,7 +122,7 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "date": _date(run),
         "graded_from": run.graded_from,
         "together": frozenset(data.get("configs") or ()),
-        "seconds": _seconds(data.get("total_evaluation_time_seconds")),
+        "seconds": seconds if type(seconds) in (int, float) and 0.0 <= seconds < math.inf else None,
         "costs": ModelCosts.read(data),
     }
     for task, values in data["results"].items():
@@ -154,15 +155,6 @@ def _model_name(run: RunFiles, args: Mapping[str, str]) -> Any:
     if run.harness == "lm_eval" and re.fullmatch("[a-z0-9]{8}", str(name)) and name not in args.values():
         return None
     return name
-
-
-def _seconds(value: Any) -> float | None:
-    """Returns a time; both harnesses write it as text."""
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        return None
-    return seconds if 0.0 <= seconds < math.inf else None
 
 
 def _spent(by_task: Any, task: str) -> Spent | None:
@@ -210,19 +202,24 @@ def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> Settings:
     original, effective = _counts(data, task)
     shots = (data.get("n-shot") or {}).get(task)
     template = _chat_template(data, harness)
+    version = _number((data.get("versions") or {}).get(task))
+    sha = (data.get("task_hashes") or {}).get(task)
+    has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
     parts = [
         f"{shots} shots" if shots else "",
         "examples as turns" if shots and template not in ("", "none") and data.get("fewshot_as_multiturn") else "",
         f"system instruction {str(system)[:12]}" if (system := data.get("system_instruction_sha")) else "",
     ]
     return Settings(
-        task_version=_version((data.get("versions") or {}).get(task)),
+        task_version="" if version in (None, "N/A") else str(version),
         prompt=", ".join(part for part in parts if part),
         commits=_named(config, COMMITS),
         decoding=_decoding(config, (data.get("config") or {}).get("gen_kwargs")),
         chat_template=template,
-        # lmms-eval's hash has no prompt in it.
-        asked=_asked(task, data, config, effective) if harness == "lm_eval" else None,
+        # lm-eval's hash of a task with images differs in every run, and lmms-eval's has no prompt in it.
+        asked=Asked(effective, str(sha), "harness")
+        if harness == "lm_eval" and sha and effective and not has_media
+        else None,
         limit=effective if effective != original else None,
     )
 
@@ -250,20 +247,6 @@ def _chat_template(data: Mapping[str, Any], harness: Harness) -> str:
         return "none" if harness == "lm_eval" else ""
     sha = data.get("chat_template_sha")
     return str(sha)[:12] if sha else "the endpoint's" if "chat_template" in data else ""
-
-
-def _asked(task: str, data: Mapping[str, Any], config: Mapping[str, Any], items: int | None) -> Asked | None:
-    """Returns lm-eval's hash of a task; one of documents with images differs in every run."""
-    sha = (data.get("task_hashes") or {}).get(task)
-    has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
-    return Asked(items, str(sha), "harness") if sha and items and not has_media else None
-
-
-def _version(value: Any) -> str:
-    try:
-        return f"{float(value):g}"
-    except (TypeError, ValueError):
-        return "" if value in (None, "N/A") else str(value)
 
 
 def _decoding(config: Mapping[str, Any], override: Any) -> str:
