@@ -78,6 +78,47 @@ def test_nonsense_in_a_result_file_is_named_or_ignored(tmp_path, content):
     assert [result.task for result in found] == ["t"] if isinstance(found, list) else found.kind == "damaged"
 
 
+def decoding(**settings):
+    return {"configs": {"t": {"output_type": "generate_until", "generation_kwargs": settings}}}
+
+
+TEMPLATE = {"chat_template": "{{ messages }}", "chat_template_sha": "a" * 64}
+SHOTS = {"n-shot": {"t": 3}, "fewshot_as_multiturn": True}
+COUNTS = {"n-samples": {"t": {"original": 9, "effective": 4}}, "task_hashes": {"t": "1" * 64}}
+
+
+@pytest.mark.parametrize(
+    ("harness", "content", "settings"),
+    [
+        ("lm_eval", {"chat_template": None}, {"chat_template": "none"}),
+        ("lmms_eval", {"chat_template": None}, {"chat_template": ""}),  # its models apply their own
+        ("lm_eval", {"chat_template": ""}, {"chat_template": "the endpoint's"}),
+        ("lm_eval", TEMPLATE, {"chat_template": "a" * 12}),
+        ("lm_eval", SHOTS, {"prompt": "3 shots"}),
+        ("lm_eval", SHOTS | TEMPLATE, {"prompt": "3 shots, examples as turns"}),
+        ("lm_eval", {"system_instruction_sha": "b" * 64}, {"prompt": f"system instruction {'b' * 12}"}),
+        ("lm_eval", {"versions": {"t": "1.0"}}, {"task_version": "1"}),
+        ("lm_eval", COUNTS, {"limit": 4, "asked": (4, "1" * 64, "harness")}),
+        ("lmms_eval", COUNTS, {"limit": 4, "asked": None}),  # its hash has no prompt in it
+        ("lm_eval", decoding(until=["b", "a"]), {"decoding": '{"repeats": 1, "until": ["a", "b"]}'}),
+        ("lmms_eval", decoding(until="a"), {"decoding": '{"repeats": 1, "until": ["a"]}'}),
+        (
+            "lmms_eval",
+            decoding(max_new_tokens=64, temperature=0, until=[]),
+            {"decoding": '{"greedy": true, "max_tokens": 64, "repeats": 1}'},
+        ),
+        (
+            "lm_eval",
+            {"configs": {"t": {"metadata": {"hub_commits": {"owner/t": "1" * 40}}}}},
+            {"commits": (("owner/t", "1" * 40),)},
+        ),
+    ],
+)
+def test_settings_are_read_alike_from_both_harnesses(tmp_path, harness, content, settings):
+    [result] = task_results(read_run(result_file(tmp_path, harness, **content)))
+    assert {name: getattr(result.settings, name) for name in settings} == settings
+
+
 @pytest.mark.parametrize(
     ("harness", "version", "message"),
     [
