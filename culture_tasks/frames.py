@@ -56,7 +56,7 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
 def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """Returns the logged samples of all runs in use, one row each.
 
-    Only tasks of this package have them: other tasks log in layouts of their own.
+    Only tasks of this package have them: other tasks log in other layouts.
 
     Args:
         paths: Where the harnesses' result and sample files are.

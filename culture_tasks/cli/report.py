@@ -86,9 +86,7 @@ def _add_shown(shown: argparse._ArgumentGroup) -> None:
         metavar="LIST",
         help="only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'",
     )
-    shown.add_argument(
-        "--published", action="store_true", help="show the papers' own results beside yours, marked as such"
-    )
+    shown.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
     shown.add_argument(
         "--other-metrics",
         action="append",
@@ -117,7 +115,7 @@ def _add_beside(beside: argparse._ArgumentGroup) -> None:
         default=[],
         metavar="TRAINED=BASE",
         help="set a trained model beside its base, by patterns of models; if several fit TRAINED, or BASE, they count "
-        "as runs of one model; may be repeated. A run with an adapter (peft=, lora_local_path=) stands beside the "
+        "as runs of one model; may be repeated. A run with an adapter (peft=, lora_local_path=) is shown beside the "
         "model below it without this",
     )
     beside.add_argument(

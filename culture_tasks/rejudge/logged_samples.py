@@ -65,7 +65,7 @@ class JudgedSample:
 
     @cached_property
     def parts(self) -> Mapping[str, bool]:
-        """The parts of its task's data with a mean of their own, and whether the sample belongs to each.
+        """The parts of its task's data that have their own mean, and whether the sample belongs to each.
 
         A sample has a metric for each part: ``{}`` where it belongs to the part, else null.
         """
@@ -170,7 +170,7 @@ def judged_sample(sample: LoggedSample) -> JudgedSample:
 
 
 def check_same_judge(old: Mapping[str, Any], new: Mapping[str, Any], *, asking: bool) -> None:
-    """Makes sure that new verdicts may stand beside kept ones; where the judge was asked doesn't matter.
+    """Makes sure that new verdicts may be mixed with kept ones; where the judge was asked doesn't matter.
 
     Args:
         old: The judge of the kept verdicts, as recorded.

@@ -41,7 +41,7 @@ class Options:
 
     Attributes:
         names: ``PATTERN=NAME`` pairs that name models.
-        all_runs: Keep older runs of the same model, task and settings, each in a row of its own.
+        all_runs: Keep older runs of the same model, task and settings, each in its own row.
         compare_anyway: Rank and test also what can't be compared; the flags stay.
         published: Put the papers' own rows below the user's.
         min_coverage: Share of scored verdicts under which a number is flagged.
@@ -82,7 +82,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
 
     Raises:
         DataError: If no run can be used, or a folder of preference data has no manifest.
-        SettingsError: If one of the pairs isn't one, or if it, a table or a column fits nothing.
+        SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
     """
     loading, runs = _runs(paths, options)
     entered, anyway = enter(runs), options.compare_anyway

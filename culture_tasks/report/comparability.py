@@ -38,11 +38,11 @@ The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, `
 ``trained_on_test``, ``unlike_its_file`` and ``unknown_settings`` mean that the cell is neither ranked nor tested
 against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a
 number that a harness worked out, ``published`` a paper's own, and ``own_data`` one on other data than the benchmark's
-release, which no paper's number stands beside.
+release, which isn't shown beside a paper's number.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {
-    "other_judge": "another judge than the other rows of this column",
+    "other_judge": "a judge other than that of this column's other rows",
     "other_judge_prompt": "another version of the judge's prompt",
     "other_task_version": "another version of the task",
     "other_prompt": "another prompt variant",
@@ -203,7 +203,7 @@ def what_differs(ours: Settings, theirs: Settings) -> list[str]:
 
 
 def _judge(ours: Settings, theirs: Settings) -> str:
-    """Returns the judge where it is another one, and else which of its settings are others."""
+    """Returns the judge if it differs, else the settings of the judge that differ."""
     if ours.judged_by != theirs.judged_by or len(ours.judges) != 1 or len(theirs.judges) != 1:
         return f"judge: {ours.judged_by or 'unknown'}"
     [one], [two] = ours.judges, theirs.judges
@@ -220,7 +220,7 @@ def _first_of(names: Sequence[str]) -> str:
 
 
 def _other_parts(ours: str, theirs: str) -> str:
-    """Returns what a list with commas has that another one hasn't, and which names only the other one has."""
+    """Returns the parts of a list with commas that the other list lacks, and the names that only the other has."""
     own, others = ([part for part in text.split(", ") if part] for text in (ours, theirs))
     names = {part.partition("=")[0] for part in own}
     absent = [part.partition("=")[0] for part in others if "=" in part and part.partition("=")[0] not in names]

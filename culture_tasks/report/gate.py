@@ -45,7 +45,7 @@ Outcome = Literal["passed", "regression", "not compared"]
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """A drop that is let pass.
+    """A drop that passes.
 
     Attributes:
         pattern: Names, or a pattern of names, of benchmarks or of their cultures.
@@ -65,7 +65,7 @@ class Check:
         outcome: What was found.
         message: The same in words.
         tested: The test behind it; None where there was none.
-        margin: The largest drop that is let pass.
+        margin: The largest drop that passes.
     """
 
     name: str
@@ -101,7 +101,7 @@ def parse_margins(texts: Sequence[str]) -> list[Margin]:
     """Reads ``NAME=NUMBER`` pairs.
 
     Raises:
-        SettingsError: If one of them is none, or its number is negative or not finite.
+        SettingsError: If a pair can't be read, or its number is negative or not finite.
     """
     margins = []
     for text in texts:
@@ -125,8 +125,8 @@ def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margi
     Args:
         found: The comparison of the benchmarks that count.
         required: Names, or patterns of names, of benchmarks that must be compared; none means all that A has.
-        margins: Drops that are let pass; of several that fit, the first one counts. One that names a culture goes
-            before one that names its benchmark.
+        margins: Drops that pass; of several that fit, the first counts. A margin for a culture goes before one for its
+            benchmark.
 
     Raises:
         SettingsError: If a margin fits nothing, or is wider than the scale that it is on, or if a required name is
@@ -199,8 +199,8 @@ def _absent(found: TwoModels, required: Sequence[str]) -> Iterator[str]:
     for pattern in required:
         if not any(fnmatchcase(name, pattern) for name in names):
             if pattern not in entries():
-                hint = nearest(pattern, [*names, *entries()])
-                raise SettingsError(f"compare: --require {pattern}: A and B have no such benchmark.{hint}")
+                nearby = nearest(pattern, [*names, *entries()])
+                raise SettingsError(f"compare: --require {pattern}: A and B have no benchmark of this name.{nearby}")
             yield pattern
 
 

@@ -30,7 +30,7 @@ class Lineage(NamedTuple):
 
 
 def lineages(entered: Sequence[Entered], chosen: Sequence[str]) -> list[Lineage]:
-    """Returns which entrants were trained from which, those of one base together.
+    """Returns the pairs of base and trained model, those of one base together.
 
     A run with an adapter (``peft=``, ``lora_local_path=``) says by itself that it was trained from the model that it
     names beside it; a pair that the user names counts before that.
@@ -40,7 +40,7 @@ def lineages(entered: Sequence[Entered], chosen: Sequence[str]) -> list[Lineage]
         chosen: ``TRAINED=BASE`` pairs of patterns of models.
 
     Raises:
-        SettingsError: If one of them is no such pair, or a pattern fits nothing.
+        SettingsError: If a pair can't be read, or a pattern fits nothing.
     """
     found = [_chosen(entered, text) for text in dict.fromkeys(chosen)]
     named = {key for each in found for key in each.trained.entrants}

@@ -33,7 +33,7 @@ class LoadedRun:
     Attributes:
         run: What the report says of it.
         result: What the result file says of it.
-        columns: Its samples; None where there are none that can be used.
+        columns: Its samples; None without usable ones.
         kind: What its records are; None for a task that isn't ours.
         lexical: Whether its score is text overlap.
         again: Whether it is its model's second run of the task, in the other harness.
@@ -100,7 +100,7 @@ class Names:
         """Makes sure that each pattern named something.
 
         Raises:
-            SettingsError: If one didn't, or always came after another that fitted.
+            SettingsError: If a pattern didn't, or an earlier one always fitted first.
         """
         for pattern, name in self._pairs:
             if self._models and pattern not in self._fitting:
@@ -323,8 +323,8 @@ class Entered:
 def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
     """Makes rows of runs.
 
-    Of several runs of one model on one task, that one stands in the model's own row which agrees with most other
-    models, and then the newest; every other gets a row that says what sets it apart.
+    Of several runs of one model on one task, the model's own row has the one that agrees with most other models, and
+    then the newest; every other run gets a row that says what sets it apart.
     """
     usual = _usual(runs)
     found: list[Entered] = []

@@ -10,7 +10,7 @@ How the parts hang together:
 * :attr:`Report.tables` are laid out and finished; a writer only draws them. :attr:`Report.groups` has the same numbers
   in long form, for figures.
 
-Numbers stand on the metric's own scale, which :class:`Scale` states; None means that there is no number, and the flags
+Numbers are on the metric's own scale, which :class:`Scale` states; None means that there is no number, and the flags
 or the note say why. Texts that come from models, data or file names are not escaped here: each writer does it.
 """
 
@@ -117,7 +117,7 @@ class Unit:
         metric: The metric that its score is.
         scale: The scale of its score.
         about: What it measures, in a few words.
-        headline: Whether it stands in the summary, and not only in a table of its benchmark.
+        headline: Whether it is in the summary, and not only in a table of its benchmark.
         cells: The score of each entrant, by the entrant's key.
         standing: Who is best on it.
         further: Whether it is a further metric of a task that has a column already: it is in no mean.
@@ -264,7 +264,7 @@ class Contrast:
         entrant: Key of the entrant of the second number.
         statistic: ``score``, or the name of a further score.
         dimension: What the groups are.
-        group: The group; what else is held fixed stands in the numbers' ``where``.
+        group: The group; the numbers' ``where`` has what else is held fixed.
         first: The number that it is compared with, such as that of the model as it was.
         second: The number itself, such as that of the model with an insertion.
         difference: Second less first on the items that both have a score for, with a paired interval; without a value
@@ -364,7 +364,7 @@ class Column:
         label: Its header.
         over: Header that it shares with its neighbours, such as a language over its categories; may be empty.
         scale: The scale of its numbers.
-        sums_up: Whether it sums up the others: the last such one stays in sight where a table is wide.
+        sums_up: Whether it sums up the others: the last of these stays in sight where a table is wide.
     """
 
     key: str
@@ -403,7 +403,7 @@ class Table:
         row_headers: Headers of the columns of text before the numbers.
         columns: The columns of numbers.
         rows: The rows.
-        notes: What stands below it, one paragraph each.
+        notes: The notes below it, one paragraph each.
         question: What it answers.
     """
 

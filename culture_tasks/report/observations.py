@@ -44,7 +44,7 @@ class Observations:
         coverage: Scored verdicts over verdicts; None without any.
         shares: What each part counts, by its number; None where all count the same.
         values: What each item has for a score that is no mean of the scores; None for a mean.
-        compute: Works such a score out; None for a mean.
+        compute: Works that score out; None for a mean.
     """
 
     runs: tuple[str, ...]
@@ -168,8 +168,8 @@ def is_same_number(one: float, other: float) -> bool:
 def unlike_its_file(each: LoadedRun) -> str:
     """Says which number of a run's result file its samples don't give; empty where they give all that they should.
 
-    Compared are the means of all samples and those of parts of the data. Where samples are missing or were left out,
-    which is said elsewhere, nothing is.
+    The means of all samples and of parts of the data are compared. Nothing is where samples are missing or were left
+    out, which the report says elsewhere.
     """
     if each.columns is None or each.kind is None or each.run.problems:
         return ""

@@ -80,7 +80,7 @@ def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> l
 
     Args:
         entered: The entrants.
-        further: Patterns of names of metrics, as ``acc_norm`` or ``mmlu:acc*``, that have a column of their own beside
+        further: Patterns of names of metrics, as ``acc_norm`` or ``mmlu:acc*``, that have their own column beside
             that of the metric that counts.
 
     Raises:

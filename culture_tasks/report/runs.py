@@ -121,7 +121,7 @@ class Run:
         settings: What decides comparability.
         date: When, as ISO 8601 in UTC where the file says so.
         results_file: Path of the result file.
-        samples_file: Path of the sample file; None where there is none that can be used.
+        samples_file: Path of the sample file; None without a usable one.
         items: Number of samples.
         scored: How many of them have a score.
         outcomes: How many replies ended how, by outcome.
@@ -165,7 +165,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """One row of the report: a model, or a model under settings of its own.
+    """One row of the report: a model, or a model under other settings.
 
     Attributes:
         key: Names it within the report.

@@ -26,7 +26,7 @@ class TrainedOn:
         """Takes ``MODEL=DIR`` pairs: a pattern of models, and the folder of the data that they were trained on.
 
         Raises:
-            SettingsError: If one of them is no such pair.
+            SettingsError: If a pair can't be read.
             DataError: If a folder has no manifest that can be read.
         """
         self._chosen: list[tuple[str, str, Manifest]] = []
@@ -87,7 +87,7 @@ class TrainedOn:
 
 
 def _beside(folder: str, problems: list[Problem]) -> Manifest | None:
-    """Returns the nearest manifest of a model's folder; None where there is none that can be used."""
+    """Returns the nearest manifest of a model's folder; None without a usable one."""
     try:
         start = Path(folder).absolute()
         is_local = bool(folder) and start.is_dir()

@@ -349,7 +349,7 @@ _REASONS: Mapping[str, tuple[Kind, str]] = {
     "withheld": ("foreign", "of data whose answers are withheld: there is nothing to score"),
     "unknown_record": (
         "unknown_record",
-        f"with a record of another version than {RECORD_VERSION}, of another benchmark or metric, on another scale, "
+        f"with a record of a version other than {RECORD_VERSION}, of another benchmark or metric, on another scale, "
         "without a field, or with a value that makes no sense",
     ),
     "off_scale": ("damaged", "with a score that its scale doesn't have"),

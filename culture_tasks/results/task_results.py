@@ -52,7 +52,7 @@ class TaskResult:
         pretrained: The model whose weights were loaded, as the arguments name it; empty where they don't.
         adapter: The adapter on top of these weights; empty without one.
         date: When, as ISO 8601.
-        settings: The settings that the result file has; judges and data stand in the samples.
+        settings: The settings that the result file has; the samples have judges and data.
         own_data: How the user's own data differ from the benchmark's release; empty for the release.
         expected: Number of items that were asked for; None where the file doesn't say.
         metrics: Numbers by metric name, with any filter but ``none`` after a comma.
@@ -225,7 +225,7 @@ def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> Settings:
 
 
 def _counts(data: Mapping[str, Any], task: str) -> tuple[int | None, int | None]:
-    """Returns the number of items that there are and of those that were asked for; None where the file doesn't say."""
+    """Returns the number of all items and of the items that were run; None where the file doesn't say."""
     counts = (data.get("n-samples") or {}).get(task) or {}
     original, effective = counts.get("original"), counts.get("effective")
     for count in (original, effective):
