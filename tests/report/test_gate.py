@@ -155,16 +155,6 @@ def other_benchmark_instead(folder):
         path.unlink()
 
 
-def one_culture_unscored(folder):
-    scores = [None if n % 4 == 2 and n >= 96 else score for n, score in enumerate(STEADY)]
-    for side, values in (("a", STEADY), ("b", scores)):
-        samples = [
-            {"lave": vqa_record(n, score, "india" if n % 4 == 2 and n >= 96 else "usa")}
-            for n, score in enumerate(values)
-        ]
-        write_run(folder / side, side, {"culturalvqa": samples})
-
-
 def samples_of_another_run(folder):
     write_vqa(folder / "b", "b", STEADY, results={"culturalvqa": {"lave,none": 0.409}})
 
@@ -196,17 +186,6 @@ def test_a_candidate_that_crashed_does_not_pass(runs, capsys, crash, said):
     crash(runs)
     assert gate(runs) == 3
     assert said in capsys.readouterr().out
-
-
-def test_a_culture_without_any_score_does_not_pass(runs):
-    one_culture_unscored(runs)
-    status, found = outcome(runs)
-    assert status == 3
-    assert found == {
-        "culturalvqa": "passed",
-        "culturalvqa:india": "not compared",
-        "culturalvqa:usa": "passed",
-    }
 
 
 def test_a_candidate_without_any_run_is_an_error_and_leaves_no_old_outcome(runs):

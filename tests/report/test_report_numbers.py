@@ -231,15 +231,6 @@ def test_samples_of_a_cell_are_those_of_its_groups(report):
     assert sample.groups == {"country": "brazil", "facet": "food"}
 
 
-def test_samples_of_repeats_show_the_first(tmp_path):
-    samples = vqa_samples([1.0, 0.5])
-    samples[1]["lave"] |= {"outcomes": {"scored": 1, "failed": 1}}
-    write_run(tmp_path, "m", {"culturalvqa": samples})
-    [cell] = cells(build([str(tmp_path)], Options(min_coverage=0.0))).values()
-    assert cell.value == 0.75
-    assert cell.coverage == pytest.approx(2 / 3)
-
-
 def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
     care = [care_sample(n, 10.0) for n in range(4)]
     vqa, blind = vqa_samples([1.0, 0.0, 1.0, 0.0]), vqa_samples([0.0] * 4)

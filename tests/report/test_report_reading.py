@@ -7,7 +7,6 @@ from support.another_package import installed
 from support.sample_files import (
     judged,
     record,
-    result_data,
     vqa_record,
     vqa_samples,
     write_run,
@@ -42,12 +41,6 @@ def test_folders_files_and_patterns_name_the_same_runs(good):
     file = good / "a" / "20260101_000000_results.json"
     for named in (good, file, good / "**" / "*_results.json", good / "a" / "20260101_000000_samples_culturalvqa.jsonl"):
         assert cells(report_of(named))["org/a"].value == 5 / 8
-
-
-def test_the_same_file_twice_is_read_once(good):
-    report = report_of(good, good / "a")
-    assert len(report.runs) == 1
-    assert kinds(report) == []
 
 
 @pytest.mark.parametrize(
@@ -253,20 +246,3 @@ def test_two_models_of_one_name_are_kept_apart(tmp_path):
     found = cells(report_of(tmp_path))
     assert len(found) == 2
     assert any("model: /" in label for label in found)
-
-
-def test_settings_are_read_alike_from_both_harnesses(tmp_path):
-    write_vqa(tmp_path / "a", "m", SCORES)
-    data = result_data(["culturalvqa"], "m2", 8)
-    data["configs"]["culturalvqa"]["generation_kwargs"] = {"max_gen_toks": 64, "until": [], "temperature": 0}
-    data["config"]["gen_kwargs"] = None
-    (tmp_path / "b").mkdir()
-    path = tmp_path / "b" / "results_2026-01-01T00-00-00.5.json"
-    path.write_text(json.dumps(data | {"date": 1.0}), encoding="utf-8")
-    lines = "\n".join(json.dumps(sample) for sample in vqa_samples(SCORES))
-    path.with_name("samples_culturalvqa_2026-01-01T00-00-00.5.jsonl").write_text(lines, encoding="utf-8")
-    report = report_of(tmp_path)
-    one, two = report.runs.values()
-    assert one.settings == two.settings
-    assert two.date == "1970-01-01T00:00:01+00:00"
-    assert all(not cell.flags for cell in cells(report).values())

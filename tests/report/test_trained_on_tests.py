@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.sample_files import JUDGE, care_sample, write_run
+from support.sample_files import care_sample, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError, SettingsError
@@ -116,13 +116,6 @@ def test_without_samples_the_name_of_the_task_tells(tmp_path):
     assert marked == {"mmlu": True, "arc": False, "care_zh": True}
 
 
-def test_a_manifest_without_items_of_tests_marks_nothing(results):
-    write_manifest(results.parent / "preferences", {})
-    report = build([str(results)], Options())
-    assert {cell.flags for cell in cells_of(report).values()} == {()}
-    assert report.problems == ()
-
-
 # Where the manifest is looked for
 
 
@@ -223,18 +216,6 @@ def test_every_table_with_its_scores_marks_them(tmp_path):
         assert shown[table]
     for cells in shown.values():
         assert all("trained_on_test" in cell.flags for cell in cells if cell.scale.unit != "count")
-
-
-def test_what_several_judges_say_together_is_marked_too(tmp_path):
-    weights = write_manifest(tmp_path / "data") / "models"
-    weights.mkdir()
-    for stamp, judge in (("20260101_000000", "one"), ("20260102_000000", "two")):
-        samples = [care_sample(at, float(2 + at), judge=JUDGE | {"model": judge}) for at in range(4)]
-        config = {"rejudged_from": "20260101_000000_results.json"} if judge == "two" else {}
-        write_run(tmp_path / "results", str(weights), {"care_zh": samples}, stamp, config=config)
-    [table] = [table for table in build([str(tmp_path / "results")], Options()).tables if table.key == "judges"]
-    scores = [cell for cell in table.rows[0].cells[:3] if cell is not None]
-    assert [(cell.value, "trained_on_test" in cell.flags) for cell in scores] == [(3.5, True)] * 3
 
 
 def test_compare_says_which_of_the_two_was_trained_on_the_test_and_lets_it_not_pass(results, capsys):
