@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
-from culture_tasks.report.runs import Judge, Run, Settings
+from culture_tasks.report.runs import Grader, Run, Settings
 
 Flag = Literal[
     "other_judge",
@@ -114,13 +114,13 @@ def _graders(settings: Settings) -> set[tuple[str, str, bool, str]]:
     return {(judge.backend, judge.model, judge.delimiters, judge.sampling) for judge in settings.judges}
 
 
-def _other_prompts(one: Sequence[Judge], two: Sequence[Judge]) -> bool:
+def _other_prompts(one: Sequence[Grader], two: Sequence[Grader]) -> bool:
     """Whether a rubric that both used had another prompt; one that only one of them needed doesn't matter."""
     ours, theirs = _prompts(one), _prompts(two)
     return any(ours[rubric] != theirs[rubric] for rubric in ours.keys() & theirs.keys())
 
 
-def _prompts(judges: Sequence[Judge]) -> dict[str, set[tuple[str, str]]]:
+def _prompts(judges: Sequence[Grader]) -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = {}
     for judge in judges:
         for rubric, prompt, sha256 in judge.prompts:

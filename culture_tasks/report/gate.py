@@ -55,6 +55,10 @@ class Margin:
     pattern: str
     size: float
 
+    def fits(self, name: str) -> bool:
+        """Whether it is for a benchmark or culture of this name."""
+        return fnmatchcase(name, self.pattern)
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -134,7 +138,7 @@ def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margi
     """
     tests = (*found.tests, *found.cultures)
     _refuse_unfitting(margins, found)
-    checks = [_of_test(tested, _margin(tested, margins)) for tested in tests]
+    checks = [_of_test(tested, margins) for tested in tests]
     checks += [
         Check(benchmark, "not compared", reason)
         for benchmark, reason, needed in found.not_compared
@@ -152,8 +156,9 @@ def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margi
     return Gate(found.sides, tuple(checks))
 
 
-def _of_test(tested: Tested, margin: float) -> Check:
-    test = tested.test
+def _of_test(tested: Tested, margins: Sequence[Margin]) -> Check:
+    names, test = (tested.name, tested.benchmark), tested.test
+    margin = next((margin.size for name in names for margin in margins if margin.fits(name)), 0.0)
     if not test.n or test.p_holm is None:
         return Check(tested.name, "not compared", "too few items have a score of both", tested, margin)
     difference = amount(test.difference, scale_of_differences(tested.scale), signed=True)
@@ -166,14 +171,6 @@ def _of_test(tested: Tested, margin: float) -> Check:
     return Check(tested.name, "regression", f"{test.verdict}{beyond}: {change}", tested, margin)
 
 
-def _margin(tested: Tested, margins: Sequence[Margin]) -> float:
-    for name in dict.fromkeys((tested.name, tested.benchmark)):
-        for margin in margins:
-            if fnmatchcase(name, margin.pattern):
-                return margin.size
-    return 0.0
-
-
 def _refuse_unfitting(margins: Sequence[Margin], found: TwoModels) -> None:
     tests = (*found.tests, *found.cultures)
     names = [*dict.fromkeys(tested.name for tested in tests), *(each.benchmark for each in found.not_compared)]
@@ -181,12 +178,11 @@ def _refuse_unfitting(margins: Sequence[Margin], found: TwoModels) -> None:
         option = f"compare: --margin {margin.pattern}={margin.size:g}"
         of_benchmark = margin.pattern.partition(":")[0]  # the cultures of one that wasn't compared aren't known
         fits_later = any(fnmatchcase(each.benchmark, of_benchmark) for each in found.not_compared)
-        if not fits_later and not any(fnmatchcase(name, margin.pattern) for name in names):
+        if not fits_later and not any(map(margin.fits, names)):
             raise SettingsError(f"{option} fits no benchmark here.{hint(margin.pattern, names)}")
         for tested in tests:
             low, high = tested.scale.low, tested.scale.high
-            fits = fnmatchcase(tested.name, margin.pattern)
-            if fits and low is not None and high is not None and margin.size >= high - low:
+            if margin.fits(tested.name) and low is not None and high is not None and margin.size >= high - low:
                 raise SettingsError(
                     f"{option} is as wide as the scale of {tested.name}, {low:g} to {high:g}. "
                     "Give the margin on that scale."

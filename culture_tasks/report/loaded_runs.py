@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -163,7 +163,12 @@ def _add(
         why = f"no installed package defines {kind.metric} of {kind.benchmark}: the result file counts alone"
         problems.append(Problem(str(result.samples_file), "foreign", why))
     if items := trained_on.items(result, run.model, problems):
-        run = replace(run, trained_on=_trained_items(items, result, kind, loaded, reader))
+        seen = len(items.get(result.task, ()))
+        if kind is not None and loaded is not None:
+            # Tasks of a benchmark share their items: a task of the user's own is known by the items of its samples.
+            alike = [task for task in items if task in entries() and benchmark_of(task).name == kind.benchmark]
+            seen = reader.count(loaded.columns, kind.benchmark, {item for task in alike for item in items[task]})
+        run = replace(run, trained_on=seen)
     loading.runs.append(
         LoadedRun(
             run=run,
@@ -173,23 +178,6 @@ def _add(
             lexical=loaded.lexical if loaded else kind is not None and any(LEXICAL in name for name in result.metrics),
         )
     )
-
-
-def _trained_items(
-    items: Mapping[str, Collection[str]],
-    result: TaskResult,
-    kind: RecordKind | None,
-    loaded: LoadedSamples | None,
-    reader: SampleReader,
-) -> int:
-    """Returns how many items of a run its model was trained on: without samples, as many as the manifest names.
-
-    Tasks of a benchmark share their items: a task of the user's own is known by those of its samples.
-    """
-    if kind is None or loaded is None:
-        return len(items.get(result.task, ()))
-    alike = [task for task in items if task in entries() and benchmark_of(task).name == kind.benchmark]
-    return reader.count(loaded.columns, kind.benchmark, {item for task in alike for item in items[task]})
 
 
 @cache

@@ -13,7 +13,7 @@ from culture_tasks.judges.verdicts import Usage
 from culture_tasks.results.finding import Harness
 
 
-class Asked(NamedTuple):
+class PromptHash(NamedTuple):
     """Everything that was asked, as a hash.
 
     Attributes:
@@ -49,7 +49,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class Grader:
     """Who graded.
 
     Attributes:
@@ -90,14 +90,14 @@ class Settings:
         partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
     """
 
-    judges: tuple[Judge, ...] = ()
+    judges: tuple[Grader, ...] = ()
     task_version: str = ""
     prompt: str = ""
     data: tuple[str, ...] = ()
     commits: tuple[tuple[str, str], ...] = ()
     decoding: str = ""
     chat_template: str = ""
-    asked: Asked | None = None
+    asked: PromptHash | None = None
     limit: float | None = None
     partial: bool = False
 

@@ -24,7 +24,7 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherS
 from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.judges.verdicts import Usage
-from culture_tasks.report.runs import Asked, Judge, Spent
+from culture_tasks.report.runs import Grader, PromptHash, Spent
 from culture_tasks.results.finding import Kind, Problem
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
 
@@ -106,12 +106,12 @@ class LoadedSamples:
     """
 
     columns: Columns
-    judges: tuple[Judge, ...]
+    judges: tuple[Grader, ...]
     prompts: tuple[str, ...]
     data: tuple[str, ...]
     outcomes: Mapping[str, int]
     lexical: bool
-    asked: Asked | None
+    asked: PromptHash | None
     spent: Spent
     problems: tuple[Problem, ...]
 
@@ -307,8 +307,8 @@ class _Facts:
                 self._prompts += int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 
     @property
-    def asked(self) -> Asked | None:
-        return Asked(self._samples, f"{self._prompts % 2**64:016x}", "report") if self._prompts else None
+    def asked(self) -> PromptHash | None:
+        return PromptHash(self._samples, f"{self._prompts % 2**64:016x}", "report") if self._prompts else None
 
     @property
     def spent(self) -> Spent:
@@ -364,13 +364,13 @@ def _problem(path: Path, reason: str, numbers: Sequence[int]) -> Problem:
     return Problem(str(path), kind, detail=f"{lines} left out ({shown}): {meaning}", lines=len(numbers))
 
 
-def _judges_of(identities: Iterable[LoggedJudge]) -> tuple[Judge, ...]:
+def _judges_of(identities: Iterable[LoggedJudge]) -> tuple[Grader, ...]:
     """Returns the judges of records, each with the prompts of all its rubrics."""
     prompts: dict[tuple[str, str, bool, str], set[tuple[str, str, str]]] = {}
     for judge in identities:
         identity = (judge.backend, judge.model, judge.delimiters, json.dumps(judge.sampling, sort_keys=True))
         prompts.setdefault(identity, set()).add((judge.rubric, judge.prompt, judge.prompt_sha256))
     return tuple(
-        Judge(backend, model, delimiters=delimiters, sampling=sampling, prompts=tuple(sorted(found)))
+        Grader(backend, model, delimiters=delimiters, sampling=sampling, prompts=tuple(sorted(found)))
         for (backend, model, delimiters, sampling), found in sorted(prompts.items(), key=repr)
     )

@@ -93,7 +93,7 @@ def read_run(path: Path) -> RunFiles | Problem:
     return RunFiles(harness=name.harness, result_file=path, stamp=name.stamp, content=content)
 
 
-class Layout(NamedTuple):
+class KnownLayout(NamedTuple):
     """Which result files of a harness can be read.
 
     Attributes:
@@ -105,9 +105,9 @@ class Layout(NamedTuple):
     below: tuple[int, int]
 
 
-LAYOUTS: Mapping[Harness, Layout] = {
-    "lm_eval": Layout("lm_eval_version", (0, 5)),
-    "lmms_eval": Layout("lmms_eval_version", (0, 8)),
+LAYOUTS: Mapping[Harness, KnownLayout] = {
+    "lm_eval": KnownLayout("lm_eval_version", (0, 5)),
+    "lmms_eval": KnownLayout("lmms_eval_version", (0, 8)),
 }
 
 

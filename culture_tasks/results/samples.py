@@ -26,17 +26,17 @@ _Count = Annotated[int, Field(ge=0, le=10**8)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _Frozen(BaseModel):
+class _Logged(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class _Discounts(_Frozen):
+class _Discounts(_Logged):
     cached_tokens: _Count = 0
     batch_prompt_tokens: _Count = 0
     batch_completion_tokens: _Count = 0
 
 
-class GradedResponse(_Frozen):
+class GradedResponse(_Logged):
     """A response, with a judge's verdict or the label that was read from it.
 
     Attributes:
@@ -87,7 +87,7 @@ class GradedResponse(_Frozen):
         )
 
 
-class LoggedJudge(_Frozen):
+class LoggedJudge(_Logged):
     """Who graded, as a record says it: see :class:`~culture_tasks.judges.verdicts.JudgeIdentity`."""
 
     backend: str
@@ -104,7 +104,7 @@ class LoggedJudge(_Frozen):
         return f"{self.backend}:{self.model}"
 
 
-class Record(_Frozen):
+class Record(_Logged):
     """What a task of ours logs of a document.
 
     Attributes:

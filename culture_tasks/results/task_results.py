@@ -14,7 +14,7 @@ from typing import Any
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OWN_DATA
-from culture_tasks.report.runs import Asked, Settings, Spent
+from culture_tasks.report.runs import PromptHash, Settings, Spent
 from culture_tasks.results.finding import Harness, Problem
 from culture_tasks.results.run_files import RunFiles
 
@@ -217,7 +217,7 @@ def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> Settings:
         decoding=_decoding(config, (data.get("config") or {}).get("gen_kwargs")),
         chat_template=template,
         # lm-eval's hash of a task with images differs in every run, and lmms-eval's has no prompt in it.
-        asked=Asked(effective, str(sha), "harness")
+        asked=PromptHash(effective, str(sha), "harness")
         if harness == "lm_eval" and sha and effective and not has_media
         else None,
         limit=effective if effective != original else None,

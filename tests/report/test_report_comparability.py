@@ -10,7 +10,7 @@ from culture_tasks.report.building import Options, build
 from culture_tasks.report.comparability import differences, variation
 from culture_tasks.report.formats import write_report
 from culture_tasks.report.model import FLAG_TEXT, Rank
-from culture_tasks.report.runs import Asked, Judge, Run, Settings
+from culture_tasks.report.runs import Grader, PromptHash, Run, Settings
 
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 BETTER = [1.0] * 8
@@ -219,11 +219,11 @@ def run_of(args="", harness="lm_eval", **settings):
 
 
 def judge(**changes):
-    return Judge(**{"backend": "openai", "model": "gpt-4o", "sampling": '{"temperature": 0}'} | changes)
+    return Grader(**{"backend": "openai", "model": "gpt-4o", "sampling": '{"temperature": 0}'} | changes)
 
 
-ASKED = Asked(8, "a" * 16, "report")
-OTHER = Asked(8, "b" * 16, "report")
+ASKED = PromptHash(8, "a" * 16, "report")
+OTHER = PromptHash(8, "b" * 16, "report")
 
 
 @pytest.mark.parametrize(
