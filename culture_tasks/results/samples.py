@@ -24,6 +24,7 @@ from culture_tasks.judges.verdicts import Outcome, Usage, Verdict
 
 _Count = Annotated[int, Field(ge=0, le=10**8)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
+_Name = Annotated[str, Field(coerce_numbers_to_str=True)]  # a benchmark's data may number items and groups
 
 
 class _Logged(BaseModel):
@@ -133,15 +134,15 @@ class Record(_Logged):
     benchmark: str
     metric: str
     scale: Scale
-    item: str
-    cluster: str
-    groups: dict[str, str | None] = {}
-    data: dict[str, str] = {}
+    item: _Name
+    cluster: _Name
+    groups: dict[str, _Name | None] = {}
+    data: dict[str, _Name] = {}
     question: str = ""
-    references: tuple[str, ...] = ()
+    references: tuple[_Name, ...] = ()
     prompt: str = ""
     prompt_sha256: str = ""
-    image: str = ""
+    image: _Name = ""
     judge_language: str = ""
     values: dict[str, _Number | None] = {}
     facts: dict[str, Any] = {}

@@ -30,6 +30,11 @@ def test_a_record_is_read_with_its_types(tmp_path):
     assert verdict.rationale == "a dish of Brazil"
 
 
+def test_items_and_groups_may_be_numbers(tmp_path):
+    record = one(tmp_path, item=7, cluster=3, groups={"facet": 2, "country": None}).record
+    assert (record.item, record.cluster, record.groups) == ("7", "3", {"facet": "2", "country": None})
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
