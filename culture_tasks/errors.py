@@ -17,7 +17,7 @@ A message says who complains, what was found, what is allowed and what to do. Al
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 WAYS_OUT = (
     "Either set CULTURE_JUDGE=openai:<model> with OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server, such "
@@ -74,3 +74,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Returns a hint that names the known spelling nearest to ``name``, or an empty string."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def hint(name: str, known: Sequence[str]) -> str:
+    """Returns the known spelling nearest to a name that is unknown, and the first twenty of all; empty without any."""
+    more = ", …" if len(known) > 20 else ""
+    return f"{nearest(name, known)} There are {', '.join(known[:20])}{more}." if known else ""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.model import Cell, Report
+from culture_tasks.report.model import Report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,10 +25,8 @@ _SCORES = (
     *("model", "benchmark", "task", "metric", "dimension", "group"),
     *("value", "low", "high", "n", "coverage", "unit", "marks"),
 )
-_SAMPLES = (
-    *("model", "benchmark", "task", "item", "score", "outcome"),
-    *("question", "references", "response", "rationale", "prompt", "image", "doubt"),
-)
+_OF_RUN = ("model", "benchmark", "task")
+_OF_SAMPLE = ("item", "score", "outcome", "question", "references", "response", "rationale", "prompt", "image", "doubt")
 
 
 def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
@@ -52,13 +50,13 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     import pandas as pd
 
     report = build(_named(paths), options or Options())
-    return pd.DataFrame([*_wholes(report), *_groups(report)], columns=list(_SCORES))
+    return pd.DataFrame(_scores(report), columns=list(_SCORES))
 
 
 def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     """Returns the logged samples of all runs in use, one row each.
 
-    Only tasks of this package have them: other tasks log in layouts of their own.
+    Only tasks of this package have them: other tasks log in other layouts.
 
     Args:
         paths: Where the harnesses' result and sample files are.
@@ -78,10 +76,9 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
     import pandas as pd
 
     report = build(_named(paths), options or Options())
-    found = list(_samples(report))
-    kinds = dict.fromkeys(name for row in found for name in row if name not in _SAMPLES)
-    frame = pd.DataFrame(found, columns=[*_SAMPLES, *kinds])
-    return frame.astype({"score": float})
+    rows = list(_samples(report))
+    fields = dict.fromkeys((*_OF_RUN, *_OF_SAMPLE, *(name for row in rows for name in row)))
+    return pd.DataFrame(rows, columns=list(fields)).astype({"score": float})
 
 
 def _named(paths: Paths) -> list[str]:
@@ -90,23 +87,20 @@ def _named(paths: Paths) -> list[str]:
     return [os.fspath(path) for path in paths]
 
 
-def _wholes(report: Report) -> Iterator[tuple[Any, ...]]:
-    for key, unit in report.units.items():
-        for entrant, cell in unit.cells.items():
-            named = (report.entrants[entrant].label, unit.benchmark, key, unit.metric, "", "")
-            yield (*named, *_numbers(cell))
-
-
-def _groups(report: Report) -> Iterator[tuple[Any, ...]]:
-    for each in report.groups:
-        unit = report.units[each.unit]
-        metric = unit.metric if each.statistic == "score" else each.statistic
-        named = (report.entrants[each.entrant].label, unit.benchmark, each.unit, metric, each.dimension, each.group)
-        yield (*named, *_numbers(each.cell))
-
-
-def _numbers(cell: Cell) -> tuple[Any, ...]:
-    return (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags))
+def _scores(report: Report) -> Iterator[tuple[Any, ...]]:
+    cells = [
+        (key, entrant, unit.metric, "", "", cell)
+        for key, unit in report.units.items()
+        for entrant, cell in unit.cells.items()
+    ]
+    for value in report.groups:
+        metric = report.units[value.unit].metric if value.statistic == "score" else value.statistic
+        cells.append((value.unit, value.entrant, metric, value.dimension, value.group, value.cell))
+    for key, entrant, metric, dimension, group, cell in cells:
+        yield (
+            *(report.entrants[entrant].label, report.units[key].benchmark, key, metric, dimension, group),
+            *(cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags)),
+        )
 
 
 def _samples(report: Report) -> Iterator[dict[str, Any]]:
@@ -117,20 +111,6 @@ def _samples(report: Report) -> Iterator[dict[str, Any]]:
         for run in cell.runs
     }
     for key, run in report.runs.items():
+        of_run = dict(zip(_OF_RUN, (labels.get(key, run.model), run.benchmark, run.task), strict=True))
         for sample in report.samples.read(key):
-            yield {
-                "model": labels.get(key, run.model),
-                "benchmark": run.benchmark,
-                "task": run.task,
-                "item": sample.item,
-                "score": sample.score,
-                "outcome": sample.outcome,
-                "question": sample.question,
-                "references": sample.references,
-                "response": sample.response,
-                "rationale": sample.rationale,
-                "prompt": sample.prompt,
-                "image": sample.image,
-                "doubt": sample.doubt,
-                **sample.groups,
-            }
+            yield of_run | {name: getattr(sample, name) for name in _OF_SAMPLE} | dict(sample.groups)

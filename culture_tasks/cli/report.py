@@ -86,9 +86,7 @@ def _add_shown(shown: argparse._ArgumentGroup) -> None:
         metavar="LIST",
         help="only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'",
     )
-    shown.add_argument(
-        "--published", action="store_true", help="show the papers' own results beside yours, marked as such"
-    )
+    shown.add_argument("--published", action="store_true", help="show the papers' own results beside yours, marked")
     shown.add_argument(
         "--other-metrics",
         action="append",
@@ -117,7 +115,7 @@ def _add_beside(beside: argparse._ArgumentGroup) -> None:
         default=[],
         metavar="TRAINED=BASE",
         help="set a trained model beside its base, by patterns of models; if several fit TRAINED, or BASE, they count "
-        "as runs of one model; may be repeated. A run with an adapter (peft=, lora_local_path=) stands beside the "
+        "as runs of one model; may be repeated. A run with an adapter (peft=, lora_local_path=) is shown beside the "
         "model below it without this",
     )
     beside.add_argument(
@@ -239,15 +237,13 @@ def _list(text: str) -> tuple[str, ...]:
 
 def _samples(text: str) -> int | None:
     """Returns a number of samples, None for all."""
-    if text == "all":
-        return None
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 0, or all")
-    return int(text)
+    if text != "all" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 0, or all")
+    return None if text == "all" else int(text)
 
 
 def _share(text: str) -> float:
     number = float(text)
     if not 0.0 <= number <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a number from 0 to 1")
+        raise argparse.ArgumentTypeError(f"{text}: expected a number from 0 to 1")
     return number

@@ -160,3 +160,25 @@ def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdic
     if adjusted_p > alpha or difference == 0.0:
         return "not distinguishable"
     return "higher" if difference > 0.0 else "lower"
+
+
+def p_of_intervals(differences: ArrayLike, widths: ArrayLike) -> Floats:
+    """P values of differences from 0, two-sided, by the widths of their 95 % intervals as of normal distributions.
+
+    Formula: 2 * Phi(-|difference| / (width / (2 * 1.96))).
+
+    Args:
+        differences: The differences; NaN where there is none.
+        widths: Upper less lower end of each one's interval; NaN where there is none.
+
+    Returns:
+        The p values; NaN without a difference, or without an interval of some width.
+
+    Examples:
+        >>> p_of_intervals([0.98, 0.0, 1.0], [1.96, 1.0, 0.0]).round(2).tolist()
+        [0.05, 1.0, nan]
+    """
+    away, wide = np.abs(np.asarray(differences, dtype=np.float64)), np.asarray(widths, dtype=np.float64)
+    deviations = np.where(wide > 0.0, wide, np.nan) / (2.0 * special.ndtri(0.975))
+    found: Floats = 2.0 * special.ndtr(-away / deviations)
+    return found

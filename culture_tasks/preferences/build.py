@@ -27,7 +27,7 @@ from culture_tasks.preferences.pair_rule import Pair, of_culture, pairs_of, spli
 from culture_tasks.preferences.rated_questions import Gathering, Question, Rated
 from culture_tasks.preferences.rated_rows import gather_rows
 from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
-from culture_tasks.results.finding import parse_result_name, parse_samples_name
+from culture_tasks.results.finding import parse_name
 from culture_tasks.settings import Settings
 
 
@@ -74,7 +74,7 @@ def _holds_results(source: str) -> bool:
     path = Path(source).expanduser()
     if any(source in (name, each.source.hub) for name, each in offered().items()):
         return False
-    named = parse_result_name(path) or parse_samples_name(path)
+    named = parse_name(path)
     if path.exists() or path.suffix.lower() in SUFFIXES:
         return path.is_dir() or named is not None
     known = [name for key, each in offered().items() for name in (key, each.source.hub) if name]

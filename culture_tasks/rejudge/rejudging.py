@@ -24,17 +24,17 @@ from culture_tasks.harness.session import Session
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.prices import Prices
-from culture_tasks.rejudge.logged_samples import JudgedSample, check_same_judge, damage, judged_samples
+from culture_tasks.rejudge.logged_samples import JudgedSample, check_same_judge, judged_samples
 from culture_tasks.results.finding import Harness, Problem, find
 from culture_tasks.results.run_files import (
     GRADED_FROM,
     RunFiles,
     new_run,
     read_run,
-    read_samples,
     write_result_file,
     write_samples,
 )
+from culture_tasks.results.samples import damage
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class TaskToGrade:
     def metrics(self) -> list[dict[str, Any]]:
         """The judged metrics that a run of the task can have."""
         first = self.samples[0]
-        known = metrics_of(self.name, str(first.record.get("benchmark")), self.metric).get(self.metric)
+        known = metrics_of(self.name, first.record.benchmark, self.metric).get(self.metric)
         return (
             first.metrics
             if known is None
@@ -175,7 +175,7 @@ def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
     tasks = []
     for name in run.logged_tasks():
         path = run.samples_file(name)
-        samples = judged_samples(read_samples(path), path)
+        samples = judged_samples(path)
         if samples:
             tasks.append(TaskToGrade(name, samples))
     return tasks
@@ -236,7 +236,7 @@ def _check_kept(session: Session, samples: Iterable[JudgedSample], asked: Collec
         rubric = sample.rubric
         if sample.scored:
             judge = session.judge(rubric.model).identity(rubric)
-            check_same_judge(sample.record["judge"], judge.json, asking=rubric.model in asked)
+            check_same_judge(sample.as_logged["judge"], judge.json, asking=rubric.model in asked)
 
 
 def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:

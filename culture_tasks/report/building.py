@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from culture_tasks import __version__, published
 from culture_tasks.errors import DataError
@@ -15,25 +14,24 @@ from culture_tasks.report.contrasts import contrasts
 from culture_tasks.report.findings import findings
 from culture_tasks.report.gains import Training
 from culture_tasks.report.lineage import lineages
-from culture_tasks.report.loaded_runs import Entered, LoadedRun, Loading, Names, enter, load, newest
-from culture_tasks.report.model import Cell, Comparison, Contrast, Entrant, Fairness, Mean, Report, Table, Unit
+from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
+from culture_tasks.report.model import Cell, Entrant, Report
 from culture_tasks.report.observations import unlike_its_file
 from culture_tasks.report.other_tasks import other_measured
 from culture_tasks.report.overall import means
 from culture_tasks.report.sample_store import FileSamples
-from culture_tasks.report.scores import Scores, all_scores, measure
+from culture_tasks.report.scores import all_scores, measure
 from culture_tasks.report.standings import stand
 from culture_tasks.report.tables import overview
-from culture_tasks.report.tables.before_after import BeforeAfter, before_after
+from culture_tasks.report.tables.before_after import before_after
 from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contrast_tables
 from culture_tasks.report.tables.choice import chosen
 from culture_tasks.report.tables.costs import costs_table
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.report.tables.judge_panels import judge_panels, origins_of
-from culture_tasks.report.tables.people import CheckedByPeople, checked_by_people
+from culture_tasks.report.tables.people import checked_by_people
 from culture_tasks.report.tables.published_rows import PublishedScores, other_tables, published_scores
 from culture_tasks.report.trained_on import TrainedOn
-from culture_tasks.results.finding import Problem
 from culture_tasks.spotcheck.design import Rated
 
 
@@ -43,7 +41,7 @@ class Options:
 
     Attributes:
         names: ``PATTERN=NAME`` pairs that name models.
-        all_runs: Keep older runs of the same model, task and settings, each in a row of its own.
+        all_runs: Keep older runs of the same model, task and settings, each in its own row.
         compare_anyway: Rank and test also what can't be compared; the flags stay.
         published: Put the papers' own rows below the user's.
         min_coverage: Share of scored verdicts under which a number is flagged.
@@ -84,151 +82,99 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
 
     Raises:
         DataError: If no run can be used, or a folder of preference data has no manifest.
-        SettingsError: If one of the pairs isn't one, or if it, a table or a column fits nothing.
+        SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
     """
     loading, runs = _runs(paths, options)
-    numbers = _numbers(runs, options)
-    context = numbers.context
-    rows = published_scores(numbers.scores) if options.published else PublishedScores({}, ())
-    tables = (table for table in _tables(numbers, loading, options) if table.rows)
+    entered, anyway = enter(runs), options.compare_anyway
+    entrants = {one.entrant.key: one.entrant for one in entered}
+
+    def rankable(cell: Cell) -> bool:
+        return cell.value is not None and (anyway or cell.comparable)
+
+    used = {each.run.key: each.run for each in runs}
+    context = Context(entrants, used, rankable=rankable, published=options.published)
+    ours = measure(entered, options.min_coverage)
+    both = [*ours, *other_measured(entered, options.other_metrics)]
+    tests = comparisons(both, entrants, anyway=anyway)
+    measured = {each.unit.key: each for each in stand(both, tests, rankable)}
+    units = {key: each.unit for key, each in measured.items()}
+    scores = all_scores([measured[each.unit.key] for each in ours])
+    averages = means(
+        [unit for unit in units.values() if unit.headline],
+        measured,
+        entrants,
+        tests,
+        rankable=rankable,
+        other_tasks=options.other_tasks_in_mean,
+    )
+    spreads = tuple(fairness(scores))
+    side_by_side = tuple(contrasts(scores, anyway=anyway))
+    lines = lineages(entered, options.trained)
+    training = Training(lines, measured, scores, runs=used, entrants=entrants, anyway=anyway)
+    changed = before_after(context, scores, training)
+    checked = checked_by_people(options.rated, list(scores.units.values()), entrants, width=options.width)
+    own = benchmark_tables(context, scores)
+    tables = (
+        overview.summary(context, list(units.values()), averages),
+        overview.cultures(context, scores, averages),
+        overview.fairness_table(context, units, spreads),
+        overview.comparison_table(context, units, tests, averages),
+        *own.tables,
+        *changed.tables,
+        *contrast_tables(context, scores, side_by_side),
+        *checked.tables,
+        judge_panels(scores, entrants, origins_of(loading.runs)),
+        *(other_tables(scores, own.laid_out) if options.published else ()),
+        costs_table(entered, options.prices),
+        overview.runs_table(used.values()),
+    )
+    rows = published_scores(scores) if options.published else PublishedScores({}, ())
     return Report(
         created=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
         version=__version__,
-        options=_said(options),
-        entrants={**context.entrants, **rows.entrants},
-        runs=context.runs,
-        units=numbers.units,
-        tables=chosen(tables, options.tables, options.columns),
-        groups=(*numbers.scores.groups, *rows.values),
-        fairness=numbers.spreads,
-        comparisons=numbers.tests,
-        contrasts=numbers.contrasts,
-        gains=numbers.changed.gains,
-        means=numbers.means,
-        findings=findings(
-            numbers.units,
-            numbers.means,
-            numbers.scores,
-            numbers.contrasts,
-            numbers.changed.gains,
-            context.entrants,
-            numbers.checked.scores,
-        ),
+        options=_in_words(options),
+        entrants={**entrants, **rows.entrants},
+        runs=used,
+        units=units,
+        tables=chosen((table for table in tables if table.rows), options.tables, options.columns),
+        groups=(*scores.groups, *rows.values),
+        fairness=spreads,
+        comparisons=tuple(tests),
+        contrasts=side_by_side,
+        gains=changed.gains,
+        means=averages,
+        findings=findings(units, averages, scores, side_by_side, changed.gains, entrants, checked.scores),
         problems=tuple(loading.problems),
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
         ),
-        notes=tuple(_notes(context.entrants, runs, options)),
+        notes=tuple(_notes(entrants, runs, options)),
     )
 
 
-class _Numbers(NamedTuple):
-    """All that is worked out from the runs, before it is laid out."""
-
-    context: Context
-    entered: Sequence[Entered]
-    units: Mapping[str, Unit]
-    scores: Scores
-    tests: tuple[Comparison, ...]
-    means: tuple[Mean, ...]
-    spreads: tuple[Fairness, ...]
-    contrasts: tuple[Contrast, ...]
-    changed: BeforeAfter
-    checked: CheckedByPeople
-
-
 def _runs(paths: Sequence[str], options: Options) -> tuple[Loading, list[LoadedRun]]:
+    """Reads all runs, and chooses those that count."""
     names, trained_on = Names(options.names), TrainedOn(options.trained_on)
     loading = load(paths, names, trained_on=trained_on)
     names.refuse_unfitting()
     trained_on.refuse_unfitting()
-    runs = _chosen(loading, options)
+    runs = list(loading.runs)
+    if not options.all_runs:
+        judged = list(newest(loading.runs))
+        runs = [each for each, reason in judged if reason is None]
+        loading.problems.extend(reason for _, reason in judged if reason is not None)
     if not runs:
-        raise DataError(_nothing(paths, loading.problems))
+        problems = loading.problems
+        found = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in problems[:3])
+        more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        raise DataError(
+            f"report: no run that can be used in {', '.join(paths)}. Expected result files of lm-eval or lmms-eval, "
+            f"written with --output_path, better with --log_samples.{f' Found: {found}{more}.' if found else ''}"
+        )
     return loading, runs
 
 
-def _numbers(runs: Sequence[LoadedRun], options: Options) -> _Numbers:
-    entered, anyway = enter(runs), options.compare_anyway
-    entrants = {one.entrant.key: one.entrant for one in entered}
-    context = _context(entrants, runs, options)
-    ours = measure(entered, options.min_coverage)
-    both = [*ours, *other_measured(entered, options.other_metrics)]
-    tests = comparisons(both, entrants, anyway=anyway)
-    measured = {each.unit.key: each for each in stand(both, tests, context.rankable)}
-    scores = all_scores([measured[each.unit.key] for each in ours])
-    units = {key: each.unit for key, each in measured.items()}
-    headlines = [unit for unit in units.values() if unit.headline]
-    lines = lineages(entered, options.trained)
-    training = Training(lines, measured, scores, runs=context.runs, entrants=entrants, anyway=anyway)
-    return _Numbers(
-        context=context,
-        entered=entered,
-        units=units,
-        scores=scores,
-        tests=tuple(tests),
-        means=means(
-            headlines,
-            measured,
-            entrants,
-            tests,
-            rankable=context.rankable,
-            other_tasks=options.other_tasks_in_mean,
-        ),
-        spreads=tuple(fairness(scores)),
-        contrasts=tuple(contrasts(scores, anyway=anyway)),
-        changed=before_after(context, scores, training),
-        checked=checked_by_people(options.rated, list(scores.units.values()), entrants, width=options.width),
-    )
-
-
-def _tables(numbers: _Numbers, loading: Loading, options: Options) -> Iterator[Table]:
-    context, scores, units = numbers.context, numbers.scores, numbers.units
-    own = benchmark_tables(context, scores)
-    yield overview.summary(context, list(units.values()), numbers.means)
-    yield overview.cultures(context, scores, numbers.means)
-    yield overview.fairness_table(context, units, numbers.spreads)
-    yield overview.comparison_table(context, units, numbers.tests, numbers.means)
-    yield from own.tables
-    yield from numbers.changed.tables
-    yield from contrast_tables(context, scores, numbers.contrasts)
-    yield from numbers.checked.tables
-    yield judge_panels(scores, context.entrants, origins_of(loading.runs))
-    if options.published:
-        yield from other_tables(scores, own.laid_out)
-    yield costs_table(numbers.entered, options.prices)
-    yield overview.runs_table(context.runs.values())
-
-
-def _chosen(loading: Loading, options: Options) -> list[LoadedRun]:
-    if options.all_runs:
-        return loading.runs
-    kept: list[LoadedRun] = []
-    for each, reason in newest(loading.runs):
-        if reason is None:
-            kept.append(each)
-        else:
-            loading.problems.append(reason)
-    return kept
-
-
-def _nothing(paths: Sequence[str], problems: Sequence[Problem]) -> str:
-    seen = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in problems[:3])
-    more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-    return (
-        f"report: no run that can be used in {', '.join(paths)}. Needed are result files of lm-eval or lmms-eval, "
-        f"written with --output_path, better with --log_samples.{f' Found: {seen}{more}.' if seen else ''}"
-    )
-
-
-def _context(entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun], options: Options) -> Context:
-    def rankable(cell: Cell) -> bool:
-        return cell.value is not None and (options.compare_anyway or cell.comparable)
-
-    return Context(entrants, {each.run.key: each.run for each in runs}, rankable=rankable, published=options.published)
-
-
-def _said(options: Options) -> dict[str, str]:
+def _in_words(options: Options) -> dict[str, str]:
     return {
         "names": ", ".join(options.names),
         "all_runs": str(options.all_runs).lower(),

@@ -6,9 +6,69 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Literal
 
-from culture_tasks.report.model import FLAG_TEXT, Flag
-from culture_tasks.report.runs import Judge, Run, Settings
+from culture_tasks.report.runs import Grader, Run, Settings
+
+Flag = Literal[
+    "other_judge",
+    "other_judge_prompt",
+    "other_task_version",
+    "other_prompt",
+    "other_data",
+    "other_decoding",
+    "other_limit",
+    "low_coverage",
+    "lexical_judge",
+    "unjudged",
+    "mixed_settings",
+    "incomplete",
+    "from_result_file",
+    "in_batches",
+    "published",
+    "other_harness",
+    "trained_on_test",
+    "unlike_its_file",
+    "unknown_settings",
+    "own_data",
+]
+"""What a reader must know of a cell.
+
+The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged``, ``in_batches``,
+``trained_on_test``, ``unlike_its_file`` and ``unknown_settings`` mean that the cell is neither ranked nor tested
+against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a
+number that a harness worked out, ``published`` a paper's own, and ``own_data`` one on other data than the benchmark's
+release, which isn't shown beside a paper's number.
+"""
+
+FLAG_TEXT: Mapping[Flag, str] = {
+    "other_judge": "a judge other than that of this column's other rows",
+    "other_judge_prompt": "another version of the judge's prompt",
+    "other_task_version": "another version of the task",
+    "other_prompt": "another prompt variant",
+    "other_data": "another revision of the data",
+    "other_decoding": "other decoding settings",
+    "other_limit": "another limit on the number of items",
+    "low_coverage": "too few of the responses were scored",
+    "lexical_judge": "scored by text overlap, not by a judge",
+    "unjudged": "responses were recorded, and not judged yet",
+    "mixed_settings": "its parts were run under settings that differ from each other",
+    "incomplete": "parts or items of it are missing",
+    "from_result_file": "the harness's own number, from its result file",
+    "in_batches": "measured in batches: the papers measure one request at a time",
+    "published": "published by the paper, with the paper's own judge",
+    "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
+    "trained_on_test": "the model was trained on items of this test",
+    "unlike_its_file": "the result file has another number than the samples beside it",
+    "unknown_settings": "its judge, prompts and data aren't known",
+    "own_data": "own data: not the benchmark's release",
+}
+"""What each flag means, in words for a legend."""
+
+NOT_COMPARABLE: frozenset[Flag] = frozenset(
+    flag for flag in FLAG_TEXT if flag.startswith("other_") or flag in {"low_coverage", "mixed_settings", "incomplete"}
+) | {"unjudged", "in_batches", "trained_on_test", "unlike_its_file", "unknown_settings"}
+"""Flags that keep a cell out of ranks and tests."""
 
 ByTask = Mapping[str, Settings]
 """The settings of an entrant's runs of one unit, by task."""
@@ -16,25 +76,20 @@ ByTask = Mapping[str, Settings]
 
 def differences(one: Settings, two: Settings) -> set[Flag]:
     """Returns how two runs of one task differ in what decides comparability."""
-    found: set[Flag] = set()
     if one.partial != two.partial:
         known = (replace(each, judges=(), prompt="", data=(), partial=False) for each in (one, two))
         return differences(*known) | {"unknown_settings"}
-    if _graders(one) != _graders(two):
-        found.add("other_judge")
-    elif _other_prompts(one.judges, two.judges):
-        found.add("other_judge_prompt")
-    if one.task_version != two.task_version:
-        found.add("other_task_version")
-    if one.prompt != two.prompt or _other_template(one, two) or other_questions(one, two):
-        found.add("other_prompt")
-    if one.data != two.data:
-        found.add("other_data")
-    if one.decoding != two.decoding:
-        found.add("other_decoding")
-    if one.limit != two.limit:
-        found.add("other_limit")
-    return found
+    graders = _graders(one) != _graders(two)
+    differs: dict[Flag, bool] = {
+        "other_judge": graders,
+        "other_judge_prompt": not graders and _other_prompts(one.judges, two.judges),
+        "other_task_version": one.task_version != two.task_version,
+        "other_prompt": one.prompt != two.prompt or _other_template(one, two) or other_questions(one, two),
+        "other_data": one.data != two.data,
+        "other_decoding": one.decoding != two.decoding,
+        "other_limit": one.limit != two.limit,
+    }
+    return {flag for flag, is_so in differs.items() if is_so}
 
 
 def _other_template(one: Settings, two: Settings) -> bool:
@@ -49,24 +104,23 @@ def other_questions(one: Settings, two: Settings) -> bool:
 
     Prompts say so only where they don't hold a template of the model's own, or the same one.
     """
-    if one.asked is None or two.asked is None:
-        return False
-    if (one.asked.items, one.asked.maker) != (two.asked.items, two.asked.maker):
-        return False
-    return (one.chat_template, one.data) == (two.chat_template, two.data) and one.asked != two.asked
+    alike = [
+        (each.chat_template, each.data, each.asked and (each.asked.items, each.asked.maker)) for each in (one, two)
+    ]
+    return None not in (one.asked, two.asked) and alike[0] == alike[1] and one.asked != two.asked
 
 
 def _graders(settings: Settings) -> set[tuple[str, str, bool, str]]:
     return {(judge.backend, judge.model, judge.delimiters, judge.sampling) for judge in settings.judges}
 
 
-def _other_prompts(one: Sequence[Judge], two: Sequence[Judge]) -> bool:
+def _other_prompts(one: Sequence[Grader], two: Sequence[Grader]) -> bool:
     """Whether a rubric that both used had another prompt; one that only one of them needed doesn't matter."""
     ours, theirs = _prompts(one), _prompts(two)
     return any(ours[rubric] != theirs[rubric] for rubric in ours.keys() & theirs.keys())
 
 
-def _prompts(judges: Sequence[Judge]) -> dict[str, set[tuple[str, str]]]:
+def _prompts(judges: Sequence[Grader]) -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = {}
     for judge in judges:
         for rubric, prompt, sha256 in judge.prompts:
@@ -81,15 +135,15 @@ def between(one: ByTask, two: ByTask) -> set[Flag]:
 
 def within(settings: ByTask) -> set[Flag]:
     """Returns ``mixed_settings`` where parts of one entrant's unit had other judges, decoding or chat templates."""
-    mixed = any(_graders(one) != _graders(two) or one.decoding != two.decoding for one, two in _pairs(settings))
-    mixed |= any(_other_template(one, two) for one, two in _pairs(settings))
-    mixed |= any(_other_prompts(one.judges, two.judges) for one, two in _pairs(settings))
-    mixed |= any(len(each.judges) > 1 for each in settings.values())
-    return {"mixed_settings"} if mixed else set()
-
-
-def _pairs(settings: ByTask) -> list[tuple[Settings, Settings]]:
-    return [(one, two) for one, two in combinations(settings.values(), 2) if one.partial == two.partial]
+    pairs = [(one, two) for one, two in combinations(settings.values(), 2) if one.partial == two.partial]
+    is_mixed = any(
+        _graders(one) != _graders(two)
+        or one.decoding != two.decoding
+        or _other_template(one, two)
+        or _other_prompts(one.judges, two.judges)
+        for one, two in pairs
+    )
+    return {"mixed_settings"} if is_mixed or any(len(each.judges) > 1 for each in settings.values()) else set()
 
 
 def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, str]]) -> str:
@@ -149,7 +203,7 @@ def what_differs(ours: Settings, theirs: Settings) -> list[str]:
 
 
 def _judge(ours: Settings, theirs: Settings) -> str:
-    """Returns the judge where it is another one, and else which of its settings are others."""
+    """Returns the judge if it differs, else the settings of the judge that differ."""
     if ours.judged_by != theirs.judged_by or len(ours.judges) != 1 or len(theirs.judges) != 1:
         return f"judge: {ours.judged_by or 'unknown'}"
     [one], [two] = ours.judges, theirs.judges
@@ -166,7 +220,7 @@ def _first_of(names: Sequence[str]) -> str:
 
 
 def _other_parts(ours: str, theirs: str) -> str:
-    """Returns what a list with commas has that another one hasn't, and which names only the other one has."""
+    """Returns the parts of a list with commas that the other list lacks, and the names that only the other has."""
     own, others = ([part for part in text.split(", ") if part] for text in (ours, theirs))
     names = {part.partition("=")[0] for part in own}
     absent = [part.partition("=")[0] for part in others if "=" in part and part.partition("=")[0] not in names]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -41,20 +41,32 @@ def write_report(
     Raises:
         SettingsError: If the folder can't be written.
     """
+    published = report.options.get("published") == "true"
+    files: list[Literal["png", "svg", "pdf"]] = [name for name in ("png", "svg", "pdf") if name in formats]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        drawn = _drawn(report, formats)
-        paths = [path for name in formats if name in _TEXT for path in _TEXT[name](report, folder)]
+        figures: Sequence[Chart] = ()  # those of which a file is written
+        if files:
+            from culture_tasks.report.figures.selecting import charts
+
+            figures = charts(report, published=published)
+        paths = write_csv(report, folder) if "csv" in formats else []
+        paths += write_json(report, folder) if "json" in formats else []
         if "markdown" in formats:
-            suffix = next((name for name in ("png", "svg") if name in formats), "")
-            paths += write_markdown(report, folder, drawn if suffix else (), suffix)
+            suffix = next((name for name in ("png", "svg") if name in files), "")
+            paths += write_markdown(report, folder, figures if suffix else (), suffix)
         if "latex" in formats:
-            paths += write_latex(report, folder, drawn if "pdf" in formats else ())
-        return (
-            paths
-            + _html(report, folder, formats=formats, images=images, samples_per_cell=samples_per_cell)
-            + _figures(report, folder, formats)
-        )
+            paths += write_latex(report, folder, figures if "pdf" in files else ())
+        if "html" in formats:
+            from culture_tasks.report.html.page import write_html
+
+            page = folder / "report.html"
+            paths += write_html(report, page, samples_per_cell=samples_per_cell, images=images, published=published)
+        if files:
+            from culture_tasks.report.figures.drawing import write_figures
+
+            paths += write_figures(report, folder / "figures", files, published=published)
+        return paths
     except OSError as error:
         raise SettingsError(
             f"report: can't write to {folder} ({error.strerror}: {error.filename}). Choose another folder with -o."
@@ -76,40 +88,3 @@ def parse_formats(text: str) -> tuple[Format, ...]:
                 f"report: unknown format {name!r}.{nearest(name, FORMATS)} Known are {', '.join(FORMATS)}, or all."
             )
     return tuple(each for each in FORMATS if each in names)
-
-
-def _html(
-    report: Report, folder: Path, formats: Sequence[Format], images: Path | None, samples_per_cell: int | None
-) -> list[Path]:
-    if "html" not in formats:
-        return []
-    from culture_tasks.report.html.page import write_html
-
-    path = folder / "report.html"
-    published = report.options.get("published") == "true"
-    return write_html(report, path, samples_per_cell=samples_per_cell, images=images, published=published)
-
-
-def _figures(report: Report, folder: Path, formats: Sequence[Format]) -> list[Path]:
-    wanted: list[Literal["png", "svg", "pdf"]] = [name for name in ("png", "svg", "pdf") if name in formats]
-    if not wanted:
-        return []
-    from culture_tasks.report.figures.drawing import write_figures
-
-    published = report.options.get("published") == "true"
-    return write_figures(report, folder / "figures", wanted, published=published)
-
-
-def _drawn(report: Report, formats: Sequence[Format]) -> Sequence[Chart]:
-    """Returns the figures that Markdown and LaTeX can show: those of which a file is written too."""
-    if not {"png", "svg", "pdf"}.intersection(formats):
-        return ()
-    from culture_tasks.report.figures.selecting import charts
-
-    return charts(report, published=report.options.get("published") == "true")
-
-
-_TEXT: Mapping[Format, Callable[[Report, Path], list[Path]]] = {
-    "csv": write_csv,
-    "json": write_json,
-}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -16,7 +17,7 @@ from xml.etree import ElementTree
 
 from culture_tasks import __version__
 from culture_tasks.benchmarks.registry import entries
-from culture_tasks.errors import CultureTasksError, SettingsError, nearest
+from culture_tasks.errors import CultureTasksError, SettingsError, hint, nearest
 from culture_tasks.report.comparisons import scale_of_differences
 from culture_tasks.report.text.wording import amount, counted, p_value
 from culture_tasks.report.two_models import B_IS_WORSE, Side, Tested, TwoModels
@@ -44,7 +45,7 @@ Outcome = Literal["passed", "regression", "not compared"]
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """A drop that is let pass.
+    """A drop that passes.
 
     Attributes:
         pattern: Names, or a pattern of names, of benchmarks or of their cultures.
@@ -53,6 +54,10 @@ class Margin:
 
     pattern: str
     size: float
+
+    def fits(self, name: str) -> bool:
+        """Whether it is for a benchmark or culture of this name."""
+        return fnmatchcase(name, self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ class Check:
         outcome: What was found.
         message: The same in words.
         tested: The test behind it; None where there was none.
-        margin: The largest drop that is let pass.
+        margin: The largest drop that passes.
     """
 
     name: str
@@ -100,9 +105,9 @@ def parse_margins(texts: Sequence[str]) -> list[Margin]:
     """Reads ``NAME=NUMBER`` pairs.
 
     Raises:
-        SettingsError: If one of them is none, or its number is negative or not finite.
+        SettingsError: If a pair can't be read, or its number is negative or not finite.
     """
-    found = []
+    margins = []
     for text in texts:
         pattern, _, number = text.rpartition("=")
         try:
@@ -111,11 +116,11 @@ def parse_margins(texts: Sequence[str]) -> list[Margin]:
             size = math.nan
         if not pattern.strip() or not 0.0 <= size < math.inf:
             raise SettingsError(
-                f"compare: --margin {text!r} isn't NAME=NUMBER with a number of at least 0. Needed is, say, "
+                f"compare: --margin {text!r} isn't NAME=NUMBER with a number of at least 0. Expected, say, "
                 "--margin culturalvqa=0.01, on the scale of that benchmark."
             )
-        found.append(Margin(pattern.strip(), size))
-    return found
+        margins.append(Margin(pattern.strip(), size))
+    return margins
 
 
 def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margin] = ()) -> Gate:
@@ -124,8 +129,8 @@ def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margi
     Args:
         found: The comparison of the benchmarks that count.
         required: Names, or patterns of names, of benchmarks that must be compared; none means all that A has.
-        margins: Drops that are let pass; of several that fit, the first one counts. One that names a culture goes
-            before one that names its benchmark.
+        margins: Drops that pass; of several that fit, the first counts. A margin for a culture goes before one for its
+            benchmark.
 
     Raises:
         SettingsError: If a margin fits nothing, or is wider than the scale that it is on, or if a required name is
@@ -133,7 +138,7 @@ def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margi
     """
     tests = (*found.tests, *found.cultures)
     _refuse_unfitting(margins, found)
-    checks = [_of_test(tested, _margin(tested, margins)) for tested in tests]
+    checks = [_of_test(tested, margins) for tested in tests]
     checks += [
         Check(benchmark, "not compared", reason)
         for benchmark, reason, needed in found.not_compared
@@ -151,8 +156,9 @@ def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margi
     return Gate(found.sides, tuple(checks))
 
 
-def _of_test(tested: Tested, margin: float) -> Check:
-    test = tested.test
+def _of_test(tested: Tested, margins: Sequence[Margin]) -> Check:
+    names, test = (tested.name, tested.benchmark), tested.test
+    margin = next((margin.size for name in names for margin in margins if margin.fits(name)), 0.0)
     if not test.n or test.p_holm is None:
         return Check(tested.name, "not compared", "too few items have a score of both", tested, margin)
     difference = amount(test.difference, scale_of_differences(tested.scale), signed=True)
@@ -165,32 +171,21 @@ def _of_test(tested: Tested, margin: float) -> Check:
     return Check(tested.name, "regression", f"{test.verdict}{beyond}: {change}", tested, margin)
 
 
-def _margin(tested: Tested, margins: Sequence[Margin]) -> float:
-    for name in dict.fromkeys((tested.name, tested.benchmark)):
-        for margin in margins:
-            if fnmatchcase(name, margin.pattern):
-                return margin.size
-    return 0.0
-
-
 def _refuse_unfitting(margins: Sequence[Margin], found: TwoModels) -> None:
     tests = (*found.tests, *found.cultures)
     names = [*dict.fromkeys(tested.name for tested in tests), *(each.benchmark for each in found.not_compared)]
     for margin in margins:
+        option = f"compare: --margin {margin.pattern}={margin.size:g}"
         of_benchmark = margin.pattern.partition(":")[0]  # the cultures of one that wasn't compared aren't known
         fits_later = any(fnmatchcase(each.benchmark, of_benchmark) for each in found.not_compared)
-        if not fits_later and not any(fnmatchcase(name, margin.pattern) for name in names):
-            raise SettingsError(
-                f"compare: --margin {margin.pattern}={margin.size:g} fits no benchmark here."
-                f"{nearest(margin.pattern, names)} There are {', '.join(names[:20])}{', …' if len(names) > 20 else ''}."
-            )
+        if not fits_later and not any(map(margin.fits, names)):
+            raise SettingsError(f"{option} fits no benchmark here.{hint(margin.pattern, names)}")
         for tested in tests:
             low, high = tested.scale.low, tested.scale.high
-            fits = fnmatchcase(tested.name, margin.pattern)
-            if fits and low is not None and high is not None and margin.size >= high - low:
+            if margin.fits(tested.name) and low is not None and high is not None and margin.size >= high - low:
                 raise SettingsError(
-                    f"compare: --margin {margin.pattern}={margin.size:g} is as wide as the scale of {tested.name}, "
-                    f"{low:g} to {high:g}. Give the margin on that scale."
+                    f"{option} is as wide as the scale of {tested.name}, {low:g} to {high:g}. "
+                    "Give the margin on that scale."
                 )
 
 
@@ -200,8 +195,8 @@ def _absent(found: TwoModels, required: Sequence[str]) -> Iterator[str]:
     for pattern in required:
         if not any(fnmatchcase(name, pattern) for name in names):
             if pattern not in entries():
-                hint = nearest(pattern, [*names, *entries()])
-                raise SettingsError(f"compare: --require {pattern}: A and B have no such benchmark.{hint}")
+                nearby = nearest(pattern, [*names, *entries()])
+                raise SettingsError(f"compare: --require {pattern}: A and B have no benchmark of this name.{nearby}")
             yield pattern
 
 
@@ -234,18 +229,18 @@ def _check(check: Check) -> dict[str, Any]:
     if check.tested is None:
         return data
     tested, test = check.tested, check.tested.test
-    numbers = [
+    one, two = (
         {"score": cell.value, "low": cell.low, "high": cell.high, "items": cell.n, "coverage": cell.coverage}
         for cell in tested.cells
-    ]
+    )
     return data | {
         "benchmark": tested.benchmark,
         "culture": tested.culture or None,
         "margin": check.margin,
         "scale": {"unit": tested.scale.unit, "low": tested.scale.low, "high": tested.scale.high},
         "better": tested.scale.better,
-        "a": numbers[0],
-        "b": numbers[1],
+        "a": one,
+        "b": two,
         "difference": test.difference,
         "low": test.low,
         "high": test.high,
@@ -261,36 +256,29 @@ def _check(check: Check) -> dict[str, Any]:
 
 def as_junit(found: Gate | CultureTasksError) -> str:
     """Returns the outcome as JUnit XML: a regression is a failure, and an error is what couldn't be compared."""
-    name, cases = "culture-tasks compare", [_error(str(found))] if isinstance(found, CultureTasksError) else []
-    if isinstance(found, Gate):
-        name = f"{found.sides[1].model} against {found.sides[0].model}"
-        cases = [_case(check) for check in found.checks]
-    failures, errors = (sum(case.find(tag) is not None for case in cases) for tag in ("failure", "error"))
-    counts = {"tests": str(len(cases)), "failures": str(failures), "errors": str(errors)}
+    if isinstance(found, CultureTasksError):
+        name, checks = "culture-tasks compare", [Check("compare", "not compared", str(found))]
+    else:
+        name, checks = f"{found.sides[1].model} against {found.sides[0].model}", list(found.checks)
+    outcomes = Counter(check.outcome for check in checks)
+    counts = {
+        "tests": str(len(checks)),
+        "failures": str(outcomes["regression"]),
+        "errors": str(outcomes["not compared"]),
+    }
     suites = ElementTree.Element("testsuites", counts)
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _xml(name), **counts, "skipped": "0"})
-    suite.extend(cases)
+    for check in checks:
+        group, message = check.tested.benchmark if check.tested else "not compared", _xml(check.message)
+        attributes = {"classname": f"culture-tasks.{_xml(group)}", "name": _xml(check.name)}
+        case = ElementTree.SubElement(suite, "testcase", attributes)
+        if check.outcome == "passed":
+            ElementTree.SubElement(case, "system-out").text = message
+        else:
+            tag = "failure" if check.outcome == "regression" else "error"
+            ElementTree.SubElement(case, tag, {"message": message, "type": check.outcome}).text = message
     ElementTree.indent(suites, " ")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
-
-
-def _error(message: str) -> ElementTree.Element:
-    case = ElementTree.Element("testcase", {"classname": "culture-tasks", "name": "compare"})
-    ElementTree.SubElement(case, "error", {"message": _xml(message), "type": "error"}).text = _xml(message)
-    return case
-
-
-def _case(check: Check) -> ElementTree.Element:
-    benchmark = check.tested.benchmark if check.tested else "not compared"
-    attributes = {"classname": f"culture-tasks.{_xml(benchmark)}", "name": _xml(check.name)}
-    case = ElementTree.Element("testcase", attributes)
-    message = _xml(check.message)
-    if check.outcome == "passed":
-        ElementTree.SubElement(case, "system-out").text = message
-    else:
-        tag = "failure" if check.outcome == "regression" else "error"
-        ElementTree.SubElement(case, tag, {"message": message, "type": check.outcome}).text = message
-    return case
 
 
 def _xml(text: str) -> str:

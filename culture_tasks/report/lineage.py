@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.errors import SettingsError, hint
 from culture_tasks.report.loaded_runs import Entered
-
-_MOST_NAMED = 20
-"""Most models that an error lists."""
 
 
 class Side(NamedTuple):
@@ -33,7 +30,7 @@ class Lineage(NamedTuple):
 
 
 def lineages(entered: Sequence[Entered], chosen: Sequence[str]) -> list[Lineage]:
-    """Returns which entrants were trained from which, those of one base together.
+    """Returns the pairs of base and trained model, those of one base together.
 
     A run with an adapter (``peft=``, ``lora_local_path=``) says by itself that it was trained from the model that it
     names beside it; a pair that the user names counts before that.
@@ -43,7 +40,7 @@ def lineages(entered: Sequence[Entered], chosen: Sequence[str]) -> list[Lineage]
         chosen: ``TRAINED=BASE`` pairs of patterns of models.
 
     Raises:
-        SettingsError: If one of them is no such pair, or a pattern fits nothing.
+        SettingsError: If a pair can't be read, or a pattern fits nothing.
     """
     found = [_chosen(entered, text) for text in dict.fromkeys(chosen)]
     named = {key for each in found for key in each.trained.entrants}
@@ -56,7 +53,7 @@ def _chosen(entered: Sequence[Entered], text: str) -> Lineage:
     trained, _, base = (part.strip() for part in text.partition("="))
     if not trained or not base:
         raise SettingsError(
-            f"report: --trained {text!r} isn't TRAINED=BASE. Needed is, say, --trained 'dpo-zh-*=Qwen2.5-7B'; "
+            f"report: --trained {text!r} isn't TRAINED=BASE. Expected, say, --trained 'dpo-zh-*=Qwen2.5-7B'; "
             "write ? for an = in the name of a trained model."
         )
     after = fitting(entered, trained, option=f"--trained {text}")
@@ -77,47 +74,41 @@ def fitting(entered: Sequence[Entered], pattern: str, option: str) -> list[Enter
     Raises:
         SettingsError: If it fits none.
     """
-    found = [one for one in entered if any(fnmatchcase(name, pattern) for name in _names(one))]
+    found = [
+        one
+        for one in entered
+        if any(
+            fnmatchcase(name, pattern)
+            for name in (one.entrant.model, one.entrant.label, *(each.result.model for each in one.runs.values()))
+        )
+    ]
     if not found:
         models = list(dict.fromkeys(one.entrant.model for one in entered))
-        more = ", …" if len(models) > _MOST_NAMED else ""
-        raise SettingsError(
-            f"report: {option}: {pattern} fits no model.{nearest(pattern, models)} "
-            f"There are {', '.join(models[:_MOST_NAMED])}{more}."
-        )
+        raise SettingsError(f"report: {option}: {pattern} fits no model.{hint(pattern, models)}")
     return found
-
-
-def _names(one: Entered) -> set[str]:
-    return {one.entrant.model, one.entrant.label, *(each.result.model for each in one.runs.values())}
 
 
 def _by_adapter(trained: Sequence[Entered], entered: Sequence[Entered]) -> Iterator[Lineage]:
     """Yields each model with an adapter and the model below it, where that was run too."""
     bases: dict[str, list[Entered]] = {}
-    for one in entered:
-        bases.setdefault(_plain_model(one), []).append(one)
     models: dict[str, list[Entered]] = {}
+    for one in entered:
+        results = [each.result for each in one.runs.values()]
+        if not any(result.adapter or "method" in dict(result.model_args) for result in results):
+            bases.setdefault(_only(result.pretrained for result in results), []).append(one)
     for one in trained:
         models.setdefault(one.entrant.model, []).append(one)
     for model, own in models.items():
-        below = {_below_adapter(one) for one in own}
-        base = bases.get(next(iter(below)), []) if len(below) == 1 and "" not in below else []
-        if base:
-            yield Lineage(_side(base, base[0].entrant.model), _side(own, model))
+        results = [each.result for one in own for each in one.runs.values()]
+        below = _only(result.pretrained if result.adapter else "" for result in results)
+        if below and below in bases:
+            yield Lineage(_side(bases[below], bases[below][0].entrant.model), _side(own, model))
 
 
-def _plain_model(one: Entered) -> str:
-    """Returns the model that an entrant is, as its arguments name it; empty where something was added to it."""
-    found = {each.result.pretrained for each in one.runs.values()}
-    is_plain = not any(each.result.adapter or "method" in dict(each.result.model_args) for each in one.runs.values())
-    return next(iter(found)) if is_plain and len(found) == 1 else ""
-
-
-def _below_adapter(one: Entered) -> str:
-    """Returns the model that an entrant's adapter was put on; empty where it has none, or several."""
-    found = {(each.result.pretrained if each.result.adapter else "") for each in one.runs.values()}
-    return next(iter(found)) if len(found) == 1 else ""
+def _only(names: Iterable[str]) -> str:
+    """Returns the one name that all are; empty where they differ."""
+    different = set(names)
+    return different.pop() if len(different) == 1 else ""
 
 
 def _side(entered: Sequence[Entered], name: str) -> Side:

@@ -10,7 +10,7 @@ How the parts hang together:
 * :attr:`Report.tables` are laid out and finished; a writer only draws them. :attr:`Report.groups` has the same numbers
   in long form, for figures.
 
-Numbers stand on the metric's own scale, which :class:`Scale` states; None means that there is no number, and the flags
+Numbers are on the metric's own scale, which :class:`Scale` states; None means that there is no number, and the flags
 or the note say why. Texts that come from models, data or file names are not escaped here: each writer does it.
 """
 
@@ -18,72 +18,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Question, Where
-from culture_tasks.report.runs import Run, SampleStore
+from culture_tasks.report.comparability import FLAG_TEXT as FLAG_TEXT
+from culture_tasks.report.comparability import NOT_COMPARABLE as NOT_COMPARABLE
+from culture_tasks.report.comparability import Flag as Flag
+from culture_tasks.report.runs import Entrant as Entrant
+from culture_tasks.report.runs import Run
+from culture_tasks.report.sample_store import FileSamples
 from culture_tasks.results.finding import Problem
-
-Flag = Literal[
-    "other_judge",
-    "other_judge_prompt",
-    "other_task_version",
-    "other_prompt",
-    "other_data",
-    "other_decoding",
-    "other_limit",
-    "low_coverage",
-    "lexical_judge",
-    "unjudged",
-    "mixed_settings",
-    "incomplete",
-    "from_result_file",
-    "in_batches",
-    "published",
-    "other_harness",
-    "trained_on_test",
-    "unlike_its_file",
-    "unknown_settings",
-    "own_data",
-]
-"""What a reader must know of a cell.
-
-The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged``, ``in_batches``,
-``trained_on_test``, ``unlike_its_file`` and ``unknown_settings`` mean that the cell is neither ranked nor tested
-against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a
-number that a harness worked out, ``published`` a paper's own, and ``own_data`` one on other data than the benchmark's
-release, which no paper's number stands beside.
-"""
-
-FLAG_TEXT: Mapping[Flag, str] = {
-    "other_judge": "another judge than the other rows of this column",
-    "other_judge_prompt": "another version of the judge's prompt",
-    "other_task_version": "another version of the task",
-    "other_prompt": "another prompt variant",
-    "other_data": "another revision of the data",
-    "other_decoding": "other decoding settings",
-    "other_limit": "another limit on the number of items",
-    "low_coverage": "too few of the responses were scored",
-    "lexical_judge": "scored by text overlap, not by a judge",
-    "unjudged": "responses were recorded, and not judged yet",
-    "mixed_settings": "its parts were run under settings that differ from each other",
-    "incomplete": "parts or items of it are missing",
-    "from_result_file": "the harness's own number, from its result file",
-    "in_batches": "measured in batches: the papers measure one request at a time",
-    "published": "published by the paper, with the paper's own judge",
-    "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
-    "trained_on_test": "the model was trained on items of this test",
-    "unlike_its_file": "the result file has another number than the samples beside it",
-    "unknown_settings": "its judge, prompts and data aren't known",
-    "own_data": "own data: not the benchmark's release",
-}
-"""What each flag means, in words for a legend."""
-
-NOT_COMPARABLE: frozenset[Flag] = frozenset(
-    flag for flag in FLAG_TEXT if flag.startswith("other_") or flag in {"low_coverage", "mixed_settings", "incomplete"}
-) | {"unjudged", "in_batches", "trained_on_test", "unlike_its_file", "unknown_settings"}
-"""Flags that keep a cell out of ranks and tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,30 +91,6 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Entrant:
-    """One row of the report: a model, or a model under settings of its own.
-
-    Attributes:
-        key: Names it within the report.
-        model: The model's name.
-        variation: What sets it apart from other rows of that model, such as ``judge: text overlap``; may be empty.
-        published: Whether it comes from a paper.
-        source: Paper, table, judge and date of a published one; else empty.
-    """
-
-    key: str
-    model: str
-    variation: str = ""
-    published: bool = False
-    source: str = ""
-
-    @property
-    def label(self) -> str:
-        """Name for a table."""
-        return f"{self.model} [{self.variation}]" if self.variation else self.model
-
-
-@dataclass(frozen=True, slots=True)
 class Standing:
     """Who is best in a column, and how certain that is. The places themselves are the ranks of the cells.
 
@@ -196,7 +117,7 @@ class Unit:
         metric: The metric that its score is.
         scale: The scale of its score.
         about: What it measures, in a few words.
-        headline: Whether it stands in the summary, and not only in a table of its benchmark.
+        headline: Whether it is in the summary, and not only in a table of its benchmark.
         cells: The score of each entrant, by the entrant's key.
         standing: Who is best on it.
         further: Whether it is a further metric of a task that has a column already: it is in no mean.
@@ -343,7 +264,7 @@ class Contrast:
         entrant: Key of the entrant of the second number.
         statistic: ``score``, or the name of a further score.
         dimension: What the groups are.
-        group: The group; what else is held fixed stands in the numbers' ``where``.
+        group: The group; the numbers' ``where`` has what else is held fixed.
         first: The number that it is compared with, such as that of the model as it was.
         second: The number itself, such as that of the model with an insertion.
         difference: Second less first on the items that both have a score for, with a paired interval; without a value
@@ -443,7 +364,7 @@ class Column:
         label: Its header.
         over: Header that it shares with its neighbours, such as a language over its categories; may be empty.
         scale: The scale of its numbers.
-        sums_up: Whether it sums up the others: the last such one stays in sight where a table is wide.
+        sums_up: Whether it sums up the others: the last of these stays in sight where a table is wide.
     """
 
     key: str
@@ -482,7 +403,7 @@ class Table:
         row_headers: Headers of the columns of text before the numbers.
         columns: The columns of numbers.
         rows: The rows.
-        notes: What stands below it, one paragraph each.
+        notes: The notes below it, one paragraph each.
         question: What it answers.
     """
 
@@ -563,7 +484,7 @@ class Report:
     comparisons: tuple[Comparison, ...]
     contrasts: tuple[Contrast, ...]
     problems: tuple[Problem, ...]
-    samples: SampleStore
+    samples: FileSamples
     notes: tuple[str, ...] = ()
     means: tuple[Mean, ...] = ()
     findings: tuple[Finding, ...] = ()

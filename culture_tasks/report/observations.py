@@ -20,11 +20,10 @@ from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_
 from culture_tasks.metrics.resampling import bootstrapped, replicates
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import Cell, Flag
-from culture_tasks.report.samples import Columns
+from culture_tasks.results.columns import Columns
 
 SCORE = "score"
 """The statistic that is a unit's own score."""
-
 
 Compute = Callable[[int, Sequence[Any]], float]
 """Works out a score that is no mean, by the number of a part of it and what the items of that part have for it."""
@@ -45,7 +44,7 @@ class Observations:
         coverage: Scored verdicts over verdicts; None without any.
         shares: What each part counts, by its number; None where all count the same.
         values: What each item has for a score that is no mean of the scores; None for a mean.
-        compute: Works such a score out; None for a mean.
+        compute: Works that score out; None for a mean.
     """
 
     runs: tuple[str, ...]
@@ -169,8 +168,8 @@ def is_same_number(one: float, other: float) -> bool:
 def unlike_its_file(each: LoadedRun) -> str:
     """Says which number of a run's result file its samples don't give; empty where they give all that they should.
 
-    Compared are the means of all samples and those of parts of the data. Where samples are missing or were left out,
-    which is said elsewhere, nothing is.
+    The means of all samples and of parts of the data are compared. Nothing is where samples are missing or were left
+    out, which the report says elsewhere.
     """
     if each.columns is None or each.kind is None or each.run.problems:
         return ""

@@ -2,6 +2,10 @@
 
 ``known_tasks.json`` lists the culture tasks among them: which metric counts, which end of it is better, the scale, what
 is measured in which languages, and the paper. Of any other task the metric is the one that most of its runs have.
+
+A harness logs a task's metrics with each sample, and doesn't say whether they are scores whose mean is the result, or
+parts of some other statistic. So a sample file counts only where the mean over all of its samples is the number that
+the harness worked out.
 """
 
 from __future__ import annotations
@@ -9,20 +13,25 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.report import comparability
 from culture_tasks.report.loaded_runs import Entered, LoadedRun
 from culture_tasks.report.model import Unit
-from culture_tasks.report.other_samples import OtherSamples
+from culture_tasks.report.observations import is_same_number
 from culture_tasks.report.scores import Measured, flags_of, harness_cell
+from culture_tasks.results.columns import Codebook, Columns
+from culture_tasks.results.samples import samples_of
 
 _SHARES = frozenset(("acc", "acc_norm", "acc_mutual_info", "exact_match", "anls"))
 """Metrics of the harnesses themselves that are shares. A task's own ``…_acc`` may as well be in percent."""
@@ -71,7 +80,7 @@ def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> l
 
     Args:
         entered: The entrants.
-        further: Patterns of names of metrics, as ``acc_norm`` or ``mmlu:acc*``, that have a column of their own beside
+        further: Patterns of names of metrics, as ``acc_norm`` or ``mmlu:acc*``, that have their own column beside
             that of the metric that counts.
 
     Raises:
@@ -85,11 +94,10 @@ def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> l
                 tasks.setdefault(task, {})[one.entrant.key] = each
                 parts.update(each.result.members if each.result.metrics else ())
     rows = {one.entrant.key: one.runs for one in entered}
-    samples = OtherSamples()
+    samples = _Samples()
     found: list[Measured] = []
     for task, runs in tasks.items():
-        known = known_task(task)
-        main = _known_metric(known, runs) or _usual_metric(runs)
+        main = _main_metric(known_task(task), runs)
         for metric in _metrics(runs):
             if metric == main or _fits(task, metric, further):
                 unit = _unit(task, runs, metric=metric, headline=task not in parts, further=metric != main)
@@ -108,36 +116,29 @@ def _refuse_unfitting(patterns: Sequence[str], tasks: Mapping[str, Mapping[str, 
     for pattern in patterns:
         if not any(_fits(task, metric, [pattern]) for task, metric in metrics):
             names = sorted({_without_filter(metric) for _, metric in metrics})
-            there = f"There are {', '.join(names[:20])}." if names else "There is no task of the harnesses."
-            raise SettingsError(f"report: --other-metrics {pattern} fits no metric.{nearest(pattern, names)} {there}")
+            known = hint(pattern, names) or " There is no task of the harnesses."
+            raise SettingsError(f"report: --other-metrics {pattern} fits no metric.{known}")
 
 
 def _with_samples(
     unit: Unit,
     runs: Mapping[str, LoadedRun],
     rows: Mapping[str, Mapping[str, LoadedRun]],
-    samples: OtherSamples,
+    samples: _Samples,
 ) -> Measured:
     """Adds the samples behind the scores; all scores must be the same kind of mean, over the same tasks."""
-    behind = (
+    means = (
         {key: samples.behind(each, unit.metric, rows[key], unit.scale.times) for key, each in runs.items()}
         if unit.headline and len(runs) > 1
         else {}
     )
-    kinds = Counter(
-        (tuple(each.run.task for each in found.runs), found.equal_parts) for found in behind.values() if found
-    )
-    tasks, equal_parts = kinds.most_common(1)[0][0] if kinds else ((unit.key,), False)
-    alike = {
-        key: found.runs
-        for key, found in behind.items()
-        if found and (tuple(each.run.task for each in found.runs), found.equal_parts) == (tasks, equal_parts)
-    }
+    kinds = Counter(kind for kind, behind in means.values() if behind)
+    usual = kinds.most_common(1)[0][0] if kinds else ((unit.key,), False)
     return Measured(
         unit=unit,
-        tasks=tasks,
-        equal_parts=equal_parts,
-        runs={key: alike.get(key, ()) for key in runs},
+        tasks=usual[0],
+        equal_parts=usual[1],
+        runs={key: means[key][1] if key in means and means[key][0] == usual else () for key in runs},
         flags={key: frozenset(cell.flags) for key, cell in unit.cells.items()},
         min_coverage=0.0,
     )
@@ -176,19 +177,12 @@ def _metrics(runs: Mapping[str, LoadedRun]) -> Counter[str]:
     )
 
 
-def _known_metric(known: KnownTasks | None, runs: Mapping[str, LoadedRun]) -> str | None:
-    """Returns the metric that counts; where it comes with several filters, the one that most runs have."""
+def _main_metric(known: KnownTasks | None, runs: Mapping[str, LoadedRun]) -> str | None:
+    """Returns the metric that counts: the known one, else any; of several, as with filters, the one most runs have."""
     counts = _metrics(runs)
     for wanted in known.metrics if known else ():
-        found = [name for name in counts if _without_filter(name) == wanted]
-        if found:
+        if found := [name for name in counts if _without_filter(name) == wanted]:
             return max(found, key=lambda name: counts[name])
-    return None
-
-
-def _usual_metric(runs: Mapping[str, LoadedRun]) -> str | None:
-    """Returns the metric that most runs have, the first of equals in the order of the files."""
-    counts = _metrics(runs)
     return max(counts, key=lambda name: counts[name]) if counts else None
 
 
@@ -211,3 +205,99 @@ def _scale(known: KnownTasks | None, metric: str, runs: Mapping[str, LoadedRun])
         scales.append(Scale("share", 0.0, 1.0, better=better, digits=3))
     fitting = (scale for scale in scales if all(scale.allows(value) for value in values))
     return next(fitting, Scale("unknown", None, None, better=scales[0].better if scales else better))
+
+
+# The samples behind the scores, for paired tests
+
+
+_Kind = tuple[tuple[str, ...], bool]
+"""The tasks that a score is the mean over, and whether they weigh the same, rather than their items."""
+
+
+class _Samples:
+    """Reads the samples of tasks that aren't ours, with one numbering of items for all tasks and runs."""
+
+    def __init__(self) -> None:
+        self._codes: Codebook = {}
+        self._files: dict[Path, Mapping[str, Columns]] = {}
+
+    def behind(
+        self, each: LoadedRun, metric: str, others: Mapping[str, LoadedRun], times: float
+    ) -> tuple[_Kind, tuple[LoadedRun, ...]]:
+        """Returns the kind of mean that a score is, and the runs with the samples behind it; no runs without any.
+
+        Args:
+            each: The run of a task or group.
+            metric: The metric.
+            others: All runs of its model, by task, for the members of groups.
+            times: What the scores are multiplied by.
+        """
+        tasks = tuple(dict.fromkeys(_leaves(each.run.task, others)))
+        runs = [others[task] for task in tasks if task in others]
+        columns = [self._read(run).get(metric) for run in runs]
+        known = [own for own in columns if own is not None]
+        if not runs or len(known) < len(tasks):
+            return (tasks, False), ()
+        score = each.result.metrics.get(metric, math.nan)
+        is_mean_of_items = is_same_number(score, float(np.mean(np.concatenate([own.scores for own in known]))))
+        if not is_mean_of_items and not is_same_number(score, float(np.mean([own.scores.mean() for own in known]))):
+            return (tasks, False), ()
+        return (tasks, not is_mean_of_items), tuple(
+            replace(run, columns=replace(own, scores=own.scores * times)) for run, own in zip(runs, known, strict=True)
+        )
+
+    def _read(self, each: LoadedRun) -> Mapping[str, Columns]:
+        path = each.result.samples_file
+        if path not in self._files:
+            try:
+                self._files[path] = dict(_columns(each, self._codes))
+            except (OSError, DataError):
+                self._files[path] = {}
+        return self._files[path]
+
+
+def _leaves(task: str, others: Mapping[str, LoadedRun], above: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Yields the tasks below a group, or a task itself."""
+    members: Sequence[str] = others[task].result.members if task in others else ()
+    for member in members or (task,):
+        if member in (task, *above) or not members:
+            yield member
+        else:
+            yield from _leaves(member, others, above | {task})
+
+
+def _columns(each: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
+    """Yields the scores of each metric; none of a metric that a sample has no number for, or an item twice."""
+    metrics = {metric: metric.partition(",")[::2] for metric in each.result.metrics}
+    scores: dict[str, dict[int, float]] = {metric: {} for metric in metrics}
+    for sample in (line.content for line in samples_of(each.result.samples_file)):
+        # An item is known by its place in the data and by the expected answer, so that other data have other items.
+        name = f"{each.run.task} {sample.get('doc_id')} {sample.get('target_hash') or sample.get('target')}"
+        item = codes.setdefault(name, len(codes))
+        for metric, (key, filtered) in list(metrics.items()):
+            # lmms-eval's samples name no filter: they are of the only one.
+            if str(sample.get("filter", filtered or "none")) != (filtered or "none"):
+                continue
+            value = sample.get(key)
+            value = value.get("score") if isinstance(value, dict) else value  # as lmms-eval logs some
+            if isinstance(value, (bool, int, float)) and math.isfinite(value) and item not in scores[metric]:
+                scores[metric][item] = float(value)
+            else:
+                del metrics[metric]
+    for metric in metrics:
+        own = scores[metric]
+        if own and each.result.expected in (None, len(own)):
+            items, ones = np.array(list(own), dtype=np.int32), np.ones(len(own), dtype=np.int32)
+            yield (
+                metric,
+                Columns(
+                    items=items,
+                    scores=np.array(list(own.values())),
+                    scored=ones,
+                    verdicts=ones,
+                    clusters=items,
+                    offsets=np.zeros(len(own), dtype=np.int64),
+                    groups={},
+                    further={},
+                ),
+            )

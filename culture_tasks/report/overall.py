@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -25,8 +25,8 @@ COMMON = Scale("points of 100", 0.0, 100.0)
 
 _RANK = Scale("rank", 1.0, None, better=None)
 
-_MOST_MEANS = 3
-"""Most means of one report: one for each set of models that ran the same."""
+_MEANS = 3
+"""Means of one report: one for each set of models that ran the same."""
 
 
 def to_common(cell: Cell) -> Cell | None:
@@ -34,19 +34,17 @@ def to_common(cell: Cell) -> Cell | None:
     scale = cell.scale
     if cell.value is None or scale.low is None or scale.high is None:
         return None
-    value, low, high = (None if end is None else _mapped(end, scale) for end in (cell.value, cell.low, cell.high))
+    value, low, high = (
+        None if end is None else float(_mapped(end, scale)) for end in (cell.value, cell.low, cell.high)
+    )
     first, last = (high, low) if scale.better == "lower" else (low, high)
     return replace(cell, value=value, scale=COMMON, low=first, high=last)
 
 
-def _mapped(value: float, scale: Scale) -> float:
-    return float(_mapped_scores(np.array([value]), scale)[0])
-
-
-def _mapped_scores(scores: Floats, scale: Scale) -> Floats:
+def _mapped(scores: Floats | float, scale: Scale) -> Floats | float:
     """Maps the range of a scale, which has both ends, to 0-100."""
     low, high = 0.0 if scale.low is None else scale.low, 1.0 if scale.high is None else scale.high
-    places: Floats = 100.0 * (scores - low) / (high - low)
+    places = 100.0 * (scores - low) / (high - low)
     return 100.0 - places if scale.better == "lower" else places
 
 
@@ -108,24 +106,24 @@ def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
         return [Block(tuple(own), (entrant,)) for entrant, own in columns.items() if len(own) > 1]
     found: list[Block] = []
     left = list(sets)
-    while left and len(found) < _MOST_MEANS:
-        best = max(
-            _shared([sets[entrant] for entrant in left]), key=lambda shared: _compared(shared, left, sets), default=None
-        )
-        if best is None or not _compared(best, left, sets)[0]:
+
+    def compared(shared: frozenset[str]) -> tuple[int, int]:
+        """Returns how many pairs of numbers a set of columns compares, and how many entrants have it."""
+        having = sum(shared <= sets[entrant] for entrant in left)
+        return len(shared) * math.comb(having, 2), having
+
+    while left and len(found) < _MEANS:
+        best = max(_shared([sets[entrant] for entrant in left]), key=compared, default=None)
+        if best is None or not compared(best)[0]:
             break
-        found.append(
-            Block(
-                tuple(column for column in order if column in best),
-                tuple(entrant for entrant in sets if best <= sets[entrant]),
-            )
-        )
+        having = tuple(entrant for entrant in sets if best <= sets[entrant])
+        found.append(Block(tuple(column for column in order if column in best), having))
         left = [entrant for entrant in left if not best <= sets[entrant]]
     return sorted(found, key=lambda block: -len(block.entrants))
 
 
-_MOST_SETS = 2000
-"""Most sets of shared columns that are looked at; with more, large reports would take long."""
+_SETS = 2000
+"""Sets of shared columns from which on no others are looked for: with many models, there are too many."""
 
 
 def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
@@ -133,17 +131,11 @@ def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     own = [columns for columns in dict.fromkeys(sets) if len(columns) > 1]
     found = dict.fromkeys(own)
     new = own
-    while new and len(found) < _MOST_SETS:
+    while new and len(found) < _SETS:
         met = dict.fromkeys(one & other for one in new for other in own if len(one & other) > 1)
         new = [columns for columns in met if columns not in found]
         found.update(dict.fromkeys(new))
     return list(found)
-
-
-def _compared(shared: frozenset[str], left: Sequence[str], sets: Mapping[str, frozenset[str]]) -> tuple[int, int]:
-    """Returns how many pairs of numbers a set of columns compares, and how many entrants have it."""
-    having = sum(shared <= sets[entrant] for entrant in left)
-    return len(shared) * math.comb(having, 2), having
 
 
 def means(
@@ -165,7 +157,6 @@ def means(
         rankable: Whether a cell may be ranked.
         other_tasks: Whether tasks of the harnesses may be in a mean.
     """
-    known = {unit.key: unit for unit in units}
     why_beside = {unit.key: why for unit in units if (why := _why_beside(unit, other_tasks=other_tasks))}
     usable = [unit for unit in units if unit.key not in why_beside]
     has = {
@@ -173,21 +164,18 @@ def means(
         for key in entrants
     }
     found = blocks(has)
-    names = ["mean", *(f"mean_{number}" for number in range(2, len(found) + 1))]
-    letters = ["", "", ""] if len(found) == 1 else [" A", " B", " C"]
     return tuple(
         _mean(
-            name,
-            f"Mean{letter} of {len(block.columns)}",
-            [known[column] for column in block.columns],
-            measured,
+            "mean" if number == 0 else f"mean_{number + 1}",
+            f"Mean{f' {letter}' if len(found) > 1 else ''} of {len(block.columns)}",
+            {unit.key: measured[unit.key] for unit in units if unit.key in block.columns},
             entrants=entrants,
             block=block,
             has=has,
             why_beside=why_beside,
             tests=tests,
         )
-        for name, letter, block in zip(names, letters, found, strict=False)
+        for number, (letter, block) in enumerate(zip("ABC", found, strict=False))
     )
 
 
@@ -204,7 +192,6 @@ def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
 def _mean(
     key: str,
     title: str,
-    units: Sequence[Unit],
     measured: Mapping[str, Measured],
     *,
     entrants: Mapping[str, Entrant],
@@ -213,23 +200,30 @@ def _mean(
     why_beside: Mapping[str, str],
     tests: Sequence[Comparison],
 ) -> Mean:
+    columns = [measured[column] for column in block.columns]
+    units = [each.unit for each in columns]
     common = {
         one: [cell for unit in units if (cell := to_common(unit.cells[one])) is not None] for one in block.entrants
     }
-    cells = {one: mean_cell(own, weights(units)) for one, own in common.items()}
-    compared = adjusted(
-        list(_pairs(key, units, measured=measured, entrants=block.entrants)),
-        {one: entrants[one].label for one in block.entrants},
-    )
+    pairs: list[Pair] = []
+    if all(each.runs[one] for each in columns for one in block.entrants):  # else there are no samples to test
+        stacked = {one: in_order(_stacked(columns, one)) for one in block.entrants}
+        pairs = [
+            Pair(key, first, second, one=stacked[first], two=stacked[second], scale=COMMON)
+            for first, second in combinations(block.entrants, 2)
+        ]
+    compared = adjusted(pairs, {one: entrants[one].label for one in block.entrants})
     lacking = {
         one: f"lacks {', '.join(column for column in block.columns if column not in own)}"
         for one, own in has.items()
-        if one not in cells
+        if one not in common
     }
-    cells, standing = ranked(cells, COMMON, tests=compared, left_out=lacking)
+    cells, standing = ranked(
+        {one: mean_cell(own, weights(units)) for one, own in common.items()}, COMMON, tests=compared, left_out=lacking
+    )
     others = dict.fromkeys(column for own in has.values() for column in own if column not in block.columns)
-    lack = {column: {entrants[one].model for one in cells if column not in has[one]} for column in others}
     every = len({entrants[one].model for one in cells})
+    lack = {column: {entrants[one].model for one in cells if column not in has[one]} for column in others}
     few = {
         column: f"missing or not comparable for {len(models)} of the {every} models" for column, models in lack.items()
     }
@@ -273,17 +267,6 @@ def _mean_ranks(
     return ranks
 
 
-def _pairs(
-    key: str, units: Sequence[Unit], measured: Mapping[str, Measured], entrants: Sequence[str]
-) -> Iterator[Pair]:
-    """Yields every two entrants with their samples of all columns; none where a column has no samples to test."""
-    if any(unit.key not in measured or not all(measured[unit.key].runs[one] for one in entrants) for unit in units):
-        return
-    stacked = {one: in_order(_stacked([measured[unit.key] for unit in units], one)) for one in entrants}
-    for first, second in combinations(entrants, 2):
-        yield Pair(key, first, second, one=stacked[first], two=stacked[second], scale=COMMON)
-
-
 def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
     """Returns an entrant's samples of several columns as those of their mean; clusters are those of the benchmarks."""
     benchmarks = [each.unit.benchmark or each.unit.key for each in columns]
@@ -302,11 +285,11 @@ def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
 
     def compute(part: int, values: Sequence[Any]) -> float:
         own, scale, number = owners[part]
-        return _mapped(float(np.mean(values)) if own.compute is None else own.compute(number, values), scale)
+        return float(_mapped(float(np.mean(values)) if own.compute is None else own.compute(number, values), scale))
 
     values = [own.scores.astype(np.object_) if own.values is None else own.values for own in parts]
     is_mean = all(own.compute is None for own in parts)
-    scores = [_mapped_scores(own.scores, each.unit.scale) for own, each in zip(parts, columns, strict=True)]
+    scores = [np.asarray(_mapped(own.scores, each.unit.scale)) for own, each in zip(parts, columns, strict=True)]
     items = [own.items + (np.int64(at) << 48) for at, own in enumerate(parts)]
     clusters = [
         own.clusters + (np.int64(benchmarks.index(benchmark)) << 32)

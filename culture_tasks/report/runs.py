@@ -1,20 +1,55 @@
-"""Part of :mod:`culture_tasks.report.model`: what was run, on which settings, and its samples."""
+"""What was run, on which settings, by whom it was graded, what it took, and its samples as a reader sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from culture_tasks.judges.verdicts import Usage
 from culture_tasks.results.finding import Harness
-from culture_tasks.results.task_results import Asked, Spent
+
+
+class PromptHash(NamedTuple):
+    """Everything that was asked, as a hash.
+
+    Attributes:
+        items: Number of items.
+        sha: A hash over all prompts, and what else its maker put into it.
+        maker: Who made it: hashes of two makers can't be compared.
+    """
+
+    items: int
+    sha: str
+    maker: Literal["harness", "report"]
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class Spent:
+    """What the samples of a run took. Sums over all of them, or None where that isn't known of every sample.
+
+    Attributes:
+        responses: Number of responses.
+        characters: Their length, in characters.
+        tokens_in: Tokens of the prompts, as the model's backend counts them.
+        tokens_out: Tokens of the responses.
+        judge: Tokens of all the judge's replies; None where no judge says so.
+        judge_kept: Of these, the tokens of verdicts for which nothing was asked in the run.
+    """
+
+    responses: int | None = None
+    characters: int | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    judge: Usage | None = None
+    judge_kept: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
     """Who graded.
 
     Attributes:
@@ -55,14 +90,14 @@ class Settings:
         partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
     """
 
-    judges: tuple[Judge, ...] = ()
+    judges: tuple[Grader, ...] = ()
     task_version: str = ""
     prompt: str = ""
     data: tuple[str, ...] = ()
     commits: tuple[tuple[str, str], ...] = ()
     decoding: str = ""
     chat_template: str = ""
-    asked: Asked | None = None
+    asked: PromptHash | None = None
     limit: float | None = None
     partial: bool = False
 
@@ -86,7 +121,7 @@ class Run:
         settings: What decides comparability.
         date: When, as ISO 8601 in UTC where the file says so.
         results_file: Path of the result file.
-        samples_file: Path of the sample file; None where there is none that can be used.
+        samples_file: Path of the sample file; None without a usable one.
         items: Number of samples.
         scored: How many of them have a score.
         outcomes: How many replies ended how, by outcome.
@@ -126,6 +161,30 @@ class Run:
         """Share of replies from which nothing could be read; None where a judge grades, or without samples."""
         replies = dict(self.outcomes)
         return replies.get("unparsable", 0) / sum(replies.values()) if replies and not self.settings.judges else None
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """One row of the report: a model, or a model under other settings.
+
+    Attributes:
+        key: Names it within the report.
+        model: The model's name.
+        variation: What sets it apart from other rows of that model, such as ``judge: text overlap``; may be empty.
+        published: Whether it comes from a paper.
+        source: Paper, table, judge and date of a published one; else empty.
+    """
+
+    key: str
+    model: str
+    variation: str = ""
+    published: bool = False
+    source: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name for a table."""
+        return f"{self.model} [{self.variation}]" if self.variation else self.model
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +235,3 @@ class Rows(NamedTuple):
     places: NDArray[np.int64]
     items: NDArray[np.int32]
     scores: NDArray[np.float64]
-
-
-class SampleStore(Protocol):
-    """Access to the samples behind the cells. Texts stay in the files and are read when asked for, line by line."""
-
-    def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> Rows:
-        """Returns the samples of a run that belong to these groups, without opening a file.
-
-        A run without usable samples has none.
-        """
-        ...
-
-    def read(self, run: str, places: Iterable[int] | None = None) -> Iterator[Sample]:
-        """Yields samples of a run by their places, all of them in the file's order for None."""
-        ...

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from culture_tasks.errors import DataError
 from culture_tasks.report.runs import Rows, Sample
-from culture_tasks.report.samples import Columns, Record, record_of
-from culture_tasks.results.run_files import parse_json
+from culture_tasks.results.columns import Columns
+from culture_tasks.results.samples import LoggedSample, Record
 
 _NOTHING = Rows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
 
@@ -44,63 +43,45 @@ class FileSamples:
         path, columns = self._files[run]
         with path.open("rb") as file:
             for place in range(columns.items.size) if places is None else places:
-                file.seek(int(columns.offsets[place]))
+                offset = int(columns.offsets[place])
+                file.seek(offset)
                 try:
-                    line = parse_json(file.readline())
-                    found = record_of(line)
-                    if found is not None:
-                        yield _sample(run, found[1], prompt=_prompt(line), columns=columns, place=place)
-                except (ValueError, AttributeError, KeyError, TypeError):
+                    yield _sample(run, LoggedSample(path, place + 1, offset, file.readline()), columns, place)
+                except DataError:
                     continue
 
 
-def _sample(run: str, record: Record, prompt: str | None, columns: Columns, place: int) -> Sample:
-    runs = record.get("runs") or [{}]
-    first = runs[0]
+def _sample(run: str, logged: LoggedSample, columns: Columns, place: int) -> Sample:
+    record = logged.record
+    first = record.runs[0]
     groups = {field: texts.names[texts.codes[place]] for field, texts in columns.groups.items()}
     score = float(columns.scores[place])
     return Sample(
         run=run,
         place=place,
-        item=str(record["item"]),
-        question=str(record.get("question", "")),
-        references=tuple(str(text) for text in record.get("references") or ()),
-        response=str(first.get("response", "")),
-        outcome=str(first.get("outcome", "")),
+        item=record.item,
+        question=record.question,
+        references=record.references,
+        response=first.response,
+        outcome=first.outcome,
         score=None if np.isnan(score) else score,
-        rationale=_text(first.get("rationale") or first.get("error") or first.get("completion") or first.get("label")),
+        rationale=first.rationale or first.error or first.completion or first.label,
         groups={field: group for field, group in groups.items() if group},
-        image=_text(record.get("image")),
-        prompt=prompt,
-        doubt="; ".join(_doubts(record, runs)),
+        image=record.image or None,
+        prompt=logged.prompt,
+        doubt="; ".join(_doubts(record)),
     )
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _prompt(line: Mapping[str, Any]) -> str | None:
-    """Returns what the model was sent, as the harness logged it; messages of a chat as JSON, None without any."""
-    sent = line.get("input")
-    if sent is None:  # lm-eval logs every request of a document, each with its arguments
-        requests = line.get("arguments")
-        first = requests.get("gen_args_0") if isinstance(requests, dict) else None
-        sent = first.get("arg_0") if isinstance(first, dict) else None
-    if sent is None or isinstance(sent, str):
-        return sent
-    return json.dumps(sent, ensure_ascii=False, indent=1, default=str)
-
-
-def _doubts(record: Record, runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _doubts(record: Record) -> Iterator[str]:
     """Yields why a judge's verdict is to be looked at twice; nothing where no judge graded."""
-    if not isinstance(record.get("judge"), dict):
+    if record.judge is None:
         return
-    missing = sorted({str(run.get("outcome")) for run in runs} - {"scored", "unjudged"})
+    missing = sorted({run.outcome for run in record.runs} - {"scored", "unjudged"})
     if missing:
         yield f"no verdict: {', '.join(missing)}"
-    if any(run.get("asked_again") for run in runs):
+    if any(run.asked_again for run in record.runs):
         yield "the judge was reminded of the format"
-    ratings = [run["rating"] for run in runs if isinstance(run.get("rating"), int | float)]
+    ratings = [run.rating for run in record.runs if run.rating is not None]
     if len(set(ratings)) > 1:
-        yield f"ratings from {min(ratings):g} to {max(ratings):g} over {len(runs)} responses"
+        yield f"ratings from {min(ratings):g} to {max(ratings):g} over {len(record.runs)} responses"

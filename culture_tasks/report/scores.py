@@ -35,16 +35,14 @@ _Z = 1.959963984540054
 OF_JUDGES: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_judge_prompt", "unjudged"))
 """Flags that say nothing of a score that needs no judge."""
 
-_UNKNOWN = BenchmarkReport()
-
-_MOST_GROUPS = 100
+_GROUPS = 100
 """Groups beyond which a field that no benchmark says anything of is taken for a name of items, and not split by."""
 
 
 def report_of(benchmark: str | None) -> BenchmarkReport:
     """Returns how a benchmark is reported; one whose package isn't installed here as any benchmark is."""
     known = benchmarks().get(benchmark or "")
-    return _UNKNOWN if known is None else known.report()
+    return BenchmarkReport() if known is None else known.report()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +69,7 @@ class Measured:
 
     def marked(self, cell: Cell) -> Cell:
         """Returns a number with a flag where a run behind it is on other data than the release."""
-        return (
-            replace(cell, flags=ordered({*cell.flags, "own_data"})) if self.own_data.intersection(cell.runs) else cell
-        )
+        return cell if self.own_data.isdisjoint(cell.runs) else replace(cell, flags=ordered({*cell.flags, "own_data"}))
 
     @property
     def reported(self) -> BenchmarkReport:
@@ -245,23 +241,17 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
     missing = [task for task in measured.tasks if task not in {each.run.task for each in runs}]
     if missing:
         flags.add("incomplete")
-    if "from_result_file" in flags:
-        return _from_result_file(measured, runs, flags)
-    cell = cell_of(measured.observe(key), measured.unit.scale, tuple(flags), min_coverage=measured.min_coverage)
-    notes = (cell.note, f"without {', '.join(missing)}" if missing else "")
-    return replace(cell, note="; ".join(note for note in notes if note))
-
-
-def _from_result_file(measured: Measured, runs: Sequence[LoadedRun], flags: set[Flag]) -> Cell:
-    """Returns the harness's own number of a single task; a group's needs the samples of its tasks."""
-    if len(measured.tasks) > 1:
+    if "from_result_file" in flags and len(measured.tasks) > 1:
         keys = tuple(each.run.key for each in runs)
         note = "needs the samples of all of its tasks"
         return Cell(None, measured.unit.scale, flags=ordered(flags), runs=keys, note=note)
-    [each] = runs
-    metric = measured.unit.metric
-    name = next((name for name in (metric, f"{metric}{LEXICAL}") if name in each.result.metrics), metric)
-    return harness_cell(each, name, scale=measured.unit.scale, flags=flags)
+    if "from_result_file" in flags:
+        metric, metrics = measured.unit.metric, runs[0].result.metrics
+        name = metric if metric in metrics else f"{metric}{LEXICAL}"
+        return harness_cell(runs[0], name, scale=measured.unit.scale, flags=flags)
+    cell = cell_of(measured.observe(key), measured.unit.scale, tuple(flags), min_coverage=measured.min_coverage)
+    notes = (cell.note, f"without {', '.join(missing)}" if missing else "")
+    return replace(cell, note="; ".join(note for note in notes if note))
 
 
 def harness_cell(each: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) -> Cell:
@@ -389,7 +379,7 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
     columns = [each.columns for own in measured.runs.values() for each in own if each.columns is not None]
     fields = dict.fromkeys(name for each in columns for name in each.groups)
     most = {name: max(len(each.groups[name].names) for each in columns if name in each.groups) for name in fields}
-    return [(name,) for name in fields if most[name] <= _MOST_GROUPS]
+    return [(name,) for name in fields if most[name] <= _GROUPS]
 
 
 def _further(

@@ -19,10 +19,10 @@ from culture_tasks.report.loaded_runs import Entered, LoadedRun, Loading, Names,
 from culture_tasks.report.model import Cell, Comparison, Entrant
 from culture_tasks.report.observations import cell_of, in_order, ordered, unlike_its_file
 from culture_tasks.report.other_tasks import other_measured
-from culture_tasks.report.samples import SampleReader
 from culture_tasks.report.scores import Measured, measure
 from culture_tasks.report.text.wording import counted
 from culture_tasks.report.trained_on import TrainedOn
+from culture_tasks.results.columns import SampleReader
 from culture_tasks.results.finding import Problem, without_copies
 
 B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"

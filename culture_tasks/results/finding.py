@@ -51,45 +51,27 @@ class Problem:
     lines: int = 0
 
 
-class ResultName(NamedTuple):
-    """What the name of a result file says.
+class FileName(NamedTuple):
+    """What the name of a result or sample file says.
 
     Attributes:
-        harness: Which harness wrote it.
+        harness: The harness that wrote it.
         stamp: The date that the run's files share.
+        task: The task of a sample file; empty for a result file.
     """
 
     harness: Harness
     stamp: str
+    task: str = ""
 
 
-class SamplesName(NamedTuple):
-    """What the name of a sample file says.
-
-    Attributes:
-        harness: Which harness wrote it.
-        stamp: The date that the run's files share.
-        task: The task.
-    """
-
-    harness: Harness
-    stamp: str
-    task: str
-
-
-def parse_result_name(path: Path) -> ResultName | None:
-    """Returns what the name of a result file says, or None for the name of any other file."""
-    for harness, pattern in _RESULT_NAME.items():
-        if found := pattern.fullmatch(path.name):
-            return ResultName(harness, found["stamp"])
-    return None
-
-
-def parse_samples_name(path: Path) -> SamplesName | None:
-    """Returns what the name of a sample file says, or None for the name of any other file."""
-    for harness, pattern in _SAMPLES_NAME.items():
-        if found := pattern.fullmatch(path.name):
-            return SamplesName(harness, found["stamp"], found["task"])
+def parse_name(path: Path) -> FileName | None:
+    """Returns what the name of a result or sample file says, or None for the name of any other file."""
+    for harness in _RESULT_NAME:
+        if match := _RESULT_NAME[harness].fullmatch(path.name):
+            return FileName(harness, match["stamp"])
+        if match := _SAMPLES_NAME[harness].fullmatch(path.name):
+            return FileName(harness, match["stamp"], match["task"])
     return None
 
 
@@ -128,42 +110,37 @@ def find(named: Iterable[str | Path]) -> Found:
     problems: dict[Problem, None] = {}
     foreign: dict[Path, None] = {}
     for path, from_folder in _expanded(named, problems):
-        samples = parse_samples_name(path)
-        if parse_result_name(path) is not None:
-            whole[path] = None
-        elif samples is None:
+        name = parse_name(path)
+        if name is None:
             foreign[path] = None
-        elif not (results := path.with_name(result_name(samples.harness, samples.stamp))).is_file():
-            said = f"its result file {results.name} isn't there: the run was cut off, or only half copied"
-            problems[Problem(str(path), "partial", said)] = None
+        elif not name.task:
+            whole[path] = None
+        elif not (results := path.with_name(result_name(name.harness, name.stamp))).is_file():
+            reason = f"its result file {results.name} isn't there: the run was cut off, or only half copied"
+            problems[Problem(str(path), "partial", reason)] = None
         elif not from_folder:
-            parts.setdefault(results, set()).add(samples.task)
+            parts.setdefault(results, set()).add(name.task)
     only = {path: frozenset(tasks) for path, tasks in parts.items() if path not in whole}
     return Found((*whole, *only), only, (*problems, *_foreign(list(foreign))))
 
 
 def _foreign(paths: Sequence[Path]) -> Iterator[Problem]:
     """Yields one problem for all files that are no harness's: the folder of a model has many of them."""
-    said = "not the name of a result or sample file of lm-eval or lmms-eval"
-    if len(paths) == 1:
-        yield Problem(str(paths[0]), "foreign", said)
-    elif paths:
-        names = list(dict.fromkeys(path.name for path in paths))
-        more = ", …" if len(names) > _NAMED else ""
-        yield Problem(f"{len(paths)} files ({', '.join(names[:_NAMED])}{more})", "foreign", said)
-
-
-_NAMED = 3
-"""Most files that are named where many are of no use."""
+    names = list(dict.fromkeys(path.name for path in paths))
+    shown = f"{len(paths)} files ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
+    if paths:
+        where = str(paths[0]) if len(paths) == 1 else shown
+        yield Problem(where, "foreign", "not the name of a result or sample file of lm-eval or lmms-eval")
 
 
 def _expanded(named: Iterable[str | Path], problems: dict[Problem, None]) -> Iterator[tuple[Path, bool]]:
     """Yields files, each with whether it was found in a folder rather than named."""
     for name in named:
-        paths = _matches(name)
-        if not paths:
+        whole = Path(name).expanduser()
+        matches = [str(whole)] if whole.exists() else sorted(glob.glob(str(whole), recursive=True))  # noqa: PTH207
+        if not matches:
             problems[Problem(str(name), "missing", "no such file, folder or match of a pattern")] = None
-        for path in paths:
+        for path in map(Path, matches):
             if path.is_dir():
                 inside = [file for file in sorted(path.rglob("*")) if file.suffix in _SUFFIXES and file.is_file()]
                 if not inside:
@@ -173,20 +150,18 @@ def _expanded(named: Iterable[str | Path], problems: dict[Problem, None]) -> Ite
                 yield path, False
 
 
-def _matches(name: str | Path) -> list[Path]:
-    path = Path(name).expanduser()
-    if path.exists():
-        return [path]
-    return [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207 - takes absolute ones
-
-
 def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[Problem]]:
     """Drops result files that are the same file as an earlier one, or a copy of it, and names the copies."""
     seen: dict[str, Path] = {}
     kept: list[Path] = []
     problems: list[Problem] = []
     for path in paths:
-        key = _fingerprint(path)
+        try:
+            content = path.read_bytes().strip()
+        except OSError:
+            content = b""
+        # Nothing is said of files that are empty or can't be read.
+        key = f"{path.name} {hashlib.sha256(content).hexdigest()}" if content else str(path.resolve())
         if key in seen:
             if seen[key].resolve() != path.resolve():
                 problems.append(Problem(str(path), "duplicate", f"a copy of {seen[key]}"))
@@ -194,11 +169,3 @@ def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[Problem]]:
         seen[key] = path
         kept.append(path)
     return kept, problems
-
-
-def _fingerprint(path: Path) -> str:
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return f"unreadable {path.resolve()}"
-    return f"{path.name} {hashlib.sha256(content).hexdigest()}" if content.strip() else f"empty {path.resolve()}"

@@ -14,15 +14,12 @@ from typing import IO, Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import jsonlines
-from pydantic_core import from_json
 
-from culture_tasks.errors import DataError
-from culture_tasks.results.finding import Harness, Problem, parse_result_name, result_name, samples_name
+from culture_tasks.results.finding import Harness, Problem, parse_name, result_name, samples_name
+from culture_tasks.results.samples import parse_json
 
 GRADED_FROM = "rejudged_from"
 """Key in the configuration of a result file that was written by grading another one again."""
-
-_OBJECTS = ("config", "configs", "group_subtasks", "groups", "higher_is_better", "n-samples", "n-shot", "versions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +75,8 @@ class RunFiles:
 
 def read_run(path: Path) -> RunFiles | Problem:
     """Reads a result file, or says why it can't be used."""
-    name = parse_result_name(path)
-    if name is None:
+    name = parse_name(path)
+    if name is None or name.task:
         return Problem(str(path), "foreign", "not the name of a result file")
     try:
         text = path.read_bytes()
@@ -88,33 +85,15 @@ def read_run(path: Path) -> RunFiles | Problem:
         content = parse_json(text)
     except (OSError, ValueError) as error:
         return Problem(str(path), "damaged", f"not readable JSON ({error})")
-    if isinstance(content, dict) and (later := _later_version(name.harness, content)):
+    later = _later_version(name.harness, content) if isinstance(content, dict) else ""
+    if later:
         return Problem(str(path), "unknown_layout", later)
     if not isinstance(content, dict) or not isinstance(content.get("results"), dict):
         return Problem(str(path), "foreign", "it has no 'results', so no harness wrote it")
-    for key in _OBJECTS:
-        if not isinstance(content.get(key), dict | None):
-            said = (
-                f"not laid out as a harness does: found {type(content[key]).__name__} as {key!r}, needed is an object"
-            )
-            return Problem(str(path), "damaged", said)
     return RunFiles(harness=name.harness, result_file=path, stamp=name.stamp, content=content)
 
 
-def _later_version(harness: Harness, content: Mapping[str, Any]) -> str:
-    """Names a harness whose layout isn't known yet; empty where the file is of a version that is."""
-    known = LAYOUTS[harness]
-    said = content.get(known.key)
-    if not isinstance(said, str):
-        return ""
-    found = _VERSION.match(said)
-    if found is None or (int(found[1]), int(found[2])) < known.below:
-        return ""
-    name, below = harness.replace("_", "-"), ".".join(map(str, known.below))
-    return f"written by {name} {said[:40]}; the layouts before {below} are known. Update culture-tasks"
-
-
-class Layout(NamedTuple):
+class KnownLayout(NamedTuple):
     """Which result files of a harness can be read.
 
     Attributes:
@@ -126,60 +105,27 @@ class Layout(NamedTuple):
     below: tuple[int, int]
 
 
-LAYOUTS: Mapping[Harness, Layout] = {
-    "lm_eval": Layout("lm_eval_version", (0, 5)),
-    "lmms_eval": Layout("lmms_eval_version", (0, 8)),
+LAYOUTS: Mapping[Harness, KnownLayout] = {
+    "lm_eval": KnownLayout("lm_eval_version", (0, 5)),
+    "lmms_eval": KnownLayout("lmms_eval_version", (0, 8)),
 }
-_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\D|$)")
-"""A version; lmms-eval writes the branch and commit of a checkout in its place, which tell nothing."""
 
 
-def sample_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yields the lines of a file that are not blank, each with its number from 1 and its offset.
+def _later_version(harness: Harness, content: Mapping[str, Any]) -> str:
+    """Names a harness whose layout isn't known yet; empty where the file is of a version that is.
 
-    This and :func:`parse_json` are in place of ``jsonlines``: a report keeps the offset of each of millions of lines,
-    to read a sample again when it is shown, and the fast parser takes bytes.
+    lmms-eval writes the branch and commit of a checkout in place of a version, which tell nothing.
     """
-    offset = 0
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.isspace():
-                yield number, offset, line
-            offset += len(line)
-
-
-def parse_json(text: bytes) -> Any:
-    """Parses JSON; what the fast parser refuses, such as half of a surrogate pair, is tried again.
-
-    Raises:
-        ValueError: If it isn't JSON in UTF-8.
-    """
-    try:
-        return from_json(text, cache_strings="keys")
-    except ValueError:
-        try:
-            return json.loads(text)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
-
-
-def read_samples(path: Path) -> list[dict[str, Any]]:
-    """Reads logged samples.
-
-    Raises:
-        DataError: If a line is not a JSON object.
-    """
-    samples: list[dict[str, Any]] = []
-    for number, _, line in sample_lines(path):
-        try:
-            sample = parse_json(line)
-        except ValueError as error:
-            said = error.msg if isinstance(error, json.JSONDecodeError) else error
-            raise DataError(f"{path}, line {number}: not JSON ({said}). The file may be cut off.") from None
-        if not isinstance(sample, dict):
-            raise DataError(f"{path}, line {number}: found {type(sample).__name__}. Needed is an object.")
-        samples.append(sample)
-    return samples
+    key, below = LAYOUTS[harness]
+    version = str(content.get(key))
+    match = re.match(r"v?(\d{1,6})\.(\d{1,6})(?:\D|$)", version)
+    if match is None or (int(match[1]), int(match[2])) < below:
+        return ""
+    known = ".".join(map(str, below))
+    return (
+        f"written by {harness.replace('_', '-')} {version[:40]}; the layouts before {known} are known. "
+        "Update culture-tasks"
+    )
 
 
 def new_run(old: RunFiles, content: dict[str, Any], now: datetime) -> RunFiles:

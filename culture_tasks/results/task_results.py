@@ -1,4 +1,4 @@
-"""What a result file of either harness says of each task: what was run, on which settings, and the numbers found."""
+"""The tasks of a result file of either harness: the model, the settings, and the harness's own numbers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OWN_DATA
-from culture_tasks.judges.verdicts import Usage
+from culture_tasks.report.runs import PromptHash, Settings, Spent
 from culture_tasks.results.finding import Harness, Problem
 from culture_tasks.results.run_files import RunFiles
 
@@ -39,41 +39,6 @@ _SAMPLING = ("temperature", "top_p", "top_k", "num_beams", "repetition_penalty")
 _NEUTRAL: Mapping[str, object] = {"temperature": 1.0, "top_p": 1.0, "top_k": None, "num_beams": 1}
 
 
-class Asked(NamedTuple):
-    """Everything that was asked, as a hash.
-
-    Attributes:
-        items: Number of items.
-        sha: A hash over all prompts, and what else its maker put into it.
-        maker: Who made it: hashes of two makers can't be compared.
-    """
-
-    items: int
-    sha: str
-    maker: Literal["harness", "report"]
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What the samples of a run took. Sums over all of them, or None where that isn't known of every sample.
-
-    Attributes:
-        responses: Number of responses.
-        characters: Their length, in characters.
-        tokens_in: Tokens of the prompts, as the model's backend counts them.
-        tokens_out: Tokens of the responses.
-        judge: Tokens of all the judge's replies; None where no judge says so.
-        judge_kept: Of these, the tokens of verdicts for which nothing was asked in the run.
-    """
-
-    responses: int | None = None
-    characters: int | None = None
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    judge: Usage | None = None
-    judge_kept: Usage | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class TaskResult:
     """One task of one result file, as the harness left it.
@@ -87,15 +52,8 @@ class TaskResult:
         pretrained: The model whose weights were loaded, as the arguments name it; empty where they don't.
         adapter: The adapter on top of these weights; empty without one.
         date: When, as ISO 8601.
-        version: The task's version.
-        prompt: Shots and system instruction, where there are any.
-        chat_template: ``none``, ``the endpoint's``, or the beginning of its hash; empty where the file doesn't say.
-        asked: The harness's hash of documents and prompts, with their number; None where the file has none that says
-            anything.
-        decoding: Generation settings as canonical JSON; empty where nothing is generated.
-        commits: Data sets of the Hub that the documents were read from, each with its commit.
+        settings: The settings that the result file has; the samples have judges and data.
         own_data: How the user's own data differ from the benchmark's release; empty for the release.
-        limit: Number of items where not all were asked for; None for all.
         expected: Number of items that were asked for; None where the file doesn't say.
         metrics: Numbers by metric name, with any filter but ``none`` after a comma.
         errors: Standard errors by metric name.
@@ -117,14 +75,8 @@ class TaskResult:
     pretrained: str
     adapter: str
     date: str
-    version: str
-    prompt: str
-    chat_template: str
-    asked: Asked | None
-    decoding: str
-    commits: tuple[tuple[str, str], ...]
+    settings: Settings
     own_data: str
-    limit: int | None
     expected: int | None
     metrics: Mapping[str, float]
     errors: Mapping[str, float]
@@ -153,28 +105,43 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
     data = run.content
     config = data.get("config") or {}
     args = _model_args(config.get("model_args"))
+    seconds = _number(data.get("total_evaluation_time_seconds"))  # a text in both harnesses
     shared: dict[str, Any] = {
         "harness": run.harness,
         "path": run.result_file,
         "model": str(_model_name(run, args) or args.get("pretrained") or config.get("model") or "unknown model"),
-        "model_args": tuple(sorted((key, value) for key, value in args.items() if not _says_where(key, value))),
+        "model_args": tuple(
+            sorted(
+                (name, value)
+                for name, value in args.items()
+                if name not in _EXECUTION and not value.startswith(("http://", "https://"))
+            )
+        ),
         "pretrained": args.get("pretrained") or args.get("model") or "",
         "adapter": next((args[name] for name in _ADAPTERS if args.get(name)), ""),
         "date": _date(run),
         "graded_from": run.graded_from,
         "together": frozenset(data.get("configs") or ()),
-        "seconds": _seconds(data.get("total_evaluation_time_seconds")),
+        "seconds": seconds if type(seconds) in (int, float) and 0.0 <= seconds < math.inf else None,
         "costs": ModelCosts.read(data),
     }
     for task, values in data["results"].items():
         if not isinstance(values, dict):
             raise TypeError(f"found {type(values).__name__} as the results of {task}")
+        numbers = _numbers(values)
         yield TaskResult(
             **shared,
             task=task,
-            **_settings(task, data, config, run.harness),
-            **_numbers(values),
-            higher_is_better=_directions(data, task),
+            settings=_settings(task, data, run.harness),
+            own_data="; ".join(": ".join(pair) for pair in _named(_config(data, task), OWN_DATA)),
+            expected=_counts(data, task)[1],
+            metrics=numbers[False],
+            errors=numbers[True],
+            higher_is_better={
+                name: better
+                for name, better in ((data.get("higher_is_better") or {}).get(task) or {}).items()
+                if isinstance(better, bool)
+            },
             members=tuple((data.get("group_subtasks") or {}).get(task) or ()),
             samples_file=run.samples_file(task),
             spent=_spent((data.get("efficiency") or {}).get("by_task"), task),
@@ -190,15 +157,6 @@ def _model_name(run: RunFiles, args: Mapping[str, str]) -> Any:
     return name
 
 
-def _seconds(value: Any) -> float | None:
-    """Returns a time; both harnesses write it as text."""
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        return None
-    return seconds if 0.0 <= seconds < math.inf else None
-
-
 def _spent(by_task: Any, task: str) -> Spent | None:
     """Returns the tokens that lmms-eval has counted, where it has those of every document; it writes 0 for none."""
     own = by_task.get(task) if isinstance(by_task, dict) else None
@@ -209,27 +167,19 @@ def _spent(by_task: Any, task: str) -> Spent | None:
     return Spent(tokens_in=known[0], tokens_out=known[1])
 
 
-def _directions(data: Mapping[str, Any], task: str) -> dict[str, bool]:
-    known = (data.get("higher_is_better") or {}).get(task) or {}
-    return {name: better for name, better in known.items() if isinstance(better, bool)}
-
-
 def _model_args(given: Any) -> dict[str, str]:
-    if isinstance(given, dict):
-        return {str(key): _without_secrets(str(value)) for key, value in given.items()}
-    parts = (part.partition("=") for part in str(given or "").split(","))
-    return {key.strip(): _without_secrets(value.strip()) for key, _, value in parts if key.strip()}
-
-
-def _without_secrets(value: str) -> str:
-    """Takes user, password and query out of an address."""
+    """Returns the arguments of a model, without user, password and query of addresses."""
+    pairs = (
+        given.items()
+        if isinstance(given, dict)
+        else (
+            (name.strip(), value.strip())
+            for name, _, value in (part.partition("=") for part in str(given or "").split(","))
+        )
+    )
     # The scheme, user and password up to an @, host and path, and the rest: a query or a fragment.
-    return re.sub(r"(?i)^(https?://)(?:[^/@]*@)?([^?#]*).*$", r"\1\2", value)
-
-
-def _says_where(name: str, value: str) -> bool:
-    """Whether an argument says where and how fast a model runs; every address does, whatever its name."""
-    return name in _EXECUTION or value.startswith(("http://", "https://"))
+    address = re.compile(r"(?i)^(https?://)(?:[^/@]*@)?([^?#]*).*$")
+    return {str(name): address.sub(r"\1\2", str(value)) for name, value in pairs if str(name)}
 
 
 def _date(run: RunFiles) -> str:
@@ -243,29 +193,45 @@ def _date(run: RunFiles) -> str:
     return (run.time.replace(tzinfo=run.zone).astimezone(UTC) if run.zone else run.time).isoformat()
 
 
-def _settings(task: str, data: Mapping[str, Any], config: Mapping[str, Any], harness: Harness) -> dict[str, Any]:
-    own = (data.get("configs") or {}).get(task) or {}
-    counts = (data.get("n-samples") or {}).get(task) or {}
-    original, effective = (_count(counts.get(name)) for name in ("original", "effective"))
+def _config(data: Mapping[str, Any], task: str) -> Mapping[str, Any]:
+    return (data.get("configs") or {}).get(task) or {}
+
+
+def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> Settings:
+    config = _config(data, task)
+    original, effective = _counts(data, task)
     shots = (data.get("n-shot") or {}).get(task)
     template = _chat_template(data, harness)
+    version = _number((data.get("versions") or {}).get(task))
+    sha = (data.get("task_hashes") or {}).get(task)
+    has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
     parts = [
         f"{shots} shots" if shots else "",
         "examples as turns" if shots and template not in ("", "none") and data.get("fewshot_as_multiturn") else "",
         f"system instruction {str(system)[:12]}" if (system := data.get("system_instruction_sha")) else "",
     ]
-    return {
-        "version": _version((data.get("versions") or {}).get(task)),
-        "prompt": ", ".join(part for part in parts if part),
-        "chat_template": template,
-        # lmms-eval's hash has no prompt in it.
-        "asked": _asked(task, data, own, effective) if harness == "lm_eval" else None,
-        "decoding": _decoding(own, config.get("gen_kwargs")),
-        "commits": _named(own, COMMITS),
-        "own_data": "; ".join(": ".join(pair) for pair in _named(own, OWN_DATA)),
-        "limit": effective if effective != original else None,
-        "expected": effective,
-    }
+    return Settings(
+        task_version="" if version in (None, "N/A") else str(version),
+        prompt=", ".join(part for part in parts if part),
+        commits=_named(config, COMMITS),
+        decoding=_decoding(config, (data.get("config") or {}).get("gen_kwargs")),
+        chat_template=template,
+        # lm-eval's hash of a task with images differs in every run, and lmms-eval's has no prompt in it.
+        asked=PromptHash(effective, str(sha), "harness")
+        if harness == "lm_eval" and sha and effective and not has_media
+        else None,
+        limit=effective if effective != original else None,
+    )
+
+
+def _counts(data: Mapping[str, Any], task: str) -> tuple[int | None, int | None]:
+    """Returns the number of all items and of the items that were run; None where the file doesn't say."""
+    counts = (data.get("n-samples") or {}).get(task) or {}
+    original, effective = counts.get("original"), counts.get("effective")
+    for count in (original, effective):
+        if count is not None and (type(count) is not int or not 0 <= count < 10**9):
+            raise ValueError(f"found {str(count)[:40]!r} as a number of samples")
+    return original, effective
 
 
 def _named(config: Mapping[str, Any], entry: str) -> tuple[tuple[str, str], ...]:
@@ -275,42 +241,12 @@ def _named(config: Mapping[str, Any], entry: str) -> tuple[tuple[str, str], ...]
     return tuple(sorted((str(name), str(value)) for name, value in (given or {}).items()))
 
 
-def _count(value: Any) -> int | None:
-    """Returns a number of items.
-
-    Raises:
-        ValueError: If it is none.
-    """
-    if value is None:
-        return None
-    if type(value) is not int or not 0 <= value <= _MOST_ITEMS:
-        raise ValueError(f"found {str(value)[:40]!r} as a number of samples")
-    return value
-
-
-_MOST_ITEMS = 10**9
-
-
 def _chat_template(data: Mapping[str, Any], harness: Harness) -> str:
     """Says whether a chat template was applied. lmms-eval's models have their own ways where none is asked for."""
     if data.get("chat_template", "") is None:
         return "none" if harness == "lm_eval" else ""
     sha = data.get("chat_template_sha")
     return str(sha)[:12] if sha else "the endpoint's" if "chat_template" in data else ""
-
-
-def _asked(task: str, data: Mapping[str, Any], config: Mapping[str, Any], items: int | None) -> Asked | None:
-    """Returns lm-eval's hash of a task; one of documents with images differs in every run."""
-    sha = (data.get("task_hashes") or {}).get(task)
-    has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
-    return Asked(items, str(sha), "harness") if sha and items and not has_media else None
-
-
-def _version(value: Any) -> str:
-    try:
-        return f"{float(value):g}"
-    except (TypeError, ValueError):
-        return "" if value in (None, "N/A") else str(value)
 
 
 def _decoding(config: Mapping[str, Any], override: Any) -> str:
@@ -351,16 +287,14 @@ def _number(value: Any) -> Any:
     return int(number) if number is not None and number.is_integer() else number
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
-    metrics: dict[str, float] = {}
-    errors: dict[str, float] = {}
+def _numbers(values: Mapping[str, Any]) -> dict[bool, dict[str, float]]:
+    """Returns the numbers by name, those that are standard errors under True."""
+    numbers: dict[bool, dict[str, float]] = {False: {}, True: {}}
     for key, value in values.items():
-        name, _, which = key.partition(",")
-        if not which or isinstance(value, bool) or not isinstance(value, (int, float)):
+        name, _, label = key.partition(",")
+        if not label or isinstance(value, bool) or not isinstance(value, (int, float)):
             continue
-        label = name if which == "none" else f"{name},{which}"
-        if "_stderr" not in name:
-            metrics[label] = float(value)
-        elif name.endswith("_stderr"):
-            errors[label.replace("_stderr", "", 1)] = float(value)
-    return {"metrics": metrics, "errors": errors}
+        metric = name.removesuffix("_stderr")
+        if metric != name or "_stderr" not in name:  # lmms-eval has further errors, as acc_stderr_clt
+            numbers[metric != name][metric if label == "none" else f"{metric},{label}"] = float(value)
+    return numbers

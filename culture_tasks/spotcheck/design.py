@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from culture_tasks.errors import DataError
-from culture_tasks.rejudge.logged_samples import damage
+from culture_tasks.results.samples import damage
 
 DESIGN_FILE, RATED_FILE = "spotcheck.json", "rated.json"
 

@@ -15,7 +15,6 @@ from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import item_of
 from culture_tasks.judges.rubrics import shortened
 from culture_tasks.rejudge.logged_samples import JudgedSample, judged_samples
-from culture_tasks.results.run_files import read_samples
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
@@ -89,7 +88,7 @@ def read_population(samples_file: Path) -> Population:
         DataError: If the file can't be read, or its samples have no record of a judge.
     """
     try:
-        samples = judged_samples(read_samples(samples_file), samples_file)
+        samples = judged_samples(samples_file)
     except OSError as error:
         raise DataError(f"{samples_file}: can't be read ({error.strerror}).") from None
     if not samples:
@@ -103,23 +102,20 @@ def read_population(samples_file: Path) -> Population:
 
 def _responses(sample: JudgedSample) -> Iterator[Response]:
     record = sample.record
-    known = benchmarks().get(str(record.get("benchmark")))
-    field = known.report().culture if known else ""
-    groups = record.get("groups")
-    culture = groups.get(field) if isinstance(groups, dict) else None
-    for number, run in enumerate(record["runs"]):
-        item = item_of(record, run["response"])
-        scored = sample.scored.get(number)
-        rating = None if scored is None else scored.rating
+    known = benchmarks().get(record.benchmark)
+    culture = record.groups.get(known.report().culture) if known else None
+    for number, run in enumerate(record.runs):
+        item = item_of(sample.as_logged, run.response)
+        rating = run.rating if number in sample.scored else None
         yield Response(
-            item=str(record.get("item")),
+            item=record.item,
             run=number,
-            culture=NO_GROUP if culture is None else str(culture),
-            cluster=str(record.get("cluster", record.get("item"))),
+            culture=NO_GROUP if culture is None else culture,
+            cluster=record.cluster,
             question=shortened(item.question),
             references=tuple(map(shortened, item.references)),
             text=shortened(item.response),
-            image=str(record.get("image") or ""),
+            image=record.image,
             rubric=sample.rubric,
             scale=sample.scale,
             judged=math.nan if rating is None else _on_scale(rating, sample.rubric, sample.scale),

@@ -52,10 +52,6 @@ def test_two_models_make_the_responses_of_a_question(two_models):
     assert rated.test_items[first.fingerprint] == {("care_zh", "zh-0")}
 
 
-def test_one_folder_with_both_gives_the_same(two_models):
-    assert read(two_models).questions == read(two_models / "gemma", two_models / "qwen").questions
-
-
 def test_a_test_is_refused_unless_the_user_knows(two_models):
     said = refused(two_models, test_questions=False)
     assert "care_zh is a test. A model that is trained on its questions can't be tested by them any more" in said
@@ -75,7 +71,7 @@ def test_the_same_response_graded_twice_counts_once(tmp_path):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("prompt_sha256", "c" * 64), ("sampling", {"temperature": 1.0}), ("delimiters", False), ("prompt", "other.v2")],
+    [("prompt_sha256", "c" * 64), ("sampling", {"temperature": 1.0})],
 )
 def test_verdicts_of_one_judge_with_another_prompt_or_settings_dont_go_together(tmp_path, field, value):
     write_model(tmp_path, "gemma", [9, 2])
@@ -88,12 +84,6 @@ def test_a_model_with_an_adapter_has_a_name_of_its_own(tmp_path):
     config = {"model": "hf", "model_args": "pretrained=base,peft=/somewhere/dpo-zh"}
     write_run(tmp_path, "base", {"care_zh": [care_sample("zh-1", "好", 9.0)]}, config=config)
     assert read(tmp_path).questions[0].answers[0].by == "base + dpo-zh"
-
-
-def test_repeats_of_a_model_are_responses_of_their_own(tmp_path):
-    runs = [{"response": text, "outcome": "scored", "rating": rating} for text, rating in (("好", 9), ("坏", 2))]
-    write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "", 1.0, runs=runs)]})
-    assert [(answer.text, answer.rating) for answer in read(tmp_path).questions[0].answers] == [("好", 9), ("坏", 2)]
 
 
 def test_of_two_judges_one_is_chosen(tmp_path):
@@ -142,12 +132,6 @@ def test_tasks_can_be_chosen_by_name_and_by_group(two_models):
     assert "look for misspelt names after --task" in refused(two_models, tasks=("care_zhh",))
 
 
-def test_tasks_on_two_scales_dont_go_together(two_models):
-    judge = CARE_JUDGE | {"rubric": "lave3"}
-    write_model(two_models, "llama", [1, 2], judge=judge, task="sayings")
-    assert "ratings on two scales" in refused(two_models)
-
-
 def test_tasks_that_show_images_are_refused(tmp_path):
     write_run(tmp_path, "a", {"sayings": [care_sample("zh-1", "好", 9.0, image="1.png")]})
     assert "sayings shows images, and the data and recipes written here are of text alone" in refused(tmp_path)
@@ -157,10 +141,6 @@ def test_tasks_that_show_images_are_refused(tmp_path):
 
 def forbidding():
     return [each for each in benchmarks().values() if each.not_for_training]
-
-
-def test_there_is_a_benchmark_that_may_not_be_trained_on():
-    assert [each.title for each in forbidding()] == ["BLEnD"]
 
 
 @pytest.mark.parametrize("benchmark", forbidding(), ids=lambda each: each.name)
@@ -187,9 +167,10 @@ def test_tasks_without_a_judge_are_passed_over_beside_others(two_models):
     ("changes", "said"),
     [
         ({"record": 1}, "the record has layout 1; this version reads 2"),
-        ({"question": ""}, "field 'question'"),
-        ({"runs": [{"response": "a", "outcome": "scored", "rating": 99}]}, "found the rating 99.0. Needed is one from"),
-        ({"runs": [{"response": "a", "outcome": "scored"}]}, "found the rating None"),
+        (
+            {"runs": [{"response": "a", "outcome": "scored", "rating": 99}]},
+            "expected a rating from 1 to 10, found 99.0",
+        ),
         ({"judge": CARE_JUDGE | {"rubric": "unknown"}}, "no rubric 'unknown'"),
     ],
 )
@@ -202,17 +183,7 @@ def test_a_damaged_record_is_named(tmp_path, changes, said):
     assert "line 2" in found
 
 
-def test_a_line_that_was_cut_off_is_named(two_models):
-    (samples,) = (two_models / "qwen").glob("*.jsonl")
-    samples.write_bytes(samples.read_bytes()[:-20])
-    assert "line 3: not JSON. The run may have been cut off" in refused(two_models)
-
-
 def test_results_without_samples_say_how_to_get_them(tmp_path):
     write_run(tmp_path, "a", {"care_zh": []})
     next(tmp_path.glob("*.jsonl")).unlink()
     assert "no samples. Run the tasks with --log_samples" in refused(tmp_path)
-
-
-def test_a_folder_without_results_is_refused(tmp_path):
-    assert "holds no result file" in refused(tmp_path)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from support.example_report import example_report
 from support.sample_files import JUDGE, care_sample, cedar_sample, record, vqa_record, write_run, write_vqa
 
@@ -88,20 +87,6 @@ def test_a_culture_of_few_items_is_never_named(tmp_path):
     assert texts(tmp_path, "cultures") == ["No culture is significantly below the others for any model."]
 
 
-def test_equal_cultures_are_called_unequal_at_most_5_times_of_100(tmp_path):
-    """All groups are alike in truth; the smallest has 30 items."""
-    rng = np.random.default_rng(7)
-    false = 0
-    for trial in range(100):
-        samples = [
-            {"lave": vqa_record(n, float(rng.random() < 0.6), ("brazil", "china", "india", "usa", "iran")[n % 5])}
-            for n in range(150)
-        ]
-        write_run(tmp_path / str(trial), "a", {"culturalvqa": samples})
-        false += not texts(tmp_path / str(trial), "cultures")[0].startswith("No culture")
-    assert false <= 9  # of a binomial with p = 0.05, 97 % lie here
-
-
 def test_a_bias_is_named_where_it_is_certain(tmp_path):
     def answers(prediction):
         gold = ["anger"] * 10 + ["awe"] * 30
@@ -129,7 +114,12 @@ def test_a_difference_by_language_is_named_where_it_is_certain(tmp_path):
 def blend(region, task, scores):
     groups = {"region": region, "topic": "food", "language": "en"}
     samples = [record("blend", task, "sem_b", f"q{n}", groups, score=score) for n, score in enumerate(scores)]
-    return {task: [{"sem_b": each | {"runs": [], "outcomes": {"scored": 1}}} for each in samples]}
+    return {
+        task: [
+            {"sem_b": each | {"runs": [{"response": "x", "outcome": "scored"}], "outcomes": {"scored": 1}}}
+            for each in samples
+        ]
+    }
 
 
 def test_a_difference_of_percents_is_in_points_and_regions_have_names(tmp_path):
@@ -140,16 +130,6 @@ def test_a_difference_of_percents_is_in_points_and_regions_have_names(tmp_path):
     assert change.startswith("The greatest difference: a is 46.0 points lower (")
     assert " % " not in change
     assert change.endswith(" than asked in English on blend_north_korea for North Korea.")
-
-
-def test_a_gain_in_percents_is_in_points(tmp_path):
-    for model, args, right in (("org/base", "pretrained=org/base", 40), ("/dpo", "pretrained=org/base,peft=/dpo", 90)):
-        samples = [cedar_sample(str(n), "ar", "awe", "awe" if n < right else "fear") for n in range(100)]
-        write_run(
-            tmp_path / model.strip("/"), model, {"cedar_text": samples}, config={"model": "hf", "model_args": args}
-        )
-    [trained] = texts(tmp_path, "changes")
-    assert trained.startswith("dpo, trained from org/base, is significantly better on cedar_text (+50.00 points, +")
 
 
 def test_a_summary_has_one_count_of_models(tmp_path):
@@ -189,10 +169,6 @@ def test_scores_by_text_overlap_are_said_to_be_no_judges(tmp_path):
     assert texts(tmp_path, "runs") == ["2 of 2 scores are by text overlap, not by a judge."]
 
 
-def test_there_are_at_most_six_findings():
-    assert len(example_report().findings) <= 6
-
-
 HOSTILE = "<script>x</script> **bold** [a](b) \u202e|"
 
 
@@ -208,13 +184,6 @@ def test_names_in_findings_stay_names(tmp_path):
     assert (
         '<li><bdi dir="auto">&lt;script&gt;x&lt;/script&gt; **bold** [a](b) \u202e|</bdi> is best (1.0).</li>' in page
     )
-
-
-@pytest.mark.parametrize("question", ["best", "cultures", "biases", "changes", "papers", "runs"])
-def test_every_question_has_a_title(question):
-    from culture_tasks.report.text.wording import QUESTIONS
-
-    assert QUESTIONS[question].endswith("?")
 
 
 def test_a_space_between_two_names_stays_in_markdown():

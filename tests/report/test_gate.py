@@ -4,7 +4,6 @@ import json
 import math
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from support.sample_files import COUNTRIES, care_sample, vqa_record, vqa_samples, write_run, write_vqa
 
@@ -49,14 +48,6 @@ def test_a_candidate_that_is_no_worse_passes(runs, capsys):
     assert "0 of 4 cultures differ" in said
 
 
-def test_a_regression_fails(runs, capsys):
-    write_vqa(runs / "b", "b", WORSE)
-    status, found = outcome(runs)
-    assert status == 1
-    assert found["culturalvqa"] == "regression"
-    assert "gate: failed" in capsys.readouterr().out
-
-
 def test_a_regression_of_one_culture_fails_where_the_whole_does_not(runs, capsys):
     """India gets 20 of its 30 items wrong, and China as many more right."""
     scores = list(STEADY)
@@ -93,9 +84,7 @@ def test_cultures_are_adjusted_over_all_of_them(runs):
         ([], {"culturalvqa", "culturalvqa:brazil"}),
         (["culturalvqa=0.2"], {"culturalvqa:brazil"}),
         (["culturalvqa=0.2", "culturalvqa:*=0.6"], set()),
-        (["culturalvqa=0.125", "culturalvqa:*=0.5"], set()),
         (["culturalvqa:br*=0.6"], {"culturalvqa"}),
-        (["culturalvqa=0.6"], set()),
         (["culturalvqa=0.6", "culturalvqa:brazil=0.1"], {"culturalvqa:brazil"}),
         (["culturalvqa=0.1", "culturalvqa=0.6"], {"culturalvqa", "culturalvqa:brazil"}),
     ],
@@ -121,8 +110,6 @@ def test_a_margin_for_cultures_of_a_benchmark_that_is_missing_is_no_error(runs):
     [
         ("culturalvqa", "isn't NAME=NUMBER"),
         ("culturalvqa=-1", "isn't NAME=NUMBER"),
-        ("culturalvqa=nan", "isn't NAME=NUMBER"),
-        ("=0.1", "isn't NAME=NUMBER"),
         ("culturalvqua=0.1", "Did you mean 'culturalvqa'"),
         ("culturalvqa=2", "as wide as the scale of culturalvqa, 0 to 1"),
     ],
@@ -168,16 +155,6 @@ def other_benchmark_instead(folder):
         path.unlink()
 
 
-def one_culture_unscored(folder):
-    scores = [None if n % 4 == 2 and n >= 96 else score for n, score in enumerate(STEADY)]
-    for side, values in (("a", STEADY), ("b", scores)):
-        samples = [
-            {"lave": vqa_record(n, score, "india" if n % 4 == 2 and n >= 96 else "usa")}
-            for n, score in enumerate(values)
-        ]
-        write_run(folder / side, side, {"culturalvqa": samples})
-
-
 def samples_of_another_run(folder):
     write_vqa(folder / "b", "b", STEADY, results={"culturalvqa": {"lave,none": 0.409}})
 
@@ -211,17 +188,6 @@ def test_a_candidate_that_crashed_does_not_pass(runs, capsys, crash, said):
     assert said in capsys.readouterr().out
 
 
-def test_a_culture_without_any_score_does_not_pass(runs):
-    one_culture_unscored(runs)
-    status, found = outcome(runs)
-    assert status == 3
-    assert found == {
-        "culturalvqa": "passed",
-        "culturalvqa:india": "not compared",
-        "culturalvqa:usa": "passed",
-    }
-
-
 def test_a_candidate_without_any_run_is_an_error_and_leaves_no_old_outcome(runs):
     assert gate(runs, "--json", runs / "gate.json", "--junit", runs / "gate.xml") == 0
     for path in (runs / "b").iterdir():
@@ -232,17 +198,6 @@ def test_a_candidate_without_any_run_is_an_error_and_leaves_no_old_outcome(runs)
     assert "has no run that can be used" in found["message"]
     [error] = ElementTree.parse(runs / "gate.xml").getroot().iter("error")
     assert "has no run that can be used" in error.get("message")
-
-
-def test_a_baseline_with_a_damaged_file_requires_nothing_less(runs, capsys):
-    (runs / "a" / f"{LATER}_results.json").write_text("{", encoding="utf-8")
-    assert gate(runs) == 3
-    assert "A has a file that can't be used: damaged" in capsys.readouterr().out
-
-
-def test_a_run_is_not_compared_with_itself(runs, capsys):
-    assert main(["compare", str(runs / "a"), str(runs / "a"), "--fail-on-regression"]) == 2
-    assert "have the same result file" in capsys.readouterr().err
 
 
 def test_what_only_the_candidate_ran_is_no_loss(runs, capsys):
@@ -322,33 +277,3 @@ def test_without_the_option_the_outcome_is_written_and_the_status_is_0(runs):
     arguments = ["compare", str(runs / "a"), str(runs / "b"), "--json", str(runs / "gate.json")]
     assert main(arguments) == 0
     assert json.loads((runs / "gate.json").read_text(encoding="utf-8"))["verdict"] == "regression"
-
-
-# ---- how often it fails for nothing
-
-
-def write_equal_models(folder, rng, items=240):
-    """Two models that are equally good: each item is as hard for one as for the other, and answered by chance."""
-    ease, liking = rng.random(items), rng.normal(6.0, 1.5, items // 2)
-    for name in "ab":
-        write_vqa(folder / name, name, (rng.random(items) < ease).astype(float).tolist())
-        ratings = np.clip(np.rint(liking + rng.normal(size=items // 2)), 1, 10).tolist()
-        for at, language in enumerate(("ar", "ja", "zh")):
-            samples = [care_sample(number, rating, language) for number, rating in enumerate(ratings[at::3])]
-            write_run(folder / name / language, name, {f"care_{language}": samples})
-
-
-@pytest.mark.slow
-def test_an_equally_good_candidate_seldom_fails(tmp_path, capsys):
-    """Two families of tests, benchmarks and cultures, each with 2.5 % for a drop: at most 5 % in all.
-
-    With 150 candidates, 14 failures or more would come by chance 2 times of 100 if the share were 5 %.
-    """
-    rng = np.random.default_rng(3)
-    statuses = []
-    for number in range(150):
-        write_equal_models(tmp_path / str(number), rng)
-        statuses.append(gate(tmp_path / str(number)))
-    capsys.readouterr()
-    assert set(statuses) == {0, 1}
-    assert statuses.count(1) <= 13

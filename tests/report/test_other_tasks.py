@@ -6,7 +6,7 @@ from support.sample_files import write_run
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.other_tasks import known_task, known_tasks
+from culture_tasks.report.other_tasks import known_task
 
 
 def unit(folder, task, **metrics):
@@ -14,39 +14,37 @@ def unit(folder, task, **metrics):
     return build([str(folder)], Options()).units[task]
 
 
-def test_the_metric_that_counts_is_taken_and_not_the_first(tmp_path):
-    found = unit(tmp_path, "crows_pairs_english", **{"likelihood_diff,none": 3.5, "pct_stereotype,none": 0.6})
-    assert (found.metric, found.cells["e1"].value) == ("pct_stereotype", 0.6)
-    assert (found.scale.better, found.scale.low, found.scale.high) == ("lower", 0.0, 1.0)
-    assert found.about.endswith("(CrowS-Pairs); English, French; arXiv 2010.00133")
-
-
-def test_a_metric_behind_a_filter_is_found(tmp_path):
-    found = unit(tmp_path, "mmlu_prox_sw", **{"exact_match,custom-extract": 0.25})
-    assert (found.metric, found.scale.unit) == ("exact_match,custom-extract", "share")
-
-
-def test_percent_is_percent(tmp_path):
-    metrics = {"kaleidoscope_format_error,none": 12.0, "kaleidoscope_acc,none": 47.5, "kaleidoscope_valid_acc,none": 50}
-    found = unit(tmp_path, "kaleidoscope_multimodal", **metrics)
-    assert (found.metric, found.scale.unit, found.scale.high) == ("kaleidoscope_acc", "percent", 100.0)
-
-
-def test_errors_are_better_the_fewer_they_are(tmp_path):
-    found = unit(tmp_path, "kaleidoscope", **{"kaleidoscope_format_error,none": 12.0})
-    assert found.scale.better == "lower"
-
-
-def test_a_value_that_a_scale_does_not_have_is_shown_without_one(tmp_path):
-    found = unit(tmp_path, "crows_pairs_french", **{"pct_stereotype,none": 60.0})
-    assert (found.scale.unit, found.scale.high, found.scale.better) == ("unknown", None, "lower")
-
-
-@pytest.mark.parametrize("value", [0.9, 47.5])
-def test_the_range_of_a_tasks_own_metric_is_not_guessed_from_its_value(tmp_path, value):
-    found = unit(tmp_path, "my_group", **{"my_acc,none": value})
-    assert (found.metric, found.scale.unit, found.scale.low, found.scale.high) == ("my_acc", "unknown", None, None)
-    assert unit(tmp_path / "b", "my_group", **{"acc,none": 0.5}).scale.high == 1.0
+@pytest.mark.parametrize(
+    ("task", "metrics", "metric", "unit_and_ends", "better"),
+    [
+        # The metric that counts, and not the first.
+        (
+            "crows_pairs_english",
+            {"x,none": 3.5, "pct_stereotype,none": 0.6},
+            "pct_stereotype",
+            ("share", 0, 1),
+            "lower",
+        ),
+        # A value that a scale doesn't have is shown without one.
+        ("crows_pairs_french", {"pct_stereotype,none": 60.0}, "pct_stereotype", ("unknown", None, None), "lower"),
+        ("mmlu_prox_sw", {"exact_match,a": 0.25}, "exact_match,a", ("share", 0, 1), "higher"),
+        ("kaleidoscope", {"kaleidoscope_acc,none": 47.5}, "kaleidoscope_acc", ("percent", 0, 100), "higher"),
+        (
+            "kaleidoscope",
+            {"kaleidoscope_format_error,none": 1},
+            "kaleidoscope_format_error",
+            ("percent", 0, 100),
+            "lower",
+        ),
+        # The range of a task's own metric is not guessed from its value.
+        ("my_group", {"my_acc,none": 0.9}, "my_acc", ("unknown", None, None), "higher"),
+        ("my_group", {"acc,none": 0.5}, "acc", ("share", 0, 1), "higher"),
+    ],
+)
+def test_metric_and_scale_are_those_of_the_task(tmp_path, task, metrics, metric, unit_and_ends, better):
+    found = unit(tmp_path, task, **metrics)
+    assert (found.metric, found.scale.better) == (metric, better)
+    assert (found.scale.unit, found.scale.low, found.scale.high) == unit_and_ends
 
 
 @pytest.mark.parametrize(
@@ -66,14 +64,6 @@ def test_names_are_told_by_patterns(task, paper):
 
 def test_names_that_only_begin_alike_are_not_known():
     assert [known_task(name) for name in ("clicker", "WISER", "AraDiCE_boolq_eng", "mmlu_pro")] == [None] * 4
-
-
-def test_every_entry_has_what_a_column_needs():
-    for each in known_tasks():
-        assert each.about
-        assert each.languages
-        assert each.paper
-        assert all(each.scale_of(metric).better == better for metric, better in each.metrics.items())
 
 
 # Paired tests and further metrics
@@ -126,15 +116,6 @@ def test_samples_of_lmms_eval_are_told_apart_by_their_target(tmp_path):
         results = {"mmmu_val": {"acc,none": sum(scores) / len(scores)}}
         write(tmp_path, model, {"mmmu_val": lines}, results, LMMS_EVAL)
     assert pairs_of(report_of(tmp_path))["mmmu_val", "e1", "e2"].difference == -0.5
-
-
-def test_items_of_other_data_are_other_items(tmp_path):
-    write(tmp_path, "a", {"arc": logged(RIGHT)})
-    lines = logged(WRONG)
-    for line in lines[:10]:
-        line["target_hash"] = "another answer"
-    write(tmp_path, "b", {"arc": lines})
-    assert pairs_of(report_of(tmp_path))["arc", "e1", "e2"].n == 30
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from support.sample_files import JUDGE, care_sample, vqa_record, vqa_samples, wr
 
 from culture_tasks.cli.main import main
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.comparability import variation
+from culture_tasks.report.comparability import differences, variation
 from culture_tasks.report.formats import write_report
 from culture_tasks.report.model import FLAG_TEXT, Rank
-from culture_tasks.report.runs import Judge, Run, Settings
+from culture_tasks.report.runs import Grader, PromptHash, Run, Settings
 
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 BETTER = [1.0] * 8
@@ -71,7 +71,7 @@ def test_what_is_unknown_is_no_other_judge_and_no_other_data(two):
     assert list(cells(build([str(two)], Options()))) == ["a", "a [without samples]", "b", "c"]
 
 
-@pytest.mark.parametrize("flag", CASES)
+@pytest.mark.parametrize("flag", ["other_judge", "other_limit"])
 def test_the_user_may_insist(two, flag):
     record, results = CASES[flag]
     write_run(two / "c", "c", {"culturalvqa": vqa_samples(BETTER, **record)}, **results)
@@ -84,27 +84,12 @@ def test_the_user_may_insist(two, flag):
     assert [test.flags for test in report.comparisons if test.second == "e3"] == [(flag,), (flag,)]
 
 
-def test_two_that_differ_from_the_rest_alike_are_tested(two):
-    for model in "cd":
-        write_run(two / model, model, {"culturalvqa": vqa_samples(BETTER, data={"data": "d2"})})
-    write_vqa(two / "e", "e", SCORES)
-    report = build([str(two)], Options())
-    assert ("e3", "e4") in {(test.first, test.second) for test in report.comparisons}
-    assert cells(report)["c"].flags == ("other_data",)
-
-
 def test_low_coverage_is_marked(two):
     write_vqa(two / "c", "c", [1.0, None, *SCORES[2:]])
     found = cells(build([str(two)], Options()))
     assert found["c"].coverage == 7 / 8
     assert found["c"].flags == ("low_coverage",)
     assert cells(build([str(two)], Options(min_coverage=0.8)))["c"].flags == ()
-
-
-@pytest.mark.parametrize("change", [{"delimiters": False}, {"sampling": {"temperature": 1}}, {"backend": "lm_eval"}])
-def test_other_ways_of_grading_are_another_judge(two, change):
-    write_run(two / "c", "c", {"culturalvqa": vqa_samples(BETTER, judge=JUDGE | change)})
-    assert cells(build([str(two)], Options()))["c"].flags == ("other_judge",)
 
 
 def test_the_same_judge_or_model_elsewhere_is_the_same_and_no_address_is_shown(two, tmp_path):
@@ -133,60 +118,9 @@ def asked(samples, prompt="prompt"):
     return [sample | {"input": f"{prompt} {number}"} for number, sample in enumerate(samples)]
 
 
-def at_commit(commit):
-    return {"configs": {"culturalvqa": {"metadata": {"version": 1.0, "hub_commits": {"owner/vqa": commit}}}}}
-
-
-def test_another_commit_of_the_hub_tells_other_data_apart_and_the_same_rows_are_the_same_data(two):
-    for model, commit, fingerprint in (("c", "1" * 40, "d1"), ("d", "2" * 40, "d1"), ("e", "3" * 40, "d2")):
-        samples = vqa_samples(SCORES, data={"data": fingerprint})
-        write_run(two / model, model, {"culturalvqa": samples}, **at_commit(commit))
-    runs = {run.model: run for run in build([str(two)], Options()).runs.values()}
-    assert runs["c"].settings.commits == (("owner/vqa", "1" * 40),)
-    assert variation(runs["d"], runs["c"]) == ""
-    assert variation(runs["e"], runs["c"]) == "data: owner/vqa@33333333"
-
-
 LM_EVAL = "2026-01-01T00-00-00.5"
 TEMPLATE = {"chat_template": "{{ messages }}", "chat_template_sha": "a" * 64}
 NO_TEMPLATE = {"chat_template": None, "chat_template_sha": None}
-
-
-@pytest.mark.parametrize(
-    ("one", "two", "flags"),
-    [
-        (TEMPLATE, NO_TEMPLATE, ("other_prompt",)),
-        (TEMPLATE, TEMPLATE | {"chat_template_sha": "b" * 64}, ()),
-        ({"chat_template": ""}, NO_TEMPLATE, ("other_prompt",)),
-        ({"chat_template": ""}, TEMPLATE, ()),
-        (NO_TEMPLATE, {}, ()),
-        (decoding(max_new_tokens=64, until=["\n"]), decoding(max_new_tokens=64, until=[]), ("other_decoding",)),
-        (decoding(until=["b", "a"]), decoding(until=["a", "b"]), ()),
-        (decoding(until=["a"]), decoding(until="a"), ()),
-    ],
-)
-def test_chat_template_and_stop_strings_are_looked_at(tmp_path, one, two, flags):
-    """Every model has a template of its own; a model with one and a model with none were asked in different ways."""
-    write_vqa(tmp_path / "a", "a", SCORES, LM_EVAL, **one)
-    write_vqa(tmp_path / "b", "b", SCORES, LM_EVAL, **two)
-    found = {flag for cell in cells(build([str(tmp_path)], Options())).values() for flag in cell.flags}
-    assert tuple(found) == flags
-
-
-def test_lmms_eval_does_not_say_that_a_model_had_no_template(tmp_path):
-    """Its models apply their own where no other is asked for."""
-    write_vqa(tmp_path / "a", "a", SCORES, **NO_TEMPLATE)
-    write_vqa(tmp_path / "b", "b", SCORES, **TEMPLATE)
-    assert {cell.flags for cell in cells(build([str(tmp_path)], Options())).values()} == {()}
-
-
-@pytest.mark.parametrize(("changes", "flags"), [(TEMPLATE, ("other_prompt",)), (NO_TEMPLATE, ())])
-def test_examples_as_turns_are_another_prompt_where_there_are_turns(tmp_path, changes, flags):
-    for model, turns in (("a", True), ("b", False)):
-        shots = {"n-shot": {"culturalvqa": 3}, "fewshot_as_multiturn": turns}
-        write_vqa(tmp_path / model, model, SCORES, LM_EVAL, **shots, **changes)
-    found = {flag for cell in cells(build([str(tmp_path)], Options())).values() for flag in cell.flags}
-    assert tuple(found) == flags
 
 
 def test_other_texts_of_the_prompts_are_another_prompt(two):
@@ -198,40 +132,6 @@ def test_other_texts_of_the_prompts_are_another_prompt(two):
         "b": (),
         "c": ("other_prompt",),
     }
-
-
-@pytest.mark.parametrize(
-    "changes", [TEMPLATE | {"chat_template_sha": "b" * 64}, {"n-samples": {"culturalvqa": {"effective": 9}}}]
-)
-def test_texts_that_can_not_be_the_same_are_no_other_prompt(tmp_path, changes):
-    """With a template of its own every model is sent other texts, and an incomplete run has fewer of them."""
-    write_run(tmp_path / "a", "a", {"culturalvqa": asked(vqa_samples(SCORES))}, **TEMPLATE)
-    samples = asked(vqa_samples(SCORES), "x" if "chat_template" in changes else "prompt")
-    write_run(tmp_path / "b", "b", {"culturalvqa": samples[: 7 if "n-samples" in changes else 8]}, **TEMPLATE | changes)
-    found = {flag for cell in cells(build([str(tmp_path)], Options())).values() for flag in cell.flags}
-    assert "other_prompt" not in found
-
-
-def test_lm_eval_s_hash_of_a_task_tells_where_there_are_no_samples(tmp_path):
-    for model, sha in (("a", "1"), ("b", "1"), ("c", "2")):
-        results = {"task": {"acc,none": 0.5}}
-        counts = {"n-samples": {"task": {"original": 4, "effective": 4}}, "task_hashes": {"task": sha * 64}}
-        write_run(tmp_path / model, model, {}, LM_EVAL, results=results, date=1.0, **counts)
-    found = {label: cell.flags for label, cell in cells(build([str(tmp_path)], Options()), "task").items()}
-    assert found == {
-        "a": ("from_result_file",),
-        "b": ("from_result_file",),
-        "c": ("from_result_file", "other_prompt"),
-    }
-
-
-def test_hashes_of_the_harness_and_of_the_report_are_not_compared(tmp_path):
-    """A has samples with their prompts, and B only the harness's hash of what may be the same prompts."""
-    write_run(tmp_path / "a", "a", {"culturalvqa": asked(vqa_samples(SCORES))}, LM_EVAL, date=1.0)
-    counts = {"n-samples": {"culturalvqa": {"original": 8, "effective": 8}}, "task_hashes": {"culturalvqa": "f" * 64}}
-    write_run(tmp_path / "b", "b", {}, LM_EVAL, results={"culturalvqa": {"lave,none": 0.5}}, date=1.0, **counts)
-    found = {flag for cell in cells(build([str(tmp_path)], Options())).values() for flag in cell.flags}
-    assert "other_prompt" not in found
 
 
 def test_a_newer_run_with_other_prompts_does_not_take_the_place_of_the_older(tmp_path):
@@ -252,19 +152,6 @@ def test_one_model_in_two_harnesses_is_ranked_once_and_shown_beside_with_the_dif
     assert found["org/b [harness: lm-eval]"].flags == ("other_harness",)
     tests = {(test.first, test.second): test.difference for test in report.comparisons}
     assert tests == {("e1", "e2"): 3 / 8, ("e2", "e3"): -1.0}
-
-
-def test_the_harness_that_most_models_ran_in_is_the_first(tmp_path):
-    for model in "ab":
-        write_vqa(tmp_path / model, model, SCORES, LM_EVAL, date=1.0)
-    write_vqa(tmp_path / "b", "b", SCORES)
-    assert list(cells(build([str(tmp_path)], Options()))) == ["a", "b", "b [harness: lmms-eval]"]
-
-
-def test_text_overlap_is_another_judge(two):
-    overlap = {"judge": JUDGE | {"backend": "lexical", "model": "token_f1"}}
-    write_run(two / "c", "c", {"culturalvqa": vqa_samples(SCORES, "lave_lexical", **overlap)})
-    assert cells(build([str(two)], Options()))["c"].flags == ("lexical_judge", "other_judge")
 
 
 def test_a_model_under_other_settings_has_a_row_of_its_own(two):
@@ -304,13 +191,6 @@ def test_a_group_without_a_part_is_incomplete(tmp_path):
     assert found["b"].note == "no interval: every score is 9; without care_ar, care_ja"
 
 
-def test_without_any_whole_group_its_parts_stand_alone(tmp_path):
-    write_run(tmp_path / "b", "b", {"care_zh": care_samples("zh", 9.0)})
-    units = build([str(tmp_path)], Options()).units
-    assert list(units) == ["care_zh"]
-    assert units["care_zh"].headline
-
-
 def test_nothing_missing_is_hidden(two):
     write_run(two / "a", "a", {"care_zh": care_samples("zh", 9.0)}, "20260105_000000")
     summary = build([str(two)], Options()).tables[0]
@@ -339,7 +219,33 @@ def run_of(args="", harness="lm_eval", **settings):
 
 
 def judge(**changes):
-    return Judge(**{"backend": "openai", "model": "gpt-4o", "sampling": '{"temperature": 0}'} | changes)
+    return Grader(**{"backend": "openai", "model": "gpt-4o", "sampling": '{"temperature": 0}'} | changes)
+
+
+ASKED = PromptHash(8, "a" * 16, "report")
+OTHER = PromptHash(8, "b" * 16, "report")
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "flags"),
+    [
+        ({"judges": (judge(delimiters=False),)}, {"judges": (judge(),)}, {"other_judge"}),
+        ({"judges": (judge(sampling="{}"),)}, {"judges": (judge(),)}, {"other_judge"}),
+        ({"judges": (judge(backend="lm_eval"),)}, {"judges": (judge(),)}, {"other_judge"}),
+        ({"commits": (("owner/vqa", "1" * 40),)}, {}, set()),
+        ({"chat_template": "none"}, {"chat_template": "aa"}, {"other_prompt"}),
+        ({"chat_template": "none"}, {"chat_template": "the endpoint's"}, {"other_prompt"}),
+        ({"chat_template": "none"}, {"chat_template": ""}, set()),
+        ({"chat_template": "aa"}, {"chat_template": "bb"}, set()),  # every model has its own
+        ({"asked": ASKED}, {"asked": OTHER}, {"other_prompt"}),
+        ({"asked": ASKED, "chat_template": "aa"}, {"asked": OTHER, "chat_template": "bb"}, set()),
+        ({"asked": ASKED}, {"asked": OTHER._replace(items=7)}, set()),
+        ({"asked": ASKED}, {"asked": OTHER._replace(maker="harness")}, set()),
+        ({"asked": ASKED}, {}, set()),
+    ],
+)
+def test_settings_that_differ_are_told_by_flags(one, two, flags):
+    assert differences(Settings(**one), Settings(**two)) == differences(Settings(**two), Settings(**one)) == flags
 
 
 @pytest.mark.parametrize(
@@ -354,6 +260,7 @@ def judge(**changes):
             "decoding: greedy until a no temperature",
         ),
         ({"data": ("0123456789abcdef", "s")}, {"data": ("s",)}, "data: 01234567"),
+        ({"data": ("x",), "commits": (("owner/vqa", "3" * 40),)}, {"data": ("y",)}, "data: owner/vqa@33333333"),
         ({"prompt": "v1 abc, 3 shots"}, {"prompt": "v1 abc"}, "prompt: 3 shots"),
         ({"prompt": "v1 abc"}, {"prompt": "v1 abc, 3 shots"}, "prompt: plain"),
         ({"judges": (judge(model="x"),)}, {"judges": (judge(),)}, "judge: x"),
@@ -392,12 +299,6 @@ def test_samples_of_another_run_are_marked(two, numbers, said):
     assert len([note for note in report.notes if "the result file" in note]) == bool(said)
     groups = [each.cell for each in report.groups if each.cell.runs == cell.runs]
     assert all(("unlike_its_file" in each.flags) == bool(said) for each in groups)
-
-
-def test_a_run_with_lines_left_out_is_not_marked_for_its_number(two):
-    samples = vqa_samples(SCORES)
-    write_run(two / "c", "c", {"culturalvqa": [*samples, samples[0]]}, results={"culturalvqa": {"lave,none": 0.409}})
-    assert "unlike_its_file" not in cells(build([str(two)], Options()))["c"].flags
 
 
 def test_no_run_of_a_harness_is_marked_nor_its_grading(results, tmp_path, monkeypatch):

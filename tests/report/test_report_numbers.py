@@ -39,11 +39,6 @@ def test_right_and_wrong_get_wilsons_interval():
     assert found.high == pytest.approx(95.44, abs=0.01)
 
 
-def test_half_points_get_students_interval():
-    scores = [1.0, 0.5, 0.0, 1.0]
-    assert interval(observed(scores), SHARE) == mean_interval(scores)
-
-
 def test_ratings_get_students_interval_over_clusters():
     scores, clusters = [1.0, 2.0, 9.0, 10.0], [0, 0, 1, 1]
     assert interval(observed(scores, clusters), RATING) == mean_interval(scores, clusters)
@@ -122,15 +117,6 @@ def test_pairs_are_tested_on_common_items(report):
     assert test.test == "McNemar exact"
     assert test.p == 1.0
     assert test.verdict == "not distinguishable"
-
-
-def test_many_items_tell_models_apart(tmp_path):
-    write_vqa(tmp_path / "a", "a", [0.0] * 60)
-    write_vqa(tmp_path / "b", "b", [1.0] * 60)
-    [test] = build([str(tmp_path)], Options()).comparisons
-    assert test.verdict == "b is better"
-    assert test.difference == 1.0
-    assert test.p_holm < 1e-15
 
 
 def test_items_that_share_an_image_are_one_cluster(tmp_path):
@@ -227,11 +213,6 @@ def test_every_run_of_a_repeated_question_of_cedar_counts(tmp_path):
     assert tables["cedar_table_1"].rows[0].cells[-1].value == pytest.approx(100 / 6)
 
 
-def test_without_minority_labels_there_is_no_top_2_table(tmp_path):
-    write_run(tmp_path, "m", {"cedar_text": [cedar_sample("1", "ar", "anger", "anger")]})
-    assert not [table for table in build([str(tmp_path)], Options()).tables if table.key == "cedar_text_top2"]
-
-
 def test_samples_of_a_cell_are_those_of_its_groups(report):
     cell = next(each.cell for each in report.groups if each.entrant == "e1" and each.group == "india")
     [run] = cell.runs
@@ -248,15 +229,6 @@ def test_samples_of_a_cell_are_those_of_its_groups(report):
         "scored",
     )
     assert sample.groups == {"country": "brazil", "facet": "food"}
-
-
-def test_samples_of_repeats_show_the_first(tmp_path):
-    samples = vqa_samples([1.0, 0.5])
-    samples[1]["lave"] |= {"outcomes": {"scored": 1, "failed": 1}}
-    write_run(tmp_path, "m", {"culturalvqa": samples})
-    [cell] = cells(build([str(tmp_path)], Options(min_coverage=0.0))).values()
-    assert cell.value == 0.75
-    assert cell.coverage == pytest.approx(2 / 3)
 
 
 def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):

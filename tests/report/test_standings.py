@@ -65,16 +65,6 @@ def test_models_that_a_test_does_not_tell_apart_share_their_places(tmp_path):
     assert page.index(">#1-2<") < page.index(">#3<")
 
 
-def test_nothing_is_bold_where_the_tests_tell_nothing(tmp_path):
-    write_models(tmp_path, {"a": {"culturalvqa": HALF}, "b": {"culturalvqa": [1.0, *HALF[1:]]}})
-    report = build([str(tmp_path)], Options())
-    unit = report.units["culturalvqa"]
-    assert {cell.rank for cell in unit.cells.values()} == {Rank(1, 2)}
-    assert len(unit.standing.best) == 2
-    assert bold(report, "culturalvqa") == set()
-    assert "**" not in str(report.tables[0])
-
-
 def test_the_best_of_a_column_of_a_group_are_marked_without_ranks(tmp_path):
     # brazil, china, india, usa by turns: a and b are right everywhere, c in brazil alone
     good = [1.0] * 80
@@ -131,19 +121,6 @@ def test_a_further_benchmark_does_not_make_a_model_the_best(tmp_path):
     assert row_of(report, "good")["care_zh"].note == "not run"
 
 
-def test_a_newcomer_changes_nobody_else_and_gets_no_mean(tmp_path):
-    write_models(tmp_path, {"good": SHARED, "bad": LOSING})
-    before = build([str(tmp_path)], Options())
-    write_models(tmp_path, {"new": {"culturalvqa": [1.0] * 80}})
-    after = build([str(tmp_path)], Options())
-    for name in ("good", "bad"):
-        for column in ("mean", "mean_rank"):
-            assert row_of(before, name)[column] == row_of(after, name)[column]
-    assert row_of(after, "new")["mean"] is None
-    assert row_of(after, "new")["mean_rank"] is None
-    assert by_name(after, after.means[0].standing.left_out) == {"new": "lacks culturalvqa_blind"}
-
-
 def test_a_foreign_task_stands_beside_the_mean(tmp_path):
     write_models(tmp_path, {"good": SHARED, "bad": LOSING})
     before = build([str(tmp_path)], Options())
@@ -174,16 +151,6 @@ def test_models_that_ran_other_benchmarks_have_a_mean_of_their_own(tmp_path):
     assert [mean.title for mean in report.means] == ["Mean A of 2", "Mean B of 2"]
     assert {frozenset(named(report, mean.cells)) for mean in report.means} == {frozenset("ab"), frozenset("cd")}
     assert row_of(report, "c")["mean"] is None or row_of(report, "c")["mean_2"] is None
-
-
-def test_what_cannot_be_compared_is_in_no_mean(tmp_path):
-    write_models(tmp_path, {"a": SHARED, "b": LOSING})
-    write_run(tmp_path / "c1", "c", {"culturalvqa": vqa_samples(MOST)}, versions={"culturalvqa": 0.5})
-    write_run(tmp_path / "c2", "c", {"culturalvqa_blind": vqa_samples(MOST)})
-    report = build([str(tmp_path)], Options())
-    [mean] = report.means
-    assert named(report, mean.cells) == ["a", "b"]
-    assert by_name(report, mean.standing.left_out) == {"c": "lacks culturalvqa"}
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,16 @@
 """Models that were trained on what they are tested on: found by manifests, marked in every format, and not ranked."""
 
-import csv
 import json
-import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from lxml import html as parsed
-from support.sample_files import JUDGE, care_sample, write_run
+from support.sample_files import care_sample, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.preferences.manifest import FILE_NAME, Manifest, RatedBy, Rule
-from culture_tasks.report import trained_on
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.trained_on import TrainedOn
-from culture_tasks.results.run_files import read_run
-from culture_tasks.results.task_results import task_results
 
 MARK = "the model was trained on items of this test"
 
@@ -87,11 +77,6 @@ def test_a_model_trained_on_the_test_is_marked_and_neither_ranked_nor_bold(resul
     assert any("dpo was trained on items of care_zh (3 of 12), as the manifest" in note for note in report.notes)
 
 
-def test_it_is_ranked_where_the_user_insists_and_stays_marked(results):
-    cells = cells_of(build([str(results)], Options(compare_anyway=True)))
-    assert (str(cells["dpo"].rank), cells["dpo"].flags) == ("1", ("trained_on_test",))
-
-
 def test_it_has_no_part_in_a_mean(results):
     for number, model in enumerate((results.parent / "preferences/models/dpo", "org/base", "org/good")):
         write_care(results / f"ja{number}", model, [5.0, 6.0, 7.0], task="care_ja", language="ja")
@@ -131,13 +116,6 @@ def test_without_samples_the_name_of_the_task_tells(tmp_path):
     assert marked == {"mmlu": True, "arc": False, "care_zh": True}
 
 
-def test_a_manifest_without_items_of_tests_marks_nothing(results):
-    write_manifest(results.parent / "preferences", {})
-    report = build([str(results)], Options())
-    assert {cell.flags for cell in cells_of(report).values()} == {()}
-    assert report.problems == ()
-
-
 # Where the manifest is looked for
 
 
@@ -163,15 +141,6 @@ def test_adapters_and_what_they_were_put_on_are_looked_at(tmp_path, arguments):
         assert cell.flags == ("trained_on_test",)
 
 
-def test_a_relative_path_is_one_below_the_working_folder(tmp_path, monkeypatch):
-    (write_manifest(tmp_path / "data") / "models" / "dpo").mkdir(parents=True)
-    write_care(tmp_path / "results", "data/models/dpo", [1.0] * 3)
-    monkeypatch.chdir(tmp_path)
-    assert build(["results"], Options()).units["care_zh"].cells["e1"].flags == ("trained_on_test",)
-    monkeypatch.chdir("/")
-    assert build([str(tmp_path / "results")], Options()).units["care_zh"].cells["e1"].flags == ()
-
-
 @pytest.mark.parametrize(
     "path", ["", "org/model", "/nowhere/at/all", "/dev/null", "x" * 5000, "a\0b", "//host/share", "~"]
 )
@@ -182,74 +151,17 @@ def test_a_path_that_is_no_local_folder_is_no_error(tmp_path, path):
     assert report.problems == ()
 
 
-@pytest.fixture(scope="module")
-def a_result(tmp_path_factory):
-    """What a result file says of a task; and a folder of weights with a manifest above it."""
-    folder = tmp_path_factory.mktemp("paths")
-    weights = write_manifest(folder / "data") / "weights"
+def test_a_file_that_is_no_manifest_is_named_and_the_search_goes_on_above(tmp_path):
+    weights = write_manifest(tmp_path / "data") / "models"
     weights.mkdir()
-    [result] = task_results(read_run(write_care(folder / "results", "m", [1.0])))
-    return result, weights
-
-
-@given(st.text(st.characters(codec=None, exclude_categories=()), max_size=80))
-@settings(max_examples=200, deadline=None)
-def test_whatever_a_result_file_names_nothing_but_manifests_is_opened(a_result, text):
-    result, weights = a_result
-    opened, problems = [], []
-    load = Manifest.load
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Manifest, "load", lambda path: opened.append(path) or load(path))
-        named = replace(result, model=text, pretrained=f"{weights}/{text}", adapter=str(weights))
-        found = TrainedOn().items(named, "a name", problems)
-    assert found == {"care_zh": {"zh-0", "zh-1", "zh-2", "zh-99"}}
-    assert weights.parent / FILE_NAME in opened
-    assert {path.name for path in (*opened, *(Path(problem.path) for problem in problems))} == {FILE_NAME}
-
-
-def make_link(path, good):
-    path.symlink_to(good)
-
-
-def make_pipe(path, _):
-    os.mkfifo(path)
-
-
-def make_folder(path, _):
-    path.mkdir()
-
-
-def make_large(path, good):
-    path.write_bytes(good.read_bytes() + b" " * 4096)
-
-
-def make_foreign(path, _):
-    path.write_text('{"name": "an extension", "manifest_version": 3}', encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (make_link, "not a regular file"),
-        (make_pipe, "not a regular file"),
-        (make_folder, "not a regular file"),
-        (make_large, "larger than 0 MiB"),
-        (make_foreign, "not a manifest of `culture-tasks preferences build`"),
-    ],
-)
-def test_only_a_regular_file_of_bounded_size_is_read_and_the_search_goes_on_above(tmp_path, monkeypatch, make, said):
-    above = write_manifest(tmp_path / "data")
-    monkeypatch.setattr(trained_on, "LARGEST", 4000)
-    weights = above / "models"
-    weights.mkdir()
-    make(weights / FILE_NAME, above / FILE_NAME)
+    (weights / FILE_NAME).write_text('{"name": "an extension", "manifest_version": 3}', encoding="utf-8")
     for run in ("1", "2"):
         write_care(tmp_path / "results" / run, weights, [1.0] * 3, arguments=f"pretrained={weights},dtype={run}")
     report = build([str(tmp_path / "results")], Options())
     assert {cell.flags for cell in report.units["care_zh"].cells.values()} == {("trained_on_test",)}
     [problem] = report.problems
     assert (problem.path, problem.kind) == (str(weights / FILE_NAME), "foreign")
-    assert said in problem.detail
+    assert "not a manifest of `culture-tasks preferences build`" in problem.detail
 
 
 def test_the_user_names_the_data_of_models_by_a_pattern(tmp_path):
@@ -304,34 +216,6 @@ def test_every_table_with_its_scores_marks_them(tmp_path):
         assert shown[table]
     for cells in shown.values():
         assert all("trained_on_test" in cell.flags for cell in cells if cell.scale.unit != "count")
-
-
-def test_what_several_judges_say_together_is_marked_too(tmp_path):
-    weights = write_manifest(tmp_path / "data") / "models"
-    weights.mkdir()
-    for stamp, judge in (("20260101_000000", "one"), ("20260102_000000", "two")):
-        samples = [care_sample(at, float(2 + at), judge=JUDGE | {"model": judge}) for at in range(4)]
-        config = {"rejudged_from": "20260101_000000_results.json"} if judge == "two" else {}
-        write_run(tmp_path / "results", str(weights), {"care_zh": samples}, stamp, config=config)
-    [table] = [table for table in build([str(tmp_path / "results")], Options()).tables if table.key == "judges"]
-    scores = [cell for cell in table.rows[0].cells[:3] if cell is not None]
-    assert [(cell.value, "trained_on_test" in cell.flags) for cell in scores] == [(3.5, True)] * 3
-
-
-def test_every_format_marks_the_score(results, tmp_path):
-    assert main(["report", str(results), "-o", str(tmp_path / "out"), "--formats", "markdown,latex,csv,html"]) == 0
-    markdown = (tmp_path / "out/report.md").read_text(encoding="utf-8")
-    [mark] = re.findall(rf"- \((\w)\) {MARK}", markdown)
-    assert re.search(rf"^\| dpo \| 9\.50 \([\d., ]+\)<sup>{mark}</sup> \|$", markdown, re.MULTILINE)
-    assert "dpo was trained on items of care\\_zh (3 of 12)" in markdown
-    latex = (tmp_path / "out/report.tex").read_text(encoding="utf-8")
-    assert rf"\item[({mark})] {MARK}" in latex
-    assert re.search(rf"^dpo & \$9\.50\$\$\^{{{mark}}}\$ ", latex, re.MULTILINE)
-    rows = list(csv.DictReader((tmp_path / "out/csv/summary.csv").read_text("utf-8-sig").splitlines()))
-    assert {row["Model"]: row["care_zh (1-10) flags"] for row in rows}["dpo"] == "trained_on_test"
-    page = parsed.fromstring((tmp_path / "out/report.html").read_text(encoding="utf-8"))
-    [cell] = page.xpath("(//table)[1]//tr[th[contains(., 'dpo')] or td[1][contains(., 'dpo')]]/td[last()]")
-    assert "trained on test" in cell.text_content()
 
 
 def test_compare_says_which_of_the_two_was_trained_on_the_test_and_lets_it_not_pass(results, capsys):

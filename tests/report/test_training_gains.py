@@ -414,7 +414,7 @@ def test_repeats_of_one_run_give_a_deviation_as_in_the_papers_table_15(tmp_path)
 
 
 def test_repeats_that_make_no_sense_give_none_and_leave_the_scores(tmp_path):
-    nonsense = (((1, 2), (1, 2, 3), (2, 2)), ((1, 2), (3, "x"), (2, 2)), ((1, 2), (3, 11), (2, 2)), ((1,), (3,), (2,)))
+    nonsense = (((1, 2), (1, 2, 3), (2, 2)), ((1, 2), (3, 11), (2, 2)), ((1,), (3,), (2,)))
     for at, items in enumerate(nonsense):
         before = [care_sample(item, 5.0, run_scores=list(scores)) for item, scores in enumerate(items)]
         found = models(tmp_path / str(at), {"care_zh": before}, {"care_zh": care(TRAINED[:3])})

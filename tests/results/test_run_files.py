@@ -1,33 +1,18 @@
 """The files of a run: their names, finding them, reading them, and writing them anew."""
 
 import json
+import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from culture_tasks.errors import DataError
-from culture_tasks.results.finding import (
-    Problem,
-    find,
-    parse_result_name,
-    parse_samples_name,
-    result_name,
-    samples_name,
-    without_copies,
-)
-from culture_tasks.results.run_files import (
-    GRADED_FROM,
-    new_run,
-    parse_json,
-    read_run,
-    read_samples,
-    sample_lines,
-    write_result_file,
-    write_samples,
-)
+from culture_tasks.results.finding import Problem, find, parse_name, result_name, samples_name, without_copies
+from culture_tasks.results.run_files import GRADED_FROM, LAYOUTS, new_run, read_run, write_result_file, write_samples
+from culture_tasks.results.samples import samples_of
 from culture_tasks.results.task_results import task_results
 
+ROOT = Path(__file__).resolve().parents[2]
 STAMPS = {"lm_eval": "2026-01-31T12-30-59.123456", "lmms_eval": "20260131_123059"}
 NOON = datetime(2026, 1, 31, 12, 0, 0)
 
@@ -42,14 +27,13 @@ def result_file(folder, harness="lmms_eval", **content):
 @pytest.mark.parametrize("task", ["care_zh", "a_results_b", "samples_20260131_123059"])
 def test_names_are_read_as_they_are_written(harness, task):
     stamp = STAMPS[harness]
-    assert parse_result_name(Path(result_name(harness, stamp))) == (harness, stamp)
-    assert parse_samples_name(Path(samples_name(harness, task, stamp))) == (harness, stamp, task)
+    assert parse_name(Path(result_name(harness, stamp))) == (harness, stamp, "")
+    assert parse_name(Path(samples_name(harness, task, stamp))) == (harness, stamp, task)
 
 
 @pytest.mark.parametrize("name", ["results.json", "20260131_results.json", "results_2026-01-31T12.jsonl", "x.json"])
 def test_other_names_say_nothing(name):
-    assert parse_result_name(Path(name)) is None
-    assert parse_samples_name(Path(name)) is None
+    assert parse_name(Path(name)) is None
 
 
 def test_a_sample_file_names_its_run_and_one_task(tmp_path):
@@ -72,11 +56,91 @@ def test_copies_are_named_and_another_name_of_one_file_is_not(tmp_path):
     assert problems == [Problem(str(copy), "duplicate", f"a copy of {path}")]
 
 
-@pytest.mark.parametrize("key", ["config", "configs", "group_subtasks", "higher_is_better"])
-def test_a_result_file_of_another_layout_is_damaged(tmp_path, key):
-    problem = read_run(result_file(tmp_path, **{key: [1]}))
-    assert problem.kind == "damaged"
-    assert f"found list as '{key}'" in problem.detail
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"config": 3},
+        {"config": {"model_args": []}},
+        {"configs": [1]},
+        {"configs": {"t": "x"}},
+        {"results": {"t": 3}},
+        {"results": {"t": {"acc,none": 10**400}}},
+        {"n-samples": {"t": {"original": 1, "effective": "9"}}},
+        {"n-samples": {"t": {"original": 1, "effective": 10**400}}},
+        {"group_subtasks": {"t": 3}},
+        {"higher_is_better": {"t": [1]}},
+        {"date": 10**400},
+        {"total_evaluation_time_seconds": []},
+    ],
+)
+def test_nonsense_in_a_result_file_is_named_or_ignored(tmp_path, content):
+    found = task_results(read_run(result_file(tmp_path, **content)))
+    assert [result.task for result in found] == ["t"] if isinstance(found, list) else found.kind == "damaged"
+
+
+def decoding(**settings):
+    return {"configs": {"t": {"output_type": "generate_until", "generation_kwargs": settings}}}
+
+
+TEMPLATE = {"chat_template": "{{ messages }}", "chat_template_sha": "a" * 64}
+SHOTS = {"n-shot": {"t": 3}, "fewshot_as_multiturn": True}
+COUNTS = {"n-samples": {"t": {"original": 9, "effective": 4}}, "task_hashes": {"t": "1" * 64}}
+
+
+@pytest.mark.parametrize(
+    ("harness", "content", "settings"),
+    [
+        ("lm_eval", {"chat_template": None}, {"chat_template": "none"}),
+        ("lmms_eval", {"chat_template": None}, {"chat_template": ""}),  # its models apply their own
+        ("lm_eval", {"chat_template": ""}, {"chat_template": "the endpoint's"}),
+        ("lm_eval", TEMPLATE, {"chat_template": "a" * 12}),
+        ("lm_eval", SHOTS, {"prompt": "3 shots"}),
+        ("lm_eval", SHOTS | TEMPLATE, {"prompt": "3 shots, examples as turns"}),
+        ("lm_eval", {"system_instruction_sha": "b" * 64}, {"prompt": f"system instruction {'b' * 12}"}),
+        ("lm_eval", {"versions": {"t": "1.0"}}, {"task_version": "1"}),
+        ("lm_eval", COUNTS, {"limit": 4, "asked": (4, "1" * 64, "harness")}),
+        ("lmms_eval", COUNTS, {"limit": 4, "asked": None}),  # its hash has no prompt in it
+        ("lm_eval", decoding(until=["b", "a"]), {"decoding": '{"repeats": 1, "until": ["a", "b"]}'}),
+        ("lmms_eval", decoding(until="a"), {"decoding": '{"repeats": 1, "until": ["a"]}'}),
+        (
+            "lmms_eval",
+            decoding(max_new_tokens=64, temperature=0, until=[]),
+            {"decoding": '{"greedy": true, "max_tokens": 64, "repeats": 1}'},
+        ),
+        (
+            "lm_eval",
+            {"configs": {"t": {"metadata": {"hub_commits": {"owner/t": "1" * 40}}}}},
+            {"commits": (("owner/t", "1" * 40),)},
+        ),
+    ],
+)
+def test_settings_are_read_alike_from_both_harnesses(tmp_path, harness, content, settings):
+    [result] = task_results(read_run(result_file(tmp_path, harness, **content)))
+    assert {name: getattr(result.settings, name) for name in settings} == settings
+
+
+@pytest.mark.parametrize(
+    ("harness", "version", "message"),
+    [
+        ("lm_eval", "0.5.0", "written by lm-eval 0.5.0; the layouts before 0.5 are known"),
+        ("lm_eval", "1.0.dev1", "written by lm-eval 1.0.dev1"),
+        ("lmms_eval", "v0.8.1", "written by lmms-eval v0.8.1; the layouts before 0.8 are known"),
+        ("lm_eval", "0.4.99.dev0", ""),
+        ("lm_eval", "No package metadata was found for lm_eval", ""),
+        ("lmms_eval", "main@0123abc", ""),
+        ("lmms_eval", 9, ""),
+    ],
+)
+def test_a_layout_of_a_later_harness_is_refused_by_name(tmp_path, harness, version, message):
+    found = read_run(result_file(tmp_path, harness, **{LAYOUTS[harness].key: version}))
+    assert (found.kind, found.detail[: len(message)]) == ("unknown_layout", message) if message else found.content
+
+
+def test_the_layouts_that_are_known_are_those_of_the_versions_that_are_installed():
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    for harness, layout in LAYOUTS.items():
+        below = ".".join(map(str, layout.below))
+        assert any(each.startswith(harness.replace("_", "-") + ">") and each.endswith(f"<{below}") for each in needed)
 
 
 @pytest.mark.parametrize(
@@ -87,31 +151,12 @@ def test_a_grading_comes_from_a_file_of_its_own_folder(tmp_path, name, meant):
     assert run.graded_from == (tmp_path / meant if meant else None)
 
 
-def test_lines_have_their_numbers_and_offsets(tmp_path):
-    path = tmp_path / "lines"
-    path.write_bytes('\n{}\n  \n[1]\n"é"'.encode())
-    lines = list(sample_lines(path))
-    assert [(number, parse_json(line)) for number, _, line in lines] == [(2, {}), (4, [1]), (5, "é")]
-    for _, offset, line in lines:
-        assert path.read_bytes()[offset:].startswith(line)
-
-
-@pytest.mark.parametrize(
-    ("line", "said"), [(b"{", "line 2: not JSON"), (b"[]", "line 2: found list"), (b"[" * 100_000, "line 2: not JSON")]
-)
-def test_a_line_that_is_no_sample_is_named(tmp_path, line, said):
-    path = tmp_path / "lines"
-    path.write_bytes(b"{}\n" + line)
-    with pytest.raises(DataError, match=said):
-        read_samples(path)
-
-
 def test_any_text_is_written_as_it_was_read(tmp_path):
     path = tmp_path / "lines"
     samples = [{"a": "é\ud800\n\u2028"}, {"b": [1, None, 0.5]}]
     write_samples(path, samples)
     assert "é\\ud800" in path.read_text(encoding="utf-8")
-    assert read_samples(path) == samples
+    assert [sample.content for sample in samples_of(path)] == samples
 
 
 def test_a_file_that_could_not_be_written_leaves_the_old_one(tmp_path):
@@ -119,7 +164,7 @@ def test_a_file_that_could_not_be_written_leaves_the_old_one(tmp_path):
     write_samples(path, [{"a": 1}])
     with pytest.raises(TypeError):
         write_samples(path, [{"a": 2}, {"a": object()}])
-    assert read_samples(path) == [{"a": 1}]
+    assert [sample.content for sample in samples_of(path)] == [{"a": 1}]
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -196,4 +196,4 @@ def test_samples_whose_records_are_damaged_are_named(tmp_path, capsys):
     own = vqa_samples([1.0] * 9, judge=JUDGE | {"rubric": "lave"})
     write_run(tmp_path / "runs", "toy/model", {"culturalvqa": own})  # scored verdicts without ratings
     assert main(["spotcheck", "draw", str(tmp_path / "runs"), "-n", "9", "-o", str(tmp_path / "sheet")]) == 1
-    assert "line 1: found the rating None" in capsys.readouterr().err
+    assert "line 1: expected a rating from 1 to 2, found None" in capsys.readouterr().err

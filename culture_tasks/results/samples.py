@@ -1,0 +1,269 @@
+"""The one reader of sample files: their lines, each with its record, which is checked when it is asked for.
+
+A harness logs one JSON object per document. A task of ours logs its record there under its main metric (see
+:mod:`culture_tasks.harness.scoring`). The record says all that is needed to show a sample, to count it, and to grade it
+again. Anybody may have written the file: a line with another layout raises an error that names file, line and field.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import from_json
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.errors import DataError
+from culture_tasks.harness.scoring import RECORD_VERSION
+from culture_tasks.judges.verdicts import Outcome, Usage, Verdict
+
+_Count = Annotated[int, Field(ge=0, le=10**8)]
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+_Name = Annotated[str, Field(coerce_numbers_to_str=True)]  # a benchmark's data may number items and groups
+
+
+class _Logged(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class _Discounts(_Logged):
+    cached_tokens: _Count = 0
+    batch_prompt_tokens: _Count = 0
+    batch_completion_tokens: _Count = 0
+
+
+class GradedResponse(_Logged):
+    """A response, with a judge's verdict or the label that was read from it.
+
+    Attributes:
+        response: The model's response.
+        outcome: How grading ended; without a judge ``scored``, or ``unparsable`` where nothing could be read.
+        rating: The judge's rating; None unless scored.
+        rationale: The judge's reasons.
+        error: Why there is no verdict.
+        completion: The judge's reply where it couldn't be read.
+        label: The label that was read, where no judge grades.
+        reply_model: The model that the endpoint named, where it isn't the one that was asked for.
+        endpoint: Where the judge was asked.
+        asked_again: Whether the judge was reminded of the format.
+        tokens: Tokens that the judge read and wrote.
+        discounts: Of these, the tokens that cost less.
+        kept: Whether the verdict was there before the run.
+    """
+
+    response: str
+    outcome: Outcome
+    rating: _Number | None = None
+    rationale: str | None = None
+    error: str | None = None
+    completion: str | None = None
+    label: str | None = None
+    reply_model: str | None = None
+    endpoint: str | None = None
+    asked_again: bool = False
+    tokens: tuple[_Count, _Count] = (0, 0)
+    discounts: _Discounts | None = None
+    kept: bool = False
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of the judge's reply."""
+        return Usage(*self.tokens, **(self.discounts.model_dump() if self.discounts else {}))
+
+    def verdict(self) -> Verdict:
+        """Returns the verdict as the judge gave it."""
+        return Verdict(
+            self.outcome,
+            self.rating,
+            rationale=self.rationale,
+            usage=self.usage,
+            asked_again=self.asked_again,
+            reply_model=self.reply_model,
+            endpoint=self.endpoint,
+        )
+
+
+class LoggedJudge(_Logged):
+    """Who graded, as a record says it: see :class:`~culture_tasks.judges.verdicts.JudgeIdentity`."""
+
+    backend: str
+    model: str = ""
+    rubric: str = ""
+    prompt: str = ""
+    prompt_sha256: str = ""
+    delimiters: bool = False
+    sampling: dict[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """The judge as ``CULTURE_JUDGE`` names it."""
+        return f"{self.backend}:{self.model}"
+
+
+class Record(_Logged):
+    """What a task of ours logs of a document.
+
+    Attributes:
+        benchmark: The benchmark.
+        metric: The task's main metric.
+        scale: The scale of its scores.
+        item: The question, the same for every model and harness.
+        cluster: What the item shares with others.
+        groups: The groups that it belongs to, by field.
+        data: Fingerprints of the data.
+        question: What was asked.
+        references: Answers that count as right.
+        prompt: The prompt file, where the benchmark has several.
+        prompt_sha256: The prompt file's hash.
+        image: The name of its image; empty without one.
+        judge_language: Name of the language, where the judge is told.
+        values: The document's values for further metrics.
+        facts: More about the document.
+        judge: Who graded; None where no judge does.
+        runs: The responses.
+        outcomes: How many of them ended how.
+        score: The document's score, as the harness counts; None without one.
+        run_scores: The score of each response, where there are several.
+    """
+
+    benchmark: str
+    metric: str
+    scale: Scale
+    item: _Name
+    cluster: _Name
+    groups: dict[str, _Name | None] = {}
+    data: dict[str, _Name] = {}
+    question: str = ""
+    references: tuple[_Name, ...] = ()
+    prompt: str = ""
+    prompt_sha256: str = ""
+    image: _Name = ""
+    judge_language: str = ""
+    values: dict[str, _Number | None] = {}
+    facts: dict[str, Any] = {}
+    judge: LoggedJudge | None = None
+    runs: Annotated[tuple[GradedResponse, ...], Field(min_length=1)]
+    outcomes: dict[str, _Count]
+    score: _Number | None = None
+    run_scores: tuple[_Number | None, ...] = ()
+
+    @field_validator("scale")
+    @classmethod
+    def _is_usable(cls, scale: Scale) -> Scale:
+        ends = [end for end in (scale.low, scale.high, scale.neutral, scale.times) if end is not None]
+        ordered = scale.low is None or scale.high is None or scale.low < scale.high
+        if not (ordered and all(map(math.isfinite, ends)) and scale.times > 0.0 and 0 <= scale.digits <= 10):
+            raise ValueError("expected finite ends in order, a positive factor and 0 to 10 digits")
+        return scale
+
+
+class LoggedSample:
+    """A line of a sample file.
+
+    Attributes:
+        path: The file.
+        number: The line's number, from 1.
+        offset: Where the line begins.
+    """
+
+    def __init__(self, path: Path, number: int, offset: int, text: bytes) -> None:
+        """Takes the line as it is; its parts are parsed when they are asked for, and may raise DataError."""
+        self.path, self.number, self.offset = path, number, offset
+        self._text = text
+
+    @property
+    def where(self) -> str:
+        """The file and the line, for messages."""
+        return f"{self.path}, line {self.number}"
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """The sample as the harness logged it."""
+        try:
+            content = parse_json(self._text)
+        except ValueError as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else error
+            raise DataError(f"{self.where}: not JSON ({reason}). The file may be cut off.") from None
+        if not isinstance(content, dict):
+            raise DataError(f"{self.where}: expected an object, found {type(content).__name__}.")
+        self._text = b""
+        return content
+
+    @cached_property
+    def logged(self) -> tuple[str, Mapping[str, Any]]:
+        """The name of the metric that the record is logged under, and the record as it is; both empty without one."""
+        for name, value in self.content.items():
+            if isinstance(value, dict) and "record" in value:
+                return name, value
+        return "", {}
+
+    @cached_property
+    def record(self) -> Record:
+        """The record."""
+        _, logged = self.logged
+        if logged.get("record") != RECORD_VERSION:
+            raise DataError(
+                f"{self.where}: the record has layout {logged.get('record')!r:.40}; this version reads "
+                f"{RECORD_VERSION}. Use the version of culture-tasks that wrote it."
+            )
+        try:
+            return Record.model_validate(logged)
+        except ValidationError as error:
+            raise DataError(f"{self.where}, {damage(error)}. The record is damaged, or not ours.") from None
+
+    @property
+    def prompt(self) -> str | None:
+        """The model's input where the harness logged it; messages of a chat as JSON, None without any."""
+        prompt = self.content.get("input")
+        if prompt is None:  # lm-eval logs every request of a document, each with its arguments
+            requests = self.content.get("arguments")
+            first = requests.get("gen_args_0") if isinstance(requests, dict) else None
+            prompt = first.get("arg_0") if isinstance(first, dict) else None
+        if prompt is None or isinstance(prompt, str):
+            return prompt
+        return json.dumps(prompt, ensure_ascii=False, indent=1, default=str)
+
+
+def samples_of(path: Path) -> Iterator[LoggedSample]:
+    """Yields the lines of a sample file that are not blank.
+
+    This and :func:`parse_json` are in place of ``jsonlines``: a report keeps the offset of each of millions of lines,
+    to read a sample again when it is shown, and the fast parser takes bytes.
+
+    Raises:
+        OSError: If the file can't be read.
+    """
+    offset = 0
+    with path.open("rb") as file:
+        for number, text in enumerate(file, start=1):
+            if not text.isspace():
+                yield LoggedSample(path, number, offset, text)
+            offset += len(text)
+
+
+def parse_json(text: bytes) -> Any:
+    """Parses JSON; what the fast parser refuses, such as half of a surrogate pair, is tried again.
+
+    Raises:
+        ValueError: If it isn't JSON in UTF-8.
+    """
+    try:
+        return from_json(text, cache_strings="keys")
+    except ValueError:
+        try:
+            return json.loads(text)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
+def damage(error: ValidationError) -> str:
+    """Returns the first field that isn't as it should be, and its value."""
+    problem = error.errors(include_url=False)[0]
+    field = ".".join(map(str, problem["loc"]))
+    found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
+    return f"field {field!r}: found {found} ({problem['msg']})"

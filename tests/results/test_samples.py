@@ -1,0 +1,109 @@
+"""The reader of sample files: lines, records, and the error that names the file, the line and the field."""
+
+import json
+
+import pytest
+from support.sample_files import JUDGE, vqa_record
+
+from culture_tasks.errors import DataError
+from culture_tasks.results.samples import parse_json, samples_of
+
+RUN = {"response": "feijoada", "outcome": "scored", "rating": 2.0, "tokens": [7, 3], "rationale": "a dish of Brazil"}
+SCALE = vqa_record(1, 1.0)["scale"]
+
+
+def one(tmp_path, **changes):
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n" + json.dumps({"doc_id": 3, "lave": vqa_record(1, 1.0) | changes}), encoding="utf-8")
+    return next(samples_of(path))
+
+
+def test_a_record_is_read_with_its_types(tmp_path):
+    sample = one(tmp_path, runs=[RUN | {"discounts": {"cached_tokens": 5}}], run_scores=[1.0, None])
+    assert sample.logged[0] == "lave"
+    record = sample.record
+    assert (record.benchmark, record.item, record.groups["facet"]) == ("culturalvqa", "q1", "food")
+    assert (record.judge.name, record.judge.sampling) == ("openai:judge-1", {"temperature": 0})
+    assert (record.score, record.run_scores, record.scale.high) == (1.0, (1.0, None), 1.0)
+    verdict = record.runs[0].verdict()
+    assert (verdict.score, verdict.usage.prompt_tokens, verdict.usage.cached_tokens) == (2.0, 7, 5)
+    assert verdict.rationale == "a dish of Brazil"
+
+
+def test_items_and_groups_may_be_numbers(tmp_path):
+    record = one(tmp_path, item=7, cluster=3, groups={"facet": 2, "country": None}).record
+    assert (record.item, record.cluster, record.groups) == ("7", "3", {"facet": "2", "country": None})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"record": 1}, "line 2: the record has layout 1; this version reads 2"),
+        ({"metric": None}, "line 2, field 'metric': found None"),
+        ({"question": {"a": 1}}, "line 2, field 'question'"),
+        ({"references": "feijoada"}, "line 2, field 'references': found 'feijoada'"),
+        ({"runs": []}, "line 2, field 'runs'"),
+        ({"runs": [RUN | {"response": 7}]}, "line 2, field 'runs.0.response': found 7"),
+        ({"runs": [RUN | {"outcome": "splendid"}]}, "line 2, field 'runs.0.outcome'"),
+        ({"runs": [RUN | {"tokens": [-1, 0]}]}, "line 2, field 'runs.0.tokens.0'"),
+        ({"outcomes": {"scored": 10**400}}, "line 2, field 'outcomes.scored'"),
+        ({"score": float("inf")}, "line 2, field 'score': found inf"),
+        ({"judge": "me"}, "line 2, field 'judge'"),
+        ({"judge": JUDGE | {"sampling": "hot"}}, "line 2, field 'judge.sampling'"),
+        ({"scale": None}, "line 2, field 'scale'"),
+        ({"scale": SCALE | {"low": 5.0, "high": 0.0}}, "line 2, field 'scale'"),
+        ({"scale": SCALE | {"low": float("-inf")}}, "line 2, field 'scale'"),
+        ({"scale": SCALE | {"times": 0}}, "expected finite ends in order, a positive factor"),
+        ({"scale": SCALE | {"better": "bigger"}}, "line 2, field 'scale.better'"),
+    ],
+)
+def test_a_damaged_record_is_named(tmp_path, changes, message):
+    with pytest.raises(DataError) as caught:
+        one(tmp_path, **changes).record  # noqa: B018 - read when it is asked for
+    assert str(caught.value).startswith(str(tmp_path))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"{", "line 1: not JSON"),
+        (b"[]", "line 1: expected an object, found list"),
+        (b"[" * 100_000, "line 1: not JSON"),
+    ],
+)
+def test_a_line_that_is_no_sample_is_named(tmp_path, line, message):
+    path = tmp_path / "lines"
+    path.write_bytes(line)
+    [sample] = samples_of(path)
+    with pytest.raises(DataError, match=message):
+        sample.content  # noqa: B018
+
+
+def test_lines_have_their_numbers_and_offsets(tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes('\n{}\n  \n{"a": "é"}'.encode())
+    samples = list(samples_of(path))
+    assert [(sample.number, sample.content, sample.logged) for sample in samples] == [
+        (2, {}, ("", {})),
+        (4, {"a": "é"}, ("", {})),
+    ]
+    assert all(path.read_bytes()[sample.offset :].startswith(b"{") for sample in samples)
+
+
+def test_the_prompt_is_read_as_each_harness_logs_it(tmp_path):
+    path = tmp_path / "lines"
+    logged = [
+        {"input": "of lmms-eval"},
+        {"arguments": {"gen_args_0": {"arg_0": "of lm-eval", "arg_1": {}}}},
+        {"input": [{"role": "user", "content": "a chat"}]},
+        {},
+    ]
+    path.write_text("\n".join(map(json.dumps, logged)), encoding="utf-8")
+    first, second, third, fourth = (sample.prompt for sample in samples_of(path))
+    assert (first, second, fourth) == ("of lmms-eval", "of lm-eval", None)
+    assert json.loads(third) == [{"role": "user", "content": "a chat"}]
+
+
+def test_half_of_a_surrogate_pair_is_text():
+    assert parse_json(b'"\\ud800 half"') == "\ud800 half"
