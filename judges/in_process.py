@@ -20,7 +20,7 @@ from culture_tasks.judges.completions import Completion, Failure
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.jobs import JudgedBy, PendingTicket, Progress, VerdictJob
 from culture_tasks.judges.judge import Judge
-from culture_tasks.judges.local_model import PARAMETERS, LocalModel, named_by
+from culture_tasks.judges.local_model import BACKEND_WITH_FORMS, FORMS, PARAMETERS, LocalModel, named_by
 from culture_tasks.judges.readiness import OTHERWISE, check_model, is_at_hand, unreadable
 from culture_tasks.judges.redaction import secrets_of_arguments
 from culture_tasks.judges.rubrics import Rubric
@@ -48,7 +48,7 @@ class InProcessJudge(Judge):
         settings: The user's settings.
 
     Raises:
-        SettingsError: If they set a sampling parameter that lm-eval's backends take from no request.
+        SettingsError: If they set what lm-eval's backend takes from no request: a sampling parameter, or a form.
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
@@ -58,6 +58,11 @@ class InProcessJudge(Judge):
                 "variable, or name the judge as openai:<model>."
             )
         self._backend, _, arguments = model.partition(",")
+        if settings.judge_form != "free" and self._backend != BACKEND_WITH_FORMS:
+            raise SettingsError(
+                f"CULTURE_JUDGE_FORM={settings.judge_form}: lm-eval's {self._backend} can't hold replies to a form. "
+                f"Unset the variable, or name the judge as lm_eval:{BACKEND_WITH_FORMS},<model args> or openai:<model>."
+            )
         self._arguments = SecretStr(arguments)
         self._secrets = secrets_of_arguments(arguments) | secrets_of(settings)
         self._settings = settings
@@ -71,8 +76,9 @@ class InProcessJudge(Judge):
             place=named.fingerprint,
             delimiters=delimiters,
             ask_again=ask_again,
+            form=settings.judge_form,
             parameters=_parameters(settings),
-            takes=PARAMETERS,
+            takes=PARAMETERS if settings.judge_form == "free" else (*PARAMETERS, *FORMS),
             hides=self._secrets,
         )
         self._progress = _Flushing(f"judge lm_eval:{self._backend},{named.model}", self)

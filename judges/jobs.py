@@ -25,7 +25,7 @@ from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.completions import ChatRequest, Completion, Failure
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.redaction import Secrets
-from culture_tasks.judges.rubrics import LONGEST_TEXT, Message, Rubric
+from culture_tasks.judges.rubrics import LONGEST_TEXT, Form, Message, Rubric
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Usage, Verdict
 from culture_tasks.text import without_reasoning
 
@@ -50,6 +50,7 @@ class JudgedBy:
         delimiters: Whether texts to grade are wrapped in delimiters.
         ask_again: How often an unreadable reply is asked again.
         hides: What no verdict's error may show, whatever broke down.
+        form: Form that the endpoint holds replies to (see :meth:`Rubric.form`).
         parameters: Sampling parameters that the user sets; None leaves one of the rubric's out.
         takes: Names of the sampling parameters that the backend takes; None means all.
         secret: What delimiters are made from, new in each run and part of no key: no author of a text to be graded can
@@ -63,6 +64,7 @@ class JudgedBy:
     delimiters: bool
     ask_again: int
     hides: Secrets
+    form: Form = "free"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     takes: Collection[str] | None = None
     secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
@@ -73,7 +75,7 @@ class JudgedBy:
     def sampling(self, rubric: Rubric) -> Mapping[str, Any]:
         """Returns the sampling parameters that are meant: the rubric's, and in their place those that the user sets."""
         if rubric.name not in self._samplings:
-            both = {**rubric.sampling, **self.parameters}
+            both = {**rubric.sampling, **rubric.form(self.form), **self.parameters}
             self._samplings[rubric.name] = {
                 name: value
                 for name, value in both.items()

@@ -26,6 +26,11 @@ _PROBE = "e5b1c7"
 PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens")
 """Sampling parameters that lm-eval's backends take from a request."""
 
+FORMS = ("response_format", "structured_outputs")
+"""Parameters that hold a reply to a form (see :meth:`Rubric.form`)."""
+
+BACKEND_WITH_FORMS = "vllm"
+
 Arrival = Callable[[str, str], None]
 """Called with a prompt and its completion, as soon as the completion is there."""
 
@@ -193,6 +198,13 @@ def _generation_options(sampling: Mapping[str, Any]) -> dict[str, Any]:
     """Returns lm-eval's names for sampling parameters; greedy unless a temperature says otherwise."""
     options = {name: sampling[name] for name in PARAMETERS if name in sampling and name != "max_tokens"}
     options.setdefault("temperature", 0.0)
+    form = sampling.get("structured_outputs", {})
+    if "response_format" in sampling:
+        form = {"json": sampling["response_format"]["json_schema"]["schema"]}
+    if form:
+        from vllm.sampling_params import StructuredOutputsParams
+
+        options["structured_outputs"] = StructuredOutputsParams(**form)
     return {**options, "until": [], "do_sample": options["temperature"] > 0, "max_gen_toks": sampling["max_tokens"]}
 
 

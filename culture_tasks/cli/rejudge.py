@@ -170,7 +170,7 @@ def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, lis
         for run, of_run in graded:
             new = rejudging.finish(run, of_run, progress=_progress, prices=prices, now=datetime.now())
             _print(new, of_run, judge=None, prices=prices)
-        rounds.forget()
+        rounds.finish()
         if refused := refused_requests():
             print(printable(refused))
     return 0
