@@ -20,7 +20,7 @@ from culture_tasks.judges.cache_files import Kept
 from culture_tasks.judges.completions import Completion, Failure, Problem
 from culture_tasks.judges.endpoint import EndpointJudge
 from culture_tasks.judges.engine import Answer
-from culture_tasks.judges.jobs import PendingTicket, VerdictJob
+from culture_tasks.judges.jobs import PendingTicket, VerdictJob, kept_answer, open_requests
 from culture_tasks.judges.rubrics import Message, Rubric
 from culture_tasks.judges.verdicts import JudgeItem, Usage
 from culture_tasks.settings import Settings
@@ -71,7 +71,7 @@ class BatchJudge(EndpointJudge):
         self._unfinished: list[VerdictJob] = []
         self._replies: dict[str, _Reply] = {}
         self._used: set[str] = set()
-        self._asked_for: set[str] = set()
+        self._requested: set[str] = set()
         self._held: dict[str, float] = {}
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
@@ -98,13 +98,12 @@ class BatchJudge(EndpointJudge):
 
         Prompts that begin alike stand together, for the endpoint's prompt cache.
         """
-        return [
-            Line(name, partial(self._body, job))
-            for name, job in sorted(self._advanced().items(), key=lambda pair: pair[1].prompt_order)
-        ]
 
-    def _body(self, job: VerdictJob) -> bytes:
-        return job.request.body(self.sent_sampling(job.rubric))
+        def body(job: VerdictJob) -> bytes:
+            return job.request.body(self.sent_sampling(job.rubric))
+
+        jobs = sorted(self._advanced().items(), key=lambda pair: pair[1].prompt_order)
+        return [Line(name, partial(body, job)) for name, job in jobs]
 
     def open_prompts(self) -> list[tuple[Rubric, Sequence[Message]]]:
         """Returns what neither the cache nor the results so far answer, as messages."""
@@ -158,7 +157,7 @@ class BatchJudge(EndpointJudge):
     def foreign(self) -> int:
         """How many of the results so far belong to no item that was noted, or to other settings."""
         self._advanced()
-        return len(self._replies.keys() - self._asked_for)
+        return len(self._replies.keys() - self._requested)
 
     @property
     def _adaptations(self) -> Adaptations:
@@ -166,41 +165,25 @@ class BatchJudge(EndpointJudge):
 
     def _advanced(self) -> dict[str, VerdictJob]:
         """Answers what can be answered, and returns a job for each request that is open, by the name of its line."""
-        open_: dict[str, VerdictJob] = {}
-        left: list[VerdictJob] = []
-        jobs = self._unfinished
-        while jobs:
-            keys = list({job.request.key for job in jobs if not job.afresh})
-            kept = self._connected().cache.get_many(keys).result()
-            going_on = []
-            for job in jobs:
-                answer = self._answer(job, kept)
-                if answer is None:
-                    open_.setdefault(name_of(job.request.key), job)
-                    left.append(job)
-                elif not job.take(answer):
-                    going_on.append(job)
-            jobs = going_on
-        self._unfinished = left
-        return open_
+        open_ = open_requests(self._unfinished, self._connected().cache, self._answer)
+        self._unfinished = [job for jobs in open_.values() for job in jobs]
+        return {name_of(key): jobs[0] for key, jobs in open_.items()}
 
-    def _answer(self, job: VerdictJob, kept: Mapping[bytes, Kept]) -> Answer | None:
+    def _answer(self, job: VerdictJob, kept: Kept | None) -> Answer | None:
         """Returns the answer to a request: a batch's, or else the cache's; None where it is open."""
-        key, name = job.request.key, name_of(job.request.key)
+        name = name_of(job.request.key)
+        self._requested.add(name)
         reply = self._replies.get(name)
         result = None if reply is None else self._settled(reply, job.rubric)
-        self._asked_for.add(name)
         if isinstance(result, Completion) and reply is not None:
-            times = 0 if name in self._used else reply.times
-            if name not in self._used:
+            is_new = name not in self._used
+            if is_new:
                 self._used.add(name)
                 self._connected().cache.put([replace(job.row(result), replaces=True)])
-            return Answer(result, attempts=times)
-        if key in kept and not job.afresh:
-            return Answer.of(kept[key])
-        if isinstance(result, Failure) and reply is not None:
-            return Answer(result, attempts=reply.times)
-        return None
+            return Answer(result, attempts=reply.times if is_new else 0)
+        if (answer := kept_answer(job, kept)) is not None:
+            return answer
+        return Answer(result, attempts=reply.times) if isinstance(result, Failure) and reply is not None else None
 
     def _settled(self, reply: _Reply, rubric: Rubric) -> Completion | Failure | None:
         """Returns what a request's last result comes to; None where it is to be sent again."""

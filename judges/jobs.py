@@ -13,7 +13,7 @@ import os
 import secrets
 import sys
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,11 +21,12 @@ from typing import Any
 from tqdm import tqdm
 
 from culture_tasks.judges.asker import MOST_TOKENS, Adaptations, limit_of
-from culture_tasks.judges.cache_files import Row
+from culture_tasks.judges.cache_files import Kept, Row
 from culture_tasks.judges.completions import ChatRequest, Completion, Failure
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.redaction import Secrets
 from culture_tasks.judges.rubrics import LONGEST_TEXT, Form, Message, Rubric
+from culture_tasks.judges.verdict_cache import CacheThread
 from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Usage, Verdict
 from culture_tasks.text import without_reasoning
 
@@ -337,6 +338,37 @@ class VerdictJob:
             verdict = replace(verdict, error=self._by.hides.hidden(verdict.error))
         if self.ticket.resolve(verdict) and not quietly:
             self._progress.given(verdict)
+
+
+def kept_answer(job: VerdictJob, kept: Kept | None) -> Answer | None:
+    """Returns the cache's answer to a job, unless it is to be asked afresh."""
+    return None if kept is None or job.afresh else Answer.of(kept)
+
+
+def open_requests(
+    jobs: Sequence[VerdictJob],
+    cache: CacheThread,
+    answer: Callable[[VerdictJob, Kept | None], Answer | None] = kept_answer,
+) -> dict[bytes, list[VerdictJob]]:
+    """Answers jobs as far as answers are at hand, and returns the others by the key of the request that is open.
+
+    Args:
+        jobs: The jobs.
+        cache: The verdict cache.
+        answer: Returns the answer to a job that is at hand, or None; gets what the cache holds.
+    """
+    open_: dict[bytes, list[VerdictJob]] = {}
+    while jobs:
+        kept = cache.get_many(list({job.request.key for job in jobs})).result()
+        rest = []
+        for job in jobs:
+            key = job.request.key
+            if (found := answer(job, kept.get(key))) is None:
+                open_.setdefault(key, []).append(job)
+            elif not job.take(found):
+                rest.append(job)
+        jobs = rest
+    return open_
 
 
 class PendingTicket:

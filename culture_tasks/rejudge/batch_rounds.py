@@ -60,9 +60,19 @@ class _State(BaseModel):
     batches: list[_Batch] = []
 
 
-def state_file(results: Iterable[Path]) -> Path:
-    """Returns the file that says what was sent for these result files: in the folder that holds them all."""
-    return Path(os.path.commonpath([path.resolve().parent for path in results])) / STATE_FILE
+def state_file(results: Sequence[Path]) -> Path:
+    """Returns the file that says what was sent for these result files: in the folder that holds them all.
+
+    Raises:
+        DataError: If another file says so already, since some of them were named together with others.
+    """
+    file = Path(os.path.commonpath([path.resolve().parent for path in results])) / STATE_FILE
+    if others := [other for other in state_files(results) if other != file]:
+        raise DataError(
+            f"rejudge: batches of some of these results were sent with other paths ({others[0]}). Name the results "
+            f"as before, {others[0].parent}, or delete the file to forget what was sent."
+        )
+    return file
 
 
 def state_files(results: Iterable[Path]) -> list[Path]:
