@@ -14,9 +14,8 @@ import secrets
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
@@ -27,7 +26,7 @@ from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.redaction import Secrets
 from culture_tasks.judges.rubrics import LONGEST_TEXT, Form, Message, Rubric
 from culture_tasks.judges.verdict_cache import CacheThread
-from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Usage, Verdict
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Outcome, Usage, Verdict
 from culture_tasks.text import without_reasoning
 
 logger = logging.getLogger(__name__)
@@ -36,6 +35,20 @@ _SECONDS_WITHOUT_A_LINE = 3.0
 _SECONDS_BETWEEN_UPDATES = 1.0
 _ANY_ITEM = JudgeItem("question", ("reference", "another"), "response" * LONGEST_TEXT, language="language")
 _handing_over = threading.Lock()
+
+
+class _Wording(NamedTuple):
+    """What a judge is asked by one rubric.
+
+    Attributes:
+        sampling: The sampling parameters that are meant.
+        sha256: Hash of all wording besides the item.
+        layout: Hash of how an item's texts become messages: the wording, the delimiters and the place of each text.
+    """
+
+    sampling: Mapping[str, Any]
+    sha256: str
+    layout: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +82,11 @@ class JudgedBy:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     takes: Collection[str] | None = None
     secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
-    _prompt_hashes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _layouts: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _samplings: dict[str, Mapping[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _wordings: dict[str, _Wording] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def sampling(self, rubric: Rubric) -> Mapping[str, Any]:
         """Returns the sampling parameters that are meant: the rubric's, and in their place those that the user sets."""
-        if rubric.name not in self._samplings:
-            both = {**rubric.sampling, **rubric.form(self.form), **self.parameters}
-            self._samplings[rubric.name] = {
-                name: value
-                for name, value in both.items()
-                if value is not None and (self.takes is None or name in self.takes)
-            }
-        return self._samplings[rubric.name]
+        return self._wording(rubric).sampling
 
     @property
     def most_tokens(self) -> int:
@@ -103,35 +107,40 @@ class JudgedBy:
 
     def prompt_sha256(self, rubric: Rubric) -> str:
         """Hash of all wording that the judge sees by this rubric, besides the item."""
-        if rubric.name not in self._prompt_hashes:
-            self._prompt_hashes[rubric.name] = rubric.prompt_sha256(delimiters=self.delimiters)
-        return self._prompt_hashes[rubric.name]
+        return self._wording(rubric).sha256
 
     def grading(self, rubric: Rubric, item: JudgeItem) -> Grading:
         """Begins a verdict on the item."""
-        return Grading(rubric, item, endpoint=self.endpoint, delimiters=self.delimiters, ask_again=self.ask_again)
+        return Grading(self, rubric, item)
 
     def request(self, grading: Grading) -> ChatRequest:
         """Returns what a verdict needs to ask now."""
+        wording = self._wording(grading.rubric)
         return ChatRequest(
             endpoint=self.endpoint,
             model=self.model,
-            messages=partial(grading.messages, self.secret),
-            sampling=self.sampling(grading.rubric),
-            named_by=[self._layout(grading.rubric), *grading.texts()],
+            messages=grading.messages,
+            sampling=wording.sampling,
+            named_by=[wording.layout, *grading.texts()],
             sample=grading.sample,
             place=self.place,
             most_tokens=self.most_tokens,
         )
 
-    def _layout(self, rubric: Rubric) -> str:
-        """Hash of how an item's texts become messages: the wording, the delimiters and where each text stands."""
-        if rubric.name not in self._layouts:
+    def _wording(self, rubric: Rubric) -> _Wording:
+        if rubric.name not in self._wordings:
+            both = {**rubric.sampling, **rubric.form(self.form), **self.parameters}
+            taken = both if self.takes is None else {name: both[name] for name in both if name in self.takes}
             messages = rubric.messages(_ANY_ITEM, delimiters=self.delimiters)
-            self._layouts[rubric.name] = hashlib.sha256(json.dumps(messages).encode()).hexdigest()
-        return self._layouts[rubric.name]
+            self._wordings[rubric.name] = _Wording(
+                sampling={name: value for name, value in taken.items() if value is not None},
+                sha256=rubric.prompt_sha256(delimiters=self.delimiters),
+                layout=hashlib.sha256(json.dumps(messages).encode()).hexdigest(),
+            )
+        return self._wordings[rubric.name]
 
 
+@dataclass(slots=True, eq=False)
 class Grading:
     """One verdict in the making.
 
@@ -140,42 +149,24 @@ class Grading:
     reminder of the format; each reply is read on its own.
 
     Attributes:
+        by: Who grades.
         rubric: How the item is graded.
-        item: What is graded.
-        endpoint: Where the judge is asked (see :attr:`Verdict.endpoint`).
+        item: The response to grade.
         sample: Number of the fresh sample.
     """
 
-    __slots__ = (
-        "_ask_again",
-        "_attempts",
-        "_delimiters",
-        "_reminder",
-        "_usage",
-        "endpoint",
-        "item",
-        "rubric",
-        "sample",
-    )
+    by: JudgedBy
+    rubric: Rubric
+    item: JudgeItem
+    sample: int = 0
+    _reminder: list[Message] = field(default_factory=list)
+    _attempts: int = 0
+    _usage: Usage = field(default_factory=Usage)
 
-    def __init__(self, rubric: Rubric, item: JudgeItem, *, endpoint: str, delimiters: bool, ask_again: int) -> None:
-        self.rubric = rubric
-        self.item = item
-        self.endpoint = endpoint
-        self.sample = 0
-        self._delimiters = delimiters
-        self._reminder: list[Message] = []
-        self._ask_again = ask_again
-        self._attempts = 0
-        self._usage = Usage()
-
-    def messages(self, secret: str = "") -> list[Message]:
-        """Returns what to ask now, made anew each time: prompts are long, and gradings are many.
-
-        Args:
-            secret: What the delimiters are made from (see :func:`~culture_tasks.judges.rubrics.delimited`).
-        """
-        return [*self.rubric.messages(self.item, delimiters=self._delimiters, secret=secret), *self._reminder]
+    def messages(self) -> list[Message]:
+        """Returns what to ask now, made anew each time: prompts are long, and gradings are many."""
+        first = self.rubric.messages(self.item, delimiters=self.by.delimiters, secret=self.by.secret)
+        return [*first, *self._reminder]
 
     def texts(self) -> list[object]:
         """Returns what the messages are made of besides the rubric's wording, as JSON data."""
@@ -196,50 +187,43 @@ class Grading:
         """
         self._attempts += attempts
         if isinstance(reply, Failure):
-            return self._verdict_without_reply(reply)
+            return self._verdict(reply.outcome, error=reply.error)
         self._usage += reply.usage
         # What was cut off may have been about to say something else: it is no verdict, whatever can be read in it.
         reading = None if reply.is_cut_off else self.rubric.read(reply.text)
-        if reading is None and self.sample < self._ask_again:
-            self._remind(reply.text)
+        if reading is None and self.sample < self.by.ask_again:
+            text = without_reasoning(reply.text)
+            # An endpoint may refuse an empty message: without a reply to remind of, the question gets a fresh sample.
+            self._reminder = self.rubric.reminder_messages(text) if text.strip() else []
+            self.sample += 1
             return None
-        return Verdict(
+        error = None
+        if reading is None:
+            error = "the reply holds no rating that can be read without doubt"
+            if reply.is_cut_off:
+                error = "the reply was cut off at the largest number of tokens"
+        return self._verdict(
             "unparsable" if reading is None else "scored",
-            None if reading is None else float(reading.rating),
+            score=None if reading is None else float(reading.rating),
             rationale=reply.text.strip() if reading is None else reading.rationale,
             completion=reply.text,
-            error=_unreadable(reply) if reading is None else None,
-            usage=self._usage,
-            attempts=self._attempts,
-            asked_again=self.sample > 0,
+            error=error,
             cached=cached and self._attempts == 0,
             reply_model=reply.model if reply.model != model else None,
-            endpoint=self.endpoint,
         )
 
-    def _remind(self, text: str) -> None:
-        text = without_reasoning(text)
-        # An endpoint may refuse an empty message: nothing to remind of, so the same question gets a fresh sample.
-        self._reminder = self.rubric.reminder_messages(text) if text.strip() else []
-        self.sample += 1
-
-    def _verdict_without_reply(self, failure: Failure) -> Verdict:
+    def _verdict(self, outcome: Outcome, **reply: Any) -> Verdict:
         return Verdict(
-            failure.outcome,
-            error=failure.error,
+            outcome,
             usage=self._usage,
             attempts=self._attempts,
             asked_again=self.sample > 0,
-            endpoint=self.endpoint,
+            endpoint=self.by.endpoint,
+            **reply,
         )
 
 
-def _unreadable(reply: Completion) -> str:
-    if reply.is_cut_off:
-        return "the reply was cut off at the largest number of tokens"
-    return "the reply holds no rating that can be read without doubt"
-
-
+@dataclass(slots=True, eq=False)
 class VerdictJob:
     """Asks for one verdict until its ticket is resolved. Prompts are made when the engine gets to it, not before.
 
@@ -247,97 +231,79 @@ class VerdictJob:
     once, and its new completions take their place.
 
     Attributes:
+        by: Who grades.
+        rubric: How the item is graded.
+        item: The response to grade.
+        progress: Counts the verdicts.
+        adaptations: What the judge's model takes in place of the parameters that were meant.
+        run_began: When the run began, in seconds since 1970.
         ticket: Where the verdict arrives.
         afresh: Whether what earlier runs kept doesn't count any more.
     """
 
-    __slots__ = (
-        "_adaptations",
-        "_by",
-        "_grading",
-        "_item",
-        "_progress",
-        "_request",
-        "_rubric",
-        "_run_began",
-        "_used_others",
-        "afresh",
-        "ticket",
-    )
+    by: JudgedBy
+    rubric: Rubric
+    item: JudgeItem
+    _: KW_ONLY
+    progress: Progress
+    adaptations: Adaptations
+    run_began: float
+    ticket: PendingTicket = field(init=False)
+    afresh: bool = field(default=False, init=False)
+    _used_others: bool = field(default=False, init=False)
+    _grading: Grading | None = field(default=None, init=False)
+    _request: ChatRequest | None = field(default=None, init=False)
 
-    def __init__(
-        self,
-        by: JudgedBy,
-        rubric: Rubric,
-        item: JudgeItem,
-        *,
-        progress: Progress,
-        adaptations: Adaptations,
-        run_began: float,
-    ) -> None:
-        self.ticket = PendingTicket(progress)
-        self.afresh = False
-        self._run_began = run_began
-        self._used_others = False
-        self._by = by
-        self._rubric = rubric
-        self._item = item
-        self._progress = progress
-        self._adaptations = adaptations
-        self._grading: Grading | None = None
-        self._request: ChatRequest | None = None
+    def __post_init__(self) -> None:
+        self.ticket = PendingTicket(self.progress)
 
     @property
     def request(self) -> ChatRequest:
         """What to ask now."""
         if self._request is None:
-            self._grading = self._grading or self._by.grading(self._rubric, self._item)
-            self._request = self._by.request(self._grading)
+            self._grading = self._grading or self.by.grading(self.rubric, self.item)
+            self._request = self.by.request(self._grading)
         return self._request
-
-    @property
-    def rubric(self) -> Rubric:
-        """How the item is graded."""
-        return self._rubric
 
     @property
     def prompt_order(self) -> tuple[object, ...]:
         """Sorts jobs so that those whose prompts begin alike are together."""
-        return self._rubric.prompt_order(self._item)
+        return self.rubric.prompt_order(self.item)
 
     def row(self, completion: Completion) -> Row:
         """Returns a completion of that request as the cache keeps it."""
-        return Row(self.request, self._rubric.name, completion, replaces=self.afresh)
+        return Row(self.request, self.rubric.name, completion, replaces=self.afresh)
 
     def take(self, answer: Answer) -> bool:
         """Takes an answer; False where there is another request to answer first."""
         reply, meant = answer.reply, self.request.sampling
-        is_old = answer.kept_since is not None and answer.kept_since <= self._run_began
+        is_old = answer.kept_since is not None and answer.kept_since <= self.run_began
         if is_old and self.afresh:
             return False
-        if isinstance(reply, Completion) and reply.sampling is not None and reply.sampling != meant:
-            self._adaptations.adopt(meant, reply.sampling)
+        sent = reply.sampling if isinstance(reply, Completion) else None
+        if sent is not None and sent != meant:
+            self.adaptations.adopt(meant, sent)
         assert self._grading is not None
-        verdict = self._grading.take(reply, self._by.model, answer.attempts, cached=answer.kept_since is not None)
+        verdict = self._grading.take(reply, self.by.model, answer.attempts, cached=answer.kept_since is not None)
         self._used_others |= not is_old
         if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
             self.afresh, self._grading, verdict = True, None, None
         if verdict is None:
             self._request = None
             return False
-        sent = limit_of(reply.sampling) if isinstance(reply, Completion) and reply.sampling is not None else None
-        self._resolve(verdict if sent in (None, limit_of(meant)) else replace(verdict, max_tokens=sent))
+        limit = None if sent is None else limit_of(sent)
+        self._resolve(verdict if limit in (None, limit_of(meant)) else replace(verdict, max_tokens=limit))
         return True
 
     def abandon(self, error: str, *, quietly: bool = False) -> None:
         """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
-        self._resolve(Verdict("failed", error=error, endpoint=self._by.endpoint), quietly=quietly)
+        self._resolve(Verdict("failed", error=error, endpoint=self.by.endpoint), quietly=quietly)
 
     def _resolve(self, verdict: Verdict, *, quietly: bool = False) -> None:
         if verdict.error is not None:
-            verdict = replace(verdict, error=self._by.hides.hidden(verdict.error))
+            verdict = replace(verdict, error=self.by.hides.hidden(verdict.error))
         if self.ticket.resolve(verdict) and not quietly:
-            self._progress.given(verdict)
+            self.progress.given(verdict)
 
 
 def kept_answer(job: VerdictJob, kept: Kept | None) -> Answer | None:
