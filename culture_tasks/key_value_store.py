@@ -111,8 +111,9 @@ class KeyValueStore:
         try:
             return work(self._connection())
         except sqlite3.Error as error:
-            if not _is_damage(error):
-                raise
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if not isinstance(error, LayoutError) and code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise  # the file can't be used for the moment, but it isn't damaged
             self._replace_file(error)
             return work(self._connection())
 
@@ -229,12 +230,6 @@ def _lay_out(database: sqlite3.Connection, layout: Layout) -> None:
         COMMIT;
         """
     )
-
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    """Whether an error says that the file can never be read, and not that it can't be used for the moment."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return isinstance(error, LayoutError) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _inode(file: Path) -> int:

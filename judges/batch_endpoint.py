@@ -27,7 +27,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "openai")
 """Loggers that note each request with its URL, which may hold a key."""
 
-_NOT_OFFERED = (404, 405, 501)
+_NOT_OFFERED = 501
 _UNDECIDED = (408, 409)
 """Statuses that leave it open whether a request was carried out."""
 
@@ -191,7 +191,10 @@ class BatchEndpoint:
             try:
                 return work()
             except passing as error:
-                if _is_hopeless(error) or time.monotonic() + wait > until:
+                is_hopeless = (
+                    getattr(error, "status_code", None) == _NOT_OFFERED or getattr(error, "code", None) in _NO_MONEY
+                )
+                if is_hopeless or time.monotonic() + wait > until:
                     raise self._unreachable(doing, error) from None
             except (openai.OpenAIError, *_UNREADABLE) as error:
                 raise self._unreachable(doing, error) from None
@@ -213,11 +216,6 @@ def _name_of(reply: Any) -> str:
     if not isinstance(reply.id, str) or not reply.id:
         raise ValueError("the reply names nothing")
     return reply.id
-
-
-def _is_hopeless(error: Exception) -> bool:
-    """Whether asking again won't help: the endpoint has no such thing, or its account has no money."""
-    return getattr(error, "status_code", None) in _NOT_OFFERED or getattr(error, "code", None) in _NO_MONEY
 
 
 def _reason(error: Exception) -> str:

@@ -42,7 +42,7 @@ _MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf
 
 
 class Named(NamedTuple):
-    """What model arguments name.
+    """The model that model arguments name.
 
     Attributes:
         model: The arguments that make it the model it is, without secrets.
@@ -77,8 +77,8 @@ def _files_at(value: str) -> list[Any] | None:
     try:
         if not value or not path.exists():
             return None
-        files = [path] if path.is_file() else [each for each in path.iterdir() if each.suffix in _MODEL_FILES]
-        stats = sorted((each.name, each.stat().st_size, each.stat().st_mtime_ns) for each in files)
+        files = [path] if path.is_file() else [file for file in path.iterdir() if file.suffix in _MODEL_FILES]
+        stats = sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
     except (OSError, ValueError, RuntimeError):
         return None
     return [str(path.resolve()), stats]
@@ -112,7 +112,8 @@ class LocalModel:
         self._has_template = self._rendered([{"role": "user", "content": _PROBE}]) is not None
         if not self._has_template:
             logger.warning("judge lm_eval:%s has no chat template: prompts are plain text", backend)
-        self._keeps_system = self._has_template and self._finds_system()
+        system: list[Message] = [{"role": "system", "content": _PROBE}, {"role": "user", "content": "?"}]
+        self._keeps_system = _PROBE in (self._rendered(system) or "")
 
     def prompt(self, messages: Sequence[Message]) -> str:
         """Returns the messages as one prompt, by the model's chat template.
@@ -122,8 +123,7 @@ class LocalModel:
         """
         if not self._has_template:
             return "\n\n".join(message["content"] for message in messages) + "\n\n"
-        prompt = self._rendered(messages if self._keeps_system else _without_system(messages))
-        return prompt if prompt is not None else ""
+        return self._rendered(messages if self._keeps_system else _without_system(messages)) or ""
 
     def fits(self, prompt: str, new_tokens: int) -> bool:
         """Whether prompt and reply fit into the model's context; lm-eval would cut the prompt's beginning off."""
@@ -177,10 +177,6 @@ class LocalModel:
         except (ValueError, NotImplementedError, AttributeError):
             return None
         return rendered
-
-    def _finds_system(self) -> bool:
-        messages: list[Message] = [{"role": "system", "content": _PROBE}, {"role": "user", "content": "?"}]
-        return _PROBE in (self._rendered(messages) or "")
 
 
 class _Hook:
