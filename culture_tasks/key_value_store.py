@@ -1,4 +1,4 @@
-"""Rows by key in one SQLite file: what was put is committed, and other processes see it at once.
+"""Rows by key in one SQLite file: a put is committed when it returns, and other processes see it at once.
 
 A damaged file is set aside with a message, and the rows before and behind the damage are copied to a new one. Other
 trouble, such as a full disk, is raised as SQLite reports it.

@@ -32,7 +32,7 @@ _UNDECIDED = (408, 409)
 """Statuses that leave it open whether a request was carried out."""
 
 _UNREADABLE = (AttributeError, TypeError, ValueError)
-"""What reading a reply raises that isn't laid out as OpenAI's are."""
+"""Errors of reading a reply that isn't laid out as OpenAI's are."""
 
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 
@@ -45,10 +45,10 @@ class Status(NamedTuple):
     """How far a batch is.
 
     Attributes:
-        name: What the endpoint calls its state.
+        name: The endpoint's name of its state.
         done: How many requests have a result.
         answered: How many of these were answered, and are paid for.
-        asked: How many it has.
+        requests: How many it has.
         outputs: The files with results, as far as there are any.
         error: Why all of it failed; empty where it didn't.
     """
@@ -56,7 +56,7 @@ class Status(NamedTuple):
     name: str
     done: int
     answered: int
-    asked: int
+    requests: int
     outputs: tuple[str, ...]
     error: str
 
@@ -74,7 +74,7 @@ class BatchEndpoint:
         settings: How it is used.
 
     Attributes:
-        patience: Seconds for which what fails is tried again.
+        patience: Seconds for which a failed call is repeated.
 
     Raises:
         SettingsError: If the endpoint is one whose batches the package reaches at another address.
@@ -157,7 +157,7 @@ class BatchEndpoint:
                 name=one_line(str(reply.status)),
                 done=(counts.completed or 0) + (counts.failed or 0) if counts else 0,
                 answered=counts.completed or 0 if counts else 0,
-                asked=counts.total or 0 if counts else 0,
+                requests=counts.total or 0 if counts else 0,
                 outputs=tuple(str(file) for file in (reply.output_file_id, reply.error_file_id) if file),
                 error=one_line(self._address.secrets.hidden("; ".join(messages[:3]))),
             )
@@ -181,7 +181,7 @@ class BatchEndpoint:
         self._client.close()
 
     def _patiently(self, doing: str, work: Callable[[], T]) -> T:
-        """Does what may be repeated, until it works or patience ends."""
+        """Repeats a call until it works or patience ends."""
         import openai
 
         passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)

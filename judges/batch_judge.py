@@ -1,8 +1,8 @@
-"""A judge behind an endpoint that is asked in batches: what it needs to ask, and what it makes of the results.
+"""A judge behind an endpoint that is asked in batches: its open requests, and the verdicts of the results.
 
 Its verdicts come from the verdict cache and from the results of batches, and are the same that the endpoint's judge
-gives: the same requests, the same reading of replies, the same reminder after an unreadable one. What the cache and the
-batches don't have is open, and is asked for in the next batch.
+gives: the same requests, the same reading of replies, the same reminder after an unreadable one. A request that neither
+answers is open, and is part of the next batch.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Reply(NamedTuple):
 
     Attributes:
         result: The completion, or why there is none.
-        sent: What the batch was sent with.
+        sent: The sampling parameters of the batch, as sent.
         usage: Tokens of earlier completions, which thinking had cut off.
         times: How many batches it was in that have ended.
     """
@@ -49,7 +49,7 @@ class _Reply(NamedTuple):
 
 
 class BatchJudge(EndpointJudge):
-    """Asks in batches: note all items, send what is open, give the results, and finish; then all verdicts are there.
+    """Asks in batches: note all items, send the open requests, give the results, and finish.
 
     A request that failed for a reason that may pass, expired, or was cut off by thinking is open again, and given up
     after three batches.
@@ -94,9 +94,9 @@ class BatchJudge(EndpointJudge):
         self._adaptations.adopt(self._by.sampling(rubric), sent)
 
     def open_lines(self) -> list[Line]:
-        """Returns what neither the cache nor the results so far answer, as lines of a batch.
+        """Returns the open requests as lines of a batch.
 
-        Prompts that begin alike stand together, for the endpoint's prompt cache.
+        Prompts that begin alike are together, for the endpoint's prompt cache.
         """
 
         def body(job: VerdictJob) -> bytes:
@@ -106,11 +106,11 @@ class BatchJudge(EndpointJudge):
         return [Line(name, partial(body, job)) for name, job in jobs]
 
     def open_prompts(self) -> list[tuple[Rubric, Sequence[Message]]]:
-        """Returns what neither the cache nor the results so far answer, as messages."""
+        """Returns the open requests as messages."""
         return [(job.rubric, job.request.messages) for job in self._advanced().values()]
 
     def affordable(self, lines: Sequence[Line]) -> list[Line]:
-        """Sets aside what lines can cost, and returns those that the budget pays for."""
+        """Returns the lines that the budget pays for, and sets their highest cost aside."""
         if self._budget is None:
             return list(lines)
         for line in lines:
@@ -127,7 +127,7 @@ class BatchJudge(EndpointJudge):
         Args:
             name: Name of the line.
             result: Its result; None where a batch has ended without one.
-            sent: What the batch was sent with.
+            sent: The sampling parameters of the batch, as sent.
         """
         before = self._replies.get(name)
         usage = Usage() if before is None else before.usage
@@ -141,7 +141,7 @@ class BatchJudge(EndpointJudge):
             self._budget.settle(most, self._budget.charged(self.model, result, most))
 
     def finish(self) -> None:
-        """Ends all verdicts: what is still open has failed, for its own last problem or for lack of money."""
+        """Ends all verdicts: open requests have failed, for their last problem or for lack of money."""
         unsent = len(self._advanced().keys() - self._replies.keys())
         if unsent and self._budget is not None:
             self._budget.refuse(unsent)
@@ -164,7 +164,7 @@ class BatchJudge(EndpointJudge):
         return self._connected().asker.adaptations(self.model)
 
     def _advanced(self) -> dict[str, VerdictJob]:
-        """Answers what can be answered, and returns a job for each request that is open, by the name of its line."""
+        """Returns a job for each request that is open, by the name of its line; all others are answered."""
         open_ = open_requests(self._unfinished, self._connected().cache, self._answer)
         self._unfinished = [job for jobs in open_.values() for job in jobs]
         return {name_of(key): jobs[0] for key, jobs in open_.items()}
@@ -186,7 +186,7 @@ class BatchJudge(EndpointJudge):
         return Answer(result, attempts=reply.times) if isinstance(result, Failure) and reply is not None else None
 
     def _settled(self, reply: _Reply, rubric: Rubric) -> Completion | Failure | None:
-        """Returns what a request's last result comes to; None where it is to be sent again."""
+        """Returns what a request's last result comes to; None if it is to be sent again."""
         result, may_go_on = reply.result, reply.times < _MOST_TIMES
         if isinstance(result, Problem):
             return None if result.retry and may_go_on else result.as_failure()

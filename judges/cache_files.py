@@ -1,4 +1,4 @@
-"""The file of a verdict cache: its layout, its rows, and what ``culture-tasks cache`` does with it.
+"""The file of a verdict cache: its layout, its rows, and the actions of ``culture-tasks cache``.
 
 Completions are stored, not verdicts: they are parsed after reading, so a better parser needs no new calls. Each row has
 a checksum, so that a damaged one is asked again instead of being believed.
@@ -123,7 +123,7 @@ def _checksum(values: tuple[Any, ...]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class JudgeStats:
-    """What a cache holds of one judge and rubric.
+    """A cache's completions by one judge and rubric.
 
     Attributes:
         endpoint: Where the judge was asked, without secrets.
@@ -168,7 +168,7 @@ def clear(file: Path, model: str | None = None) -> int:
 
     Args:
         file: The cache.
-        model: Only those of this model.
+        model: Only completions of this model.
 
     Returns:
         How many were deleted.

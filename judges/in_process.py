@@ -60,14 +60,14 @@ class InProcessJudge(Judge):
         self._arguments = SecretStr(arguments)
         self._secrets = secrets_of_arguments(arguments) | secrets_of(settings)
         self._settings = settings
-        named = named_by(arguments)
+        identity = named_by(arguments)
         delimiters = settings.judge_delimiters == "on"
         ask_again = settings.judge_ask_again
         self._by = JudgedBy(
             backend="lm_eval",
-            endpoint=f"lm_eval:{self._backend}" + (f" at {named.address}" if named.address else ""),
-            model=named.model,
-            place=named.fingerprint,
+            endpoint=f"lm_eval:{self._backend}" + (f" at {identity.address}" if identity.address else ""),
+            model=identity.model,
+            place=identity.fingerprint,
             delimiters=delimiters,
             ask_again=ask_again,
             form=settings.judge_form,
@@ -75,7 +75,7 @@ class InProcessJudge(Judge):
             takes=PARAMETERS if settings.judge_form == "free" else (*PARAMETERS, *FORMS),
             hides=self._secrets,
         )
-        self._progress = _Flushing(f"judge lm_eval:{self._backend},{named.model}", self)
+        self._progress = _Flushing(f"judge lm_eval:{self._backend},{identity.model}", self)
         self._run_began = time.time()
         self._adaptations = Adaptations()
         self._lock = threading.RLock()

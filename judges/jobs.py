@@ -1,6 +1,6 @@
-"""One verdict on its way: who grades and how, what to ask next, and the ticket that somebody waits with.
+"""One verdict on its way: who grades and how, the next request, and the ticket that somebody waits with.
 
-A :class:`VerdictJob` is what an engine answers. Its :class:`Grading` says what to ask and what the replies add up to,
+An engine answers a :class:`VerdictJob`. Its :class:`Grading` makes the requests and reads the replies,
 without any input or output; its :class:`PendingTicket` holds the verdict once it is there.
 """
 
@@ -38,7 +38,7 @@ _handing_over = threading.Lock()
 
 
 class _Wording(NamedTuple):
-    """What a judge is asked by one rubric.
+    """The wording of a judge's requests by one rubric.
 
     Attributes:
         sampling: The sampling parameters that are meant.
@@ -63,12 +63,12 @@ class JudgedBy:
             local model. It is part of the cache's key, and shown nowhere.
         delimiters: Whether texts to grade are wrapped in delimiters.
         ask_again: How often an unreadable reply is asked again.
-        hides: What no verdict's error may show, whatever broke down.
+        hides: Secrets that no verdict's error may show, whatever broke down.
         form: Form that the endpoint holds replies to (see :meth:`Rubric.form`).
         parameters: Sampling parameters that the user sets; None leaves one of the rubric's out.
         takes: Names of the sampling parameters that the backend takes; None means all.
-        secret: What delimiters are made from, new in each run and part of no key: no author of a text to be graded can
-            know it.
+        secret: The source of the delimiters' codes, new in each run and part of no key: no author of a graded text
+            can know it.
     """
 
     backend: str
@@ -85,7 +85,7 @@ class JudgedBy:
     _wordings: dict[str, _Wording] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def sampling(self, rubric: Rubric) -> Mapping[str, Any]:
-        """Returns the sampling parameters that are meant: the rubric's, and in their place those that the user sets."""
+        """Returns the sampling parameters that are meant: the rubric's, unless the user sets others."""
         return self._wording(rubric).sampling
 
     @property
@@ -114,7 +114,7 @@ class JudgedBy:
         return Grading(self, rubric, item)
 
     def request(self, grading: Grading) -> ChatRequest:
-        """Returns what a verdict needs to ask now."""
+        """Returns the next request of a verdict."""
         wording = self._wording(grading.rubric)
         return ChatRequest(
             endpoint=self.endpoint,
@@ -164,12 +164,12 @@ class Grading:
     _usage: Usage = field(default_factory=Usage)
 
     def messages(self) -> list[Message]:
-        """Returns what to ask now, made anew each time: prompts are long, and gradings are many."""
+        """Returns the next messages, made anew each time: prompts are long, and gradings are many."""
         first = self.rubric.messages(self.item, delimiters=self.by.delimiters, secret=self.by.secret)
         return [*first, *self._reminder]
 
     def texts(self) -> list[object]:
-        """Returns what the messages are made of besides the rubric's wording, as JSON data."""
+        """Returns all that the messages hold besides the rubric's wording, as JSON data."""
         item = self.item
         return [item.question, item.references, item.response, item.language, self._reminder]
 
@@ -189,7 +189,7 @@ class Grading:
         if isinstance(reply, Failure):
             return self._verdict(reply.outcome, error=reply.error)
         self._usage += reply.usage
-        # What was cut off may have been about to say something else: it is no verdict, whatever can be read in it.
+        # A reply that was cut off may have been about to say something else: it is no verdict.
         reading = None if reply.is_cut_off else self.rubric.read(reply.text)
         if reading is None and self.sample < self.by.ask_again:
             text = without_reasoning(reply.text)
@@ -235,10 +235,10 @@ class VerdictJob:
         rubric: How the item is graded.
         item: The response to grade.
         progress: Counts the verdicts.
-        adaptations: What the judge's model takes in place of the parameters that were meant.
+        adaptations: Parameters that the judge's model takes in place of others.
         run_began: When the run began, in seconds since 1970.
         ticket: Where the verdict arrives.
-        afresh: Whether what earlier runs kept doesn't count any more.
+        afresh: Whether completions of earlier runs don't count any more.
     """
 
     by: JudgedBy
@@ -259,7 +259,7 @@ class VerdictJob:
 
     @property
     def request(self) -> ChatRequest:
-        """What to ask now."""
+        """The next request."""
         if self._request is None:
             self._grading = self._grading or self.by.grading(self.rubric, self.item)
             self._request = self.by.request(self._grading)
@@ -267,7 +267,7 @@ class VerdictJob:
 
     @property
     def prompt_order(self) -> tuple[object, ...]:
-        """Sorts jobs so that those whose prompts begin alike are together."""
+        """Sorts jobs so that prompts that begin alike are together."""
         return self.rubric.prompt_order(self.item)
 
     def row(self, completion: Completion) -> Row:
@@ -321,7 +321,7 @@ def open_requests(
     Args:
         jobs: The jobs.
         cache: The verdict cache.
-        answer: Returns the answer to a job that is at hand, or None; gets what the cache holds.
+        answer: Returns the answer to a job, or None; gets the cache's completion.
     """
     open_: dict[bytes, list[VerdictJob]] = {}
     while jobs:
@@ -329,9 +329,9 @@ def open_requests(
         rest = []
         for job in jobs:
             key = job.request.key
-            if (found := answer(job, kept.get(key))) is None:
+            if (reply := answer(job, kept.get(key))) is None:
                 open_.setdefault(key, []).append(job)
-            elif not job.take(found):
+            elif not job.take(reply):
                 rest.append(job)
         jobs = rest
     return open_

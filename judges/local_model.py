@@ -35,7 +35,7 @@ Arrival = Callable[[str, str], None]
 """Called with a prompt and its completion, as soon as the completion is there."""
 
 
-# Arguments that say where and how fast a model runs, and nothing of what it answers.
+# Arguments that say where and how fast a model runs, and don't change its answers.
 _PLACE = frozenset(("base_url", "device"))
 _SPEED = frozenset(("batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout"))
 _MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"))
@@ -60,12 +60,12 @@ def named_by(arguments: str) -> Named:
     """Tells from model arguments which model they name; looks at the files that they name."""
     given = [argument for argument in arguments.split(",") if argument]
     names = {argument: argument.partition("=")[0].strip() for argument in given}
-    own = [argument for argument in given if names[argument] not in _PLACE | _SPEED]
+    naming = [argument for argument in given if names[argument] not in _PLACE | _SPEED]
     addresses = [argument.partition("=")[2] for argument in given if names[argument] == "base_url"]
-    files = [_files_at(argument.partition("=")[2]) for argument in own]
-    told_apart = [[argument for argument in own if not is_secret_name(names[argument])], addresses, files]
+    files = [_files_at(argument.partition("=")[2]) for argument in naming]
+    told_apart = [[argument for argument in naming if not is_secret_name(names[argument])], addresses, files]
     return Named(
-        shown_arguments(",".join(own)),
+        shown_arguments(",".join(naming)),
         shown_url(addresses[0]) if addresses else None,
         hashlib.sha256(json.dumps(told_apart).encode("utf-8", "surrogatepass")).hexdigest(),
     )
@@ -211,7 +211,7 @@ def _without_system(messages: Sequence[Message]) -> list[Message]:
 
 
 def _release_memory() -> None:
-    """Frees what the evaluated model has left on the devices, as far as nothing holds it."""
+    """Frees the devices' memory of the evaluated model, as far as nothing holds it."""
     import torch
 
     gc.collect()

@@ -1,10 +1,10 @@
 """The verdict cache: raw completions in one SQLite file, safe for several processes, never fatal and never silent.
 
-What can't be written for the moment, since the disk is full or another process holds the file, waits in memory and is
-written later. Refusals and failures are not stored.
+Completions that can't be written for the moment, since the disk is full or another process holds the file, wait in
+memory and are written later. Refusals and failures are not stored.
 
-The cache has a thread of its own: callers hand over completions and go on, and each is committed as it arrives. A
-commit takes what has arrived since the one before, and never waits for more: alone, a completion is committed at once;
+A thread writes: callers hand over completions and go on, and each is committed as it arrives. A commit takes all
+completions that have arrived since the one before, and never waits for more: alone, a completion is committed at once;
 under load, several share a commit, so that fewer are on their way at a kill, not more.
 """
 
@@ -34,7 +34,7 @@ _SECONDS_TO_RETRY = 30.0
 class VerdictCache:
     """The cache, for one thread at a time.
 
-    Every method does its best and returns: what can't be read is not there, what can't be written waits. One warning
+    No method raises: a row that can't be read is not there, and a completion that can't be written waits. One warning
     begins a time of trouble, and one message ends it.
 
     Args:
@@ -73,7 +73,7 @@ class VerdictCache:
         return completions
 
     def put_many(self, rows: Sequence[Row]) -> None:
-        """Stores completions, in one transaction; those that are there stay, unless a row is meant to replace one."""
+        """Stores completions, in one transaction; one that is there stays, unless the row replaces it."""
         for row in rows:
             if row.replaces or row.request.key not in self._waiting:
                 self._waiting[row.request.key] = row
@@ -81,7 +81,7 @@ class VerdictCache:
             self._write()
 
     def close(self) -> None:
-        """Writes what waits and closes the file."""
+        """Writes the completions that wait, and closes the file."""
         self._write()
         if self._waiting:
             logger.warning(
@@ -123,7 +123,7 @@ class VerdictCache:
 
 
 class CacheThread:
-    """A :class:`VerdictCache` in a thread of its own.
+    """A thread with a :class:`VerdictCache`.
 
     Calls are carried out in order: a completion can be read once :meth:`put` has returned.
 
@@ -171,7 +171,7 @@ class CacheThread:
         self.call(lambda _: None).result()
 
     def close(self) -> None:
-        """Commits what was put, closes the file and ends the thread."""
+        """Commits all rows that were put, closes the file and ends the thread."""
         self._calls.put(None)
         self._thread.join()
         self.claims.close()

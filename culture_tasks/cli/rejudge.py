@@ -37,7 +37,7 @@ def register(commands: Commands) -> None:
         description=(
             "Grades the logged samples of lm-eval or lmms-eval with another judge, or for the first time after "
             "CULTURE_JUDGE=none, and writes result and sample files in the same layout beside the old ones. "
-            "Several judges grade the same responses, each into files of its own. "
+            "Several judges grade the same responses, each into separate files. "
             "For example: culture-tasks rejudge results/ --judge openai:gpt-4o --judge openai:gpt-4o-mini"
         ),
     )
@@ -122,7 +122,7 @@ def _graded(options: argparse.Namespace) -> int:
             rounds = _rounds(options, work[0], judges, result_files, stack)
         else:
             for file in state_files(result_files):
-                _say(f"Batches of these results were sent ({file}). What wasn't collected will be paid for again.")
+                _say(f"Batches of these results were sent ({file}). Uncollected results will be paid for again.")
         for session, graded in work:
             rejudging.check_judges(session, _tasks(graded), failed_only=options.failed_only)
         for session, graded in work:

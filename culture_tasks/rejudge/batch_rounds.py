@@ -1,6 +1,6 @@
-"""Sending what judges need to ask in batches, and fetching the results, over as many rounds and commands as it takes.
+"""Sending judges' requests in batches, and fetching the results, over as many rounds and commands as it takes.
 
-A small file beside the results says what was sent: which requests, as which file and batch at the endpoint. It is
+A small file beside the results lists the batches: which requests, as which file and batch at the endpoint. It is
 written before and after each step, so that a command that was killed goes on where it stopped and pays for no request
 twice; where it is copied with the results, another machine can collect. It holds no key and no text.
 """
@@ -61,7 +61,7 @@ class _State(BaseModel):
 
 
 def state_file(results: Sequence[Path]) -> Path:
-    """Returns the file that says what was sent for these result files: in the folder that holds them all.
+    """Returns the file that lists the batches of these result files: in the folder that holds them all.
 
     Raises:
         DataError: If another file says so already, since some of them were named together with others.
@@ -76,7 +76,7 @@ def state_file(results: Sequence[Path]) -> Path:
 
 
 def state_files(results: Iterable[Path]) -> list[Path]:
-    """Returns the files that say what was sent for any of these result files, alone or together with others."""
+    """Returns the files that list batches of any of these result files, alone or together with others."""
     folders = dict.fromkeys(folder for path in results for folder in path.resolve().parents)
     return [file for folder in folders if (file := folder / STATE_FILE).is_file()]
 
@@ -88,7 +88,7 @@ class BatchRounds:
         judges: The judges, which have noted all items, by model.
         rubrics: How the items are graded, by name.
         endpoint: Where batches are sent.
-        file: Says what was sent.
+        file: Lists the batches.
         say: Takes a line about what happens.
         resend: Whether requests are sent again whose results can't be fetched.
 
@@ -129,16 +129,16 @@ class BatchRounds:
         return sum(len(batch.names) for batch in self._state.batches if batch.results == "not fetched")
 
     def adopt_sampling(self) -> None:
-        """Tells the judges what the batches so far were sent with."""
+        """Tells the judges the sampling parameters of the batches so far."""
         for batch in self._state.batches:
             for name, sent in batch.sampling.items():
                 if batch.model in self._judges and name in self._rubrics:
                     self._judges[batch.model].adopt_sampling(self._rubrics[name], sent)
 
     def submit(self) -> int:
-        """Sends what is open and not on its way, and returns how many requests that were.
+        """Sends the open requests that are not on their way, and returns how many these were.
 
-        What batches that have ended left open is sent again, but for requests whose results can't be fetched.
+        Requests that batches which have ended left open are sent again, unless their results can't be fetched.
 
         Raises:
             JudgeUnreachableError: As :meth:`collect`.
@@ -187,7 +187,7 @@ class BatchRounds:
         return running
 
     def wait(self) -> None:
-        """Sends what is open and waits for the results, until there is nothing more to send."""
+        """Sends the open requests and waits for the results, until there is nothing more to send."""
         while True:
             before = len(self._collected)
             sent = self.submit()
@@ -218,7 +218,7 @@ class BatchRounds:
             self._file.unlink(missing_ok=True)
 
     def _recover(self) -> None:
-        """Completes what a killed command left: a file that wasn't uploaded was never sent, a batch may have begun."""
+        """Completes a killed command: a file that wasn't uploaded was never sent, a batch may have begun."""
         for batch in list(self._state.batches):
             if batch.file is None:
                 self._forget(batch)
@@ -340,6 +340,6 @@ class BatchRounds:
 
 def described(running: Sequence[Status]) -> str:
     """Returns how far batches are, in a line."""
-    done, asked = sum(status.done for status in running), sum(status.asked for status in running)
+    done, requests = sum(status.done for status in running), sum(status.requests for status in running)
     names = ", ".join(dict.fromkeys(status.name.replace("_", " ") for status in running))
-    return f"batches not done: {len(running)} ({names}); {done:,} of {asked:,} requests have a result"
+    return f"batches not done: {len(running)} ({names}); {done:,} of {requests:,} requests have a result"

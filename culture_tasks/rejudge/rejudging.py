@@ -177,7 +177,7 @@ def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
 def to_grade(
     found: Sequence[tuple[FoundRun, Sequence[TaskToGrade]]], session: Session, *, failed_only: bool
 ) -> list[tuple[RunFiles, list[TaskToGrade]]]:
-    """Returns what one judge is to grade: of several gradings of the same responses, one.
+    """Returns the runs that one judge is to grade: of several gradings of the same responses, one.
 
     It is the newest; where scored verdicts are kept, it is the newest whose verdicts are this judge's.
 
@@ -200,7 +200,7 @@ def to_grade(
 
 
 def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
-    """Makes sure that every judge that will be asked can be used, and may stand beside the verdicts that are kept.
+    """Makes sure that every judge that will be asked can be used, and goes with the verdicts that are kept.
 
     Raises:
         JudgeError: If one can't be used.
@@ -251,7 +251,7 @@ def finish(
         run: The old run.
         tasks: Its tasks, submitted.
         progress: Wraps the documents that are waited for.
-        prices: What judges cost.
+        prices: The judges' prices.
         now: Time that names the new files.
     """
     results = copy.deepcopy(run.content)
@@ -307,7 +307,7 @@ def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> Non
 
 
 def _update_groups(results: dict[str, Any], graded: Mapping[str, TaskToGrade]) -> list[str]:
-    """Puts the new values of those groups all of whose tasks were graded in place of the old ones, and returns them."""
+    """Updates the values of the groups all of whose tasks were graded, and returns these groups."""
     subtasks = results.get("group_subtasks", {})
     updated = []
     for group in subtasks:

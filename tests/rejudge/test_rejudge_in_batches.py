@@ -186,7 +186,7 @@ def test_what_is_left_can_be_asked_at_once(server, results, capsys):
     before = server.asked_live
     capsys.readouterr()
     assert rejudge(results) == 0
-    assert "What wasn't collected will be paid for again" in capsys.readouterr().err
+    assert "Uncollected results will be paid for again" in capsys.readouterr().err
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
     assert server.asked_live - before == 10 - len(server.worked_on) + 1
 
