@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,7 +84,7 @@ class Row:
             reply.usage.completion_tokens,
             reply.usage.cached_tokens,
             int(reply.usage.batch_prompt_tokens + reply.usage.batch_completion_tokens > 0),
-            None if reply.sampling is None else json.dumps(reply.sampling, sort_keys=True),
+            None if reply.sampling is None else _encoded(reply.sampling),
             self.created,
         )
         return *values, _checksum(values)
@@ -112,9 +113,13 @@ def read_row(row: tuple[Any, ...]) -> Kept | None:
         finish_reason=finish_reason,
         model=model,
         usage=usage.in_a_batch if batch else usage,
-        sampling=None if sampling is None else json.loads(sampling),
+        sampling=None if sampling is None else _decoded(sampling),
     )
     return Kept(completion, created)
+
+
+_encoded = json.JSONEncoder(sort_keys=True).encode
+_decoded = lru_cache(maxsize=64)(json.loads)  # all rows of a judge hold the same parameters
 
 
 def _checksum(values: tuple[Any, ...]) -> int:

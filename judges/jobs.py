@@ -394,13 +394,13 @@ class Progress:
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = threading.Lock()
-        self._asked = 0
+        self._submitted = 0
         self._given = 0
         self._without_score: dict[str, int] = {}
 
     def submitted(self) -> None:
         """Counts a verdict that was asked for."""
-        self._asked += 1
+        self._submitted += 1
 
     def given(self, verdict: Verdict) -> None:
         """Counts a verdict that is there, and warns at the first, tenth, hundredth, … without a score."""
@@ -418,5 +418,5 @@ class Progress:
         # One line at a time; without a terminal there is none.
         with self._lock, tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None) as line:
             while not event.wait(_SECONDS_BETWEEN_UPDATES):
-                line.total = self._asked
+                line.total = self._submitted
                 line.update(self._given - line.n)

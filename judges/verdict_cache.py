@@ -179,9 +179,11 @@ class CacheThread:
     def _commit(self, cache: VerdictCache) -> None:
         with self._lock:
             rows, self._arrived = self._arrived, []
-        cache.put_many(rows)
-        for row in rows:
-            self.claims.release(row.request.key)
+        try:
+            cache.put_many(rows)
+        finally:
+            for row in rows:
+                self.claims.release(row.request.key)
 
     def _run(self) -> None:
         cache = VerdictCache(self._file)
