@@ -198,7 +198,7 @@ def _generation_options(sampling: Mapping[str, Any]) -> dict[str, Any]:
     if "response_format" in sampling:
         form = {"json": sampling["response_format"]["json_schema"]["schema"]}
     if form:
-        from vllm.sampling_params import StructuredOutputsParams
+        from vllm.sampling_params import StructuredOutputsParams  # type: ignore[import-not-found, unused-ignore]
 
         options["structured_outputs"] = StructuredOutputsParams(**form)
     return {**options, "until": [], "do_sample": options["temperature"] > 0, "max_gen_toks": sampling["max_tokens"]}
