@@ -25,7 +25,7 @@ _KEYS_PER_QUERY = 500
 _PAGE_CACHE_KILOBYTES = 65_536
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """How a file is laid out.
 
     Attributes:
@@ -55,7 +55,7 @@ class KeyValueStore:
         layout: Its layout.
     """
 
-    def __init__(self, file: Path | None, layout: Layout) -> None:
+    def __init__(self, file: Path | None, layout: TableLayout) -> None:
         self._file = file
         self._layout = layout
         self._database: sqlite3.Connection | None = None
@@ -160,7 +160,7 @@ def is_read_only(file: Path) -> bool:
     return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
 
 
-def opened(file: Path | None, layout: Layout) -> sqlite3.Connection:
+def opened(file: Path | None, layout: TableLayout) -> sqlite3.Connection:
     """Opens a file, made with its folders if it doesn't exist; None is one in memory.
 
     One that is read-only is opened to be read. SQLite can't share it with others then, unless they have it open: it
@@ -195,7 +195,7 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _is_new(database: sqlite3.Connection, layout: Layout) -> bool:
+def _is_new(database: sqlite3.Connection, layout: TableLayout) -> bool:
     tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     program = database.execute("PRAGMA application_id").fetchone()[0]
     version = database.execute("PRAGMA user_version").fetchone()[0]
@@ -209,7 +209,7 @@ def _is_new(database: sqlite3.Connection, layout: Layout) -> bool:
     return False
 
 
-def _lay_out(database: sqlite3.Connection, layout: Layout) -> None:
+def _lay_out(database: sqlite3.Connection, layout: TableLayout) -> None:
     until = time.monotonic() + SECONDS_TO_LOCK
     while True:
         try:

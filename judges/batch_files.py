@@ -28,7 +28,7 @@ def name_of(key: bytes) -> str:
     return key.hex()[:32]
 
 
-class Line(NamedTuple):
+class BatchLine(NamedTuple):
     """A request in a batch.
 
     Attributes:
@@ -40,7 +40,7 @@ class Line(NamedTuple):
     make_body: Callable[[], bytes]
 
 
-def write_files(lines: Iterable[Line], folder: Path) -> Iterator[tuple[Path, list[str]]]:
+def write_files(lines: Iterable[BatchLine], folder: Path) -> Iterator[tuple[Path, list[str]]]:
     """Writes lines to as few files as the limits allow, and yields each file with the names of its lines."""
     rest = deque(lines)
     while rest:

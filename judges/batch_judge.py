@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from culture_tasks.judges.asker import Adaptations, limit_of
-from culture_tasks.judges.batch_files import Line, name_of
+from culture_tasks.judges.batch_files import BatchLine, name_of
 from culture_tasks.judges.budget import shared_budget
 from culture_tasks.judges.cache_files import Kept
 from culture_tasks.judges.completions import Completion, Failure, Problem
@@ -93,7 +93,7 @@ class BatchJudge(EndpointJudge):
         """Takes over the sampling parameters that an earlier batch was sent with."""
         self._adaptations.adopt(self._by.sampling(rubric), sent)
 
-    def open_lines(self) -> list[Line]:
+    def open_lines(self) -> list[BatchLine]:
         """Returns the open requests as lines of a batch.
 
         Prompts that begin alike are together, for the endpoint's prompt cache.
@@ -103,13 +103,13 @@ class BatchJudge(EndpointJudge):
             return job.request.body(self.sent_sampling(job.rubric))
 
         jobs = sorted(self._advanced().items(), key=lambda pair: pair[1].prompt_order)
-        return [Line(name, partial(body, job)) for name, job in jobs]
+        return [BatchLine(name, partial(body, job)) for name, job in jobs]
 
     def open_prompts(self) -> list[tuple[Rubric, Sequence[Message]]]:
         """Returns the open requests as messages."""
         return [(job.rubric, job.request.messages) for job in self._advanced().values()]
 
-    def affordable(self, lines: Sequence[Line]) -> list[Line]:
+    def affordable(self, lines: Sequence[BatchLine]) -> list[BatchLine]:
         """Returns the lines that the budget pays for, and sets their highest cost aside."""
         if self._budget is None:
             return list(lines)

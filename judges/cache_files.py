@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 from culture_tasks.errors import JudgeError
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.verdicts import Usage
-from culture_tasks.key_value_store import Layout, opened
+from culture_tasks.key_value_store import TableLayout, opened
 
 logger = logging.getLogger(__name__)
 
-LAYOUT = Layout(
+LAYOUT = TableLayout(
     application_id=0x43554C54,
     version=3,
     table="completions",

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.key_value_store import KeyValueStore, Layout
+from culture_tasks.key_value_store import KeyValueStore, TableLayout
 
-_LAYOUT = Layout(0x43554B49, 1, "entries", {"key": "TEXT", "value": "BLOB NOT NULL"})
+_LAYOUT = TableLayout(0x43554B49, 1, "entries", {"key": "TEXT", "value": "BLOB NOT NULL"})
 
 
 class ValueStore:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
 from culture_tasks.judges.batch_endpoint import BatchEndpoint, RefusedError, Status
-from culture_tasks.judges.batch_files import Line, read_results, write_files
+from culture_tasks.judges.batch_files import BatchLine, read_results, write_files
 from culture_tasks.judges.batch_judge import BatchJudge
 from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.rubrics import Rubric
@@ -232,7 +232,7 @@ class BatchRounds:
                     ) from None
                 self._begin(batch, batch.file)
 
-    def _send(self, model: str, judge: BatchJudge, lines: Sequence[Line]) -> None:
+    def _send(self, model: str, judge: BatchJudge, lines: Sequence[BatchLine]) -> None:
         sampling = {name: dict(judge.sent_sampling(rubric)) for name, rubric in self._rubrics.items()}
         with tempfile.TemporaryDirectory() as folder:
             for path, names in write_files(lines, Path(folder)):
