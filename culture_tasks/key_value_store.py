@@ -136,10 +136,14 @@ class KeyValueStore:
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
-        saved = 0 if isinstance(error, LayoutError) else self._salvage(aside)
-        logger.warning(
-            "%s can't be read (%s): set aside as %s; %d rows were saved from it", self._file, error, aside.name, saved
-        )
+        saved = 0
+        try:
+            if not isinstance(error, LayoutError):
+                saved = self._salvage(aside)
+        finally:
+            logger.warning(
+                "%s can't be read (%s): set aside as %s; %d rows were saved", self._file, error, aside.name, saved
+            )
 
     def _salvage(self, damaged: Path) -> int:
         """Copies the rows before and behind the damage."""
