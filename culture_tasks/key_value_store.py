@@ -101,10 +101,10 @@ class KeyValueStore:
             self._database.close()
             self._database = None
 
-    def _insert(self, database: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> int:
+    def _insert(self, database: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
         places = ",".join("?" * len(self._layout.columns))
         query = f"INSERT OR IGNORE INTO {self._layout.table} VALUES ({places})"  # noqa: S608  # our own table
-        return database.executemany(query, rows).rowcount
+        database.executemany(query, rows)
 
     def _done(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Does work on the file; a damaged one is replaced, and the work done again."""
