@@ -42,6 +42,7 @@ _FIELD_OF_VARIABLE = {
     "CULTURE_JUDGE_TIMEOUT": "judge_timeout",
     "CULTURE_JUDGE_PATIENCE": "judge_patience",
     "CULTURE_JUDGE_DELIMITERS": "judge_delimiters",
+    "CULTURE_JUDGE_FORM": "judge_form",
     "CULTURE_JUDGE_MAX_TOKENS": "judge_max_tokens",
     "CULTURE_JUDGE_TEMPERATURE": "judge_temperature",
     "CULTURE_JUDGE_REASONING_EFFORT": "judge_reasoning_effort",
@@ -78,6 +79,8 @@ class Settings(BaseModel):
         judge_timeout: Seconds until a request to a judge times out.
         judge_patience: Seconds to wait for a judge's endpoint that doesn't answer.
         judge_delimiters: Whether the texts to grade are enclosed in tags with a secret code that no text can contain.
+        judge_form: Form that the judge's endpoint holds replies to, the reasons before the rating: ``json_schema`` (by
+            ``response_format``) or ``regex`` (by vLLM's ``structured_outputs``); ``free`` leaves it to the prompt.
         judge_max_tokens: Maximum number of tokens of a judge's reply, reasoning included; None means the rubric's
             limit, which is raised if reasoning uses it up.
         judge_temperature: The judge's temperature; None means the rubric's.
@@ -116,6 +119,7 @@ class Settings(BaseModel):
     judge_timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
     judge_patience: float = Field(default=600.0, ge=0.0, allow_inf_nan=False)
     judge_delimiters: Literal["on", "off"] = "on"
+    judge_form: Literal["free", "json_schema", "regex"] = "free"
     judge_max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     judge_temperature: float | None = Field(default=None, ge=0.0, le=2.0, allow_inf_nan=False)
     judge_reasoning_effort: str | None = Field(default=None, max_length=40)

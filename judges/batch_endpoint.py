@@ -1,7 +1,7 @@
 """The files and batches of an OpenAI-compatible endpoint, through the ``openai`` package.
 
-What costs money is one call, that begins a batch. It is never repeated blindly: where its reply is lost, the batches
-are looked through for the one of that file.
+Only the call that begins a batch costs money. It is never repeated blindly: where its reply is lost, the batches are
+searched for the one of that file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -22,34 +22,33 @@ from culture_tasks.settings import Settings
 
 T = TypeVar("T")
 
-_ENDED = ("completed", "failed", "expired", "cancelled")
-_BATCHES_LOOKED_THROUGH = 1_000
+_BATCHES_TO_SEARCH = 1_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "openai")
 """Loggers that note each request with its URL, which may hold a key."""
 
-_NOT_OFFERED = (404, 405, 501)
+_NOT_OFFERED = 501
 _UNDECIDED = (408, 409)
 """Statuses that leave it open whether a request was carried out."""
 
 _UNREADABLE = (AttributeError, TypeError, ValueError)
-"""What reading a reply raises that isn't laid out as OpenAI's are."""
+"""Errors of reading a reply that isn't laid out as OpenAI's are."""
 
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 
 
-class NotBegunError(JudgeUnreachableError):
-    """The endpoint's answer says that it doesn't begin this batch."""
+class RefusedError(JudgeUnreachableError):
+    """The endpoint's answer is a clear no."""
 
 
 class Status(NamedTuple):
     """How far a batch is.
 
     Attributes:
-        name: What the endpoint calls its state.
+        name: The endpoint's name of its state.
         done: How many requests have a result.
         answered: How many of these were answered, and are paid for.
-        asked: How many it has.
+        requests: How many it has.
         outputs: The files with results, as far as there are any.
         error: Why all of it failed; empty where it didn't.
     """
@@ -57,14 +56,14 @@ class Status(NamedTuple):
     name: str
     done: int
     answered: int
-    asked: int
+    requests: int
     outputs: tuple[str, ...]
     error: str
 
     @property
     def has_ended(self) -> bool:
         """Whether nothing more will come."""
-        return self.name in _ENDED
+        return self.name in ("completed", "failed", "expired", "cancelled")
 
 
 class BatchEndpoint:
@@ -73,16 +72,15 @@ class BatchEndpoint:
     Args:
         address: The endpoint.
         settings: How it is used.
-        pause: Waits for some seconds.
 
     Attributes:
-        patience: Seconds for which what fails is tried again.
+        patience: Seconds for which a failed call is repeated.
 
     Raises:
         SettingsError: If the endpoint is one whose batches the package reaches at another address.
     """
 
-    def __init__(self, address: Address, settings: Settings, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, address: Address, settings: Settings) -> None:
         if address.url_variable == "AZURE_OPENAI_ENDPOINT":
             raise SettingsError(
                 "rejudge: Azure offers batches at its OpenAI-compatible address. Unset AZURE_OPENAI_ENDPOINT, and set "
@@ -92,7 +90,6 @@ class BatchEndpoint:
 
         for name in _CHATTY:
             logging.getLogger(name).setLevel(logging.WARNING)
-        self.pause = pause
         self.patience = settings.judge_patience
         self._address = address
         parts = urlsplit(address.url)
@@ -109,40 +106,32 @@ class BatchEndpoint:
 
     def upload(self, file: Path) -> str:
         """Uploads a batch file and returns its name at the endpoint; repeated if need be, since it costs nothing."""
-
-        def send() -> str:
-            with file.open("rb") as content:
-                return _name_of(self._client.files.create(file=(file.name, content), purpose="batch"))
-
-        return self._patiently("upload a batch file", send)
+        return self._patiently(
+            "upload a batch file", lambda: _name_of(self._client.files.create(file=file, purpose="batch"))
+        )
 
     def begin(self, file: str) -> str:
         """Begins the batch of an uploaded file and returns its name; one that was begun already is found.
 
         Raises:
-            NotBegunError: If the endpoint says that it doesn't.
+            RefusedError: If the endpoint says that it doesn't.
             JudgeUnreachableError: If there is no answer, so that nobody can tell.
         """
-        import openai
+        attempts = 0
 
-        passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
-        until = time.monotonic() + self.patience
-        wait = _FIRST_PAUSE
-        while True:
-            try:
-                batch = self._client.batches.create(
-                    input_file_id=file, endpoint=PATH, completion_window="24h", metadata={"by": "culture-tasks"}
+        def begin_or_find() -> str:
+            nonlocal attempts
+            attempts += 1
+            if attempts > 1 and (batch := self.find(file)) is not None:
+                return batch
+            metadata = {"by": "culture-tasks"}
+            return _name_of(
+                self._client.batches.create(
+                    input_file_id=file, endpoint=PATH, completion_window="24h", metadata=metadata
                 )
-                return _name_of(batch)
-            except (*passing, *_UNREADABLE) as error:
-                if _is_hopeless(error) or time.monotonic() + wait > until:
-                    raise self._unbegun(error) from None
-            except openai.OpenAIError as error:
-                raise self._unbegun(error) from None
-            self.pause(wait)
-            wait = min(2 * wait, _LONGEST_PAUSE)
-            if found := self.find(file):
-                return found
+            )
+
+        return self._patiently("begin a batch", begin_or_find)
 
     def find(self, file: str) -> str | None:
         """Returns the batch of an uploaded file, or None where none was begun.
@@ -152,12 +141,8 @@ class BatchEndpoint:
         """
 
         def look() -> str | None:
-            for number, batch in enumerate(self._client.batches.list(limit=100)):
-                if batch.input_file_id == file:
-                    return _name_of(batch)
-                if number >= _BATCHES_LOOKED_THROUGH:
-                    break
-            return None
+            batches = islice(self._client.batches.list(limit=100), _BATCHES_TO_SEARCH)
+            return next((_name_of(batch) for batch in batches if batch.input_file_id == file), None)
 
         return self._patiently(f"list batches to see whether there is one of file {file}", look)
 
@@ -165,37 +150,29 @@ class BatchEndpoint:
         """Returns how far a batch is."""
 
         def look() -> Status:
-            found: Any = self._client.batches.retrieve(batch)
-            counts, errors = found.request_counts, getattr(found.errors, "data", None) or []
-            messages = [str(each.message) for each in errors if each.message]
+            reply: Any = self._client.batches.retrieve(batch)
+            counts, errors = reply.request_counts, getattr(reply.errors, "data", None) or []
+            messages = [str(error.message) for error in errors if error.message]
             return Status(
-                name=one_line(str(found.status)),
+                name=one_line(str(reply.status)),
                 done=(counts.completed or 0) + (counts.failed or 0) if counts else 0,
                 answered=counts.completed or 0 if counts else 0,
-                asked=counts.total or 0 if counts else 0,
-                outputs=tuple(str(each) for each in (found.output_file_id, found.error_file_id) if each),
+                requests=counts.total or 0 if counts else 0,
+                outputs=tuple(str(file) for file in (reply.output_file_id, reply.error_file_id) if file),
                 error=one_line(self._address.secrets.hidden("; ".join(messages[:3]))),
             )
 
         return self._patiently("look at a batch", look)
 
-    def download(self, file: str, to: Path) -> bool:
-        """Writes the content of a file at the endpoint to a local one, whole; False where it isn't there any more."""
+    def content(self, file: str) -> bytes | None:
+        """Returns the content of a file at the endpoint; None where it isn't there any more."""
         import openai
 
-        def fetch() -> bool:
+        def fetch() -> bytes | None:
             try:
-                with self._client.files.with_streaming_response.content(file) as response:
-                    try:
-                        response.stream_to_file(to)
-                    except OSError:
-                        raise
-                    except Exception as error:
-                        # Broad: these are errors of the package's HTTP client, which is httpx or httpx2.
-                        raise openai.APIConnectionError(request=response.http_request) from error
+                return self._client.files.content(file).content
             except openai.NotFoundError:
-                return False
-            return True
+                return None
 
         return self._patiently("download a file of results", fetch)
 
@@ -204,7 +181,7 @@ class BatchEndpoint:
         self._client.close()
 
     def _patiently(self, doing: str, work: Callable[[], T]) -> T:
-        """Does what may be repeated, until it works or patience ends."""
+        """Repeats a call until it works or patience ends."""
         import openai
 
         passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
@@ -214,45 +191,37 @@ class BatchEndpoint:
             try:
                 return work()
             except passing as error:
-                if _is_hopeless(error) or time.monotonic() + wait > until:
+                is_hopeless = (
+                    getattr(error, "status_code", None) == _NOT_OFFERED or getattr(error, "code", None) in _NO_MONEY
+                )
+                if is_hopeless or time.monotonic() + wait > until:
                     raise self._unreachable(doing, error) from None
             except (openai.OpenAIError, *_UNREADABLE) as error:
                 raise self._unreachable(doing, error) from None
-            self.pause(wait)
+            time.sleep(wait)
             wait = min(2 * wait, _LONGEST_PAUSE)
 
-    def _unbegun(self, error: Exception) -> JudgeUnreachableError:
-        unreachable = self._unreachable("begin a batch", error)
-        status = getattr(error, "status_code", None)
-        is_no = isinstance(status, int) and 400 <= status < 500 and status not in _UNDECIDED
-        return NotBegunError(str(unreachable)) if is_no else unreachable
-
     def _unreachable(self, doing: str, error: Exception) -> JudgeUnreachableError:
-        said = one_line(self._address.secrets.hidden(_said(error)))
-        return JudgeUnreachableError(
-            f"judge at {self._address.shown}: can't {doing}: {said}. Nothing is lost: the same command goes on where "
+        status = getattr(error, "status_code", None)
+        is_no = status is not None and 400 <= status < 500 and status not in _UNDECIDED
+        reason = one_line(self._address.secrets.hidden(_reason(error)))
+        return (RefusedError if is_no else JudgeUnreachableError)(
+            f"judge at {self._address.shown}: can't {doing}: {reason}. Nothing is lost: the same command goes on where "
             "this one stopped."
         )
 
 
-def _name_of(made: Any) -> str:
+def _name_of(reply: Any) -> str:
     """Returns the name that an endpoint gave to a file or batch."""
-    if not isinstance(made.id, str) or not made.id:
+    if not isinstance(reply.id, str) or not reply.id:
         raise ValueError("the reply names nothing")
-    return made.id
+    return reply.id
 
 
-def _is_hopeless(error: Exception) -> bool:
-    """Whether asking again won't help: the endpoint has no such thing, or its account has no money."""
-    return getattr(error, "status_code", None) in _NOT_OFFERED or getattr(error, "code", None) in _NO_MONEY
-
-
-def _said(error: Exception) -> str:
-    """Returns what an endpoint says of an error, or the error's own words."""
-    body, status = getattr(error, "body", None), getattr(error, "status_code", None)
-    message: object = None
-    with suppress(AttributeError):
-        message = body.get("message") if isinstance(body, dict) else body
-    said = f"HTTP {status}: " if status else ""
-    cause = error.__cause__
-    return said + str(message or error) + (f" ({type(cause).__name__}: {cause})" if cause and not status else "")
+def _reason(error: Exception) -> str:
+    """Returns an endpoint's words on an error, or the error's own."""
+    body, status, cause = getattr(error, "body", None), getattr(error, "status_code", None), error.__cause__
+    message = body.get("message") if isinstance(body, dict) else body
+    if status:
+        return f"HTTP {status}: {message or error}"
+    return f"{message or error}" + (f" ({type(cause).__name__}: {cause})" if cause else "")

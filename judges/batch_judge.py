@@ -1,8 +1,8 @@
-"""A judge behind an endpoint that is asked in batches: what it needs to ask, and what it makes of the results.
+"""A judge behind an endpoint that is asked in batches: its open requests, and the verdicts of the results.
 
 Its verdicts come from the verdict cache and from the results of batches, and are the same that the endpoint's judge
-gives: the same requests, the same reading of replies, the same reminder after an unreadable one. What the cache and the
-batches don't have is open, and is asked for in the next batch.
+gives: the same requests, the same reading of replies, the same reminder after an unreadable one. A request that neither
+answers is open, and is part of the next batch.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from culture_tasks.judges.asker import Adaptations, limit_of
-from culture_tasks.judges.batch_files import Line, name_of
+from culture_tasks.judges.batch_files import BatchLine, name_of
 from culture_tasks.judges.budget import shared_budget
 from culture_tasks.judges.cache_files import Kept
 from culture_tasks.judges.completions import Completion, Failure, Problem
 from culture_tasks.judges.endpoint import EndpointJudge
 from culture_tasks.judges.engine import Answer
-from culture_tasks.judges.jobs import PendingTicket, VerdictJob
+from culture_tasks.judges.jobs import PendingTicket, VerdictJob, kept_answer, open_requests
 from culture_tasks.judges.rubrics import Message, Rubric
 from culture_tasks.judges.verdicts import JudgeItem, Usage
 from culture_tasks.settings import Settings
@@ -37,7 +37,7 @@ class _Reply(NamedTuple):
 
     Attributes:
         result: The completion, or why there is none.
-        sent: What the batch was sent with.
+        sent: The sampling parameters of the batch, as sent.
         usage: Tokens of earlier completions, which thinking had cut off.
         times: How many batches it was in that have ended.
     """
@@ -49,7 +49,7 @@ class _Reply(NamedTuple):
 
 
 class BatchJudge(EndpointJudge):
-    """Asks in batches: note all items, send what is open, give the results, and finish; then all verdicts are there.
+    """Asks in batches: note all items, send the open requests, give the results, and finish.
 
     A request that failed for a reason that may pass, expired, or was cut off by thinking is open again, and given up
     after three batches.
@@ -71,7 +71,7 @@ class BatchJudge(EndpointJudge):
         self._unfinished: list[VerdictJob] = []
         self._replies: dict[str, _Reply] = {}
         self._used: set[str] = set()
-        self._asked_for: set[str] = set()
+        self._requested: set[str] = set()
         self._held: dict[str, float] = {}
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
@@ -93,25 +93,24 @@ class BatchJudge(EndpointJudge):
         """Takes over the sampling parameters that an earlier batch was sent with."""
         self._adaptations.adopt(self._by.sampling(rubric), sent)
 
-    def open_lines(self) -> list[Line]:
-        """Returns what neither the cache nor the results so far answer, as lines of a batch.
+    def open_lines(self) -> list[BatchLine]:
+        """Returns the open requests as lines of a batch.
 
-        Prompts that begin alike stand together, for the endpoint's prompt cache.
+        Prompts that begin alike are together, for the endpoint's prompt cache.
         """
-        return [
-            Line(name, partial(self._body, job))
-            for name, job in sorted(self._advanced().items(), key=lambda pair: pair[1].prompt_order)
-        ]
 
-    def _body(self, job: VerdictJob) -> bytes:
-        return job.request.body(self.sent_sampling(job.rubric))
+        def body(job: VerdictJob) -> bytes:
+            return job.request.body(self.sent_sampling(job.rubric))
+
+        jobs = sorted(self._advanced().items(), key=lambda pair: pair[1].prompt_order)
+        return [BatchLine(name, partial(body, job)) for name, job in jobs]
 
     def open_prompts(self) -> list[tuple[Rubric, Sequence[Message]]]:
-        """Returns what neither the cache nor the results so far answer, as messages."""
+        """Returns the open requests as messages."""
         return [(job.rubric, job.request.messages) for job in self._advanced().values()]
 
-    def affordable(self, lines: Sequence[Line]) -> list[Line]:
-        """Sets aside what lines can cost, and returns those that the budget pays for."""
+    def affordable(self, lines: Sequence[BatchLine]) -> list[BatchLine]:
+        """Returns the lines that the budget pays for, and sets their highest cost aside."""
         if self._budget is None:
             return list(lines)
         for line in lines:
@@ -128,7 +127,7 @@ class BatchJudge(EndpointJudge):
         Args:
             name: Name of the line.
             result: Its result; None where a batch has ended without one.
-            sent: What the batch was sent with.
+            sent: The sampling parameters of the batch, as sent.
         """
         before = self._replies.get(name)
         usage = Usage() if before is None else before.usage
@@ -142,7 +141,7 @@ class BatchJudge(EndpointJudge):
             self._budget.settle(most, self._budget.charged(self.model, result, most))
 
     def finish(self) -> None:
-        """Ends all verdicts: what is still open has failed, for its own last problem or for lack of money."""
+        """Ends all verdicts: open requests have failed, for their last problem or for lack of money."""
         unsent = len(self._advanced().keys() - self._replies.keys())
         if unsent and self._budget is not None:
             self._budget.refuse(unsent)
@@ -158,52 +157,36 @@ class BatchJudge(EndpointJudge):
     def foreign(self) -> int:
         """How many of the results so far belong to no item that was noted, or to other settings."""
         self._advanced()
-        return len(self._replies.keys() - self._asked_for)
+        return len(self._replies.keys() - self._requested)
 
     @property
     def _adaptations(self) -> Adaptations:
         return self._connected().asker.adaptations(self.model)
 
     def _advanced(self) -> dict[str, VerdictJob]:
-        """Answers what can be answered, and returns a job for each request that is open, by the name of its line."""
-        open_: dict[str, VerdictJob] = {}
-        left: list[VerdictJob] = []
-        jobs = self._unfinished
-        while jobs:
-            keys = list({job.request.key for job in jobs if not job.afresh})
-            kept = self._connected().cache.get_many(keys).result()
-            going_on = []
-            for job in jobs:
-                answer = self._answer(job, kept)
-                if answer is None:
-                    open_.setdefault(name_of(job.request.key), job)
-                    left.append(job)
-                elif not job.take(answer):
-                    going_on.append(job)
-            jobs = going_on
-        self._unfinished = left
-        return open_
+        """Returns a job for each request that is open, by the name of its line; all others are answered."""
+        open_ = open_requests(self._unfinished, self._connected().cache, self._answer)
+        self._unfinished = [job for jobs in open_.values() for job in jobs]
+        return {name_of(key): jobs[0] for key, jobs in open_.items()}
 
-    def _answer(self, job: VerdictJob, kept: Mapping[bytes, Kept]) -> Answer | None:
+    def _answer(self, job: VerdictJob, kept: Kept | None) -> Answer | None:
         """Returns the answer to a request: a batch's, or else the cache's; None where it is open."""
-        key, name = job.request.key, name_of(job.request.key)
+        name = name_of(job.request.key)
+        self._requested.add(name)
         reply = self._replies.get(name)
         result = None if reply is None else self._settled(reply, job.rubric)
-        self._asked_for.add(name)
         if isinstance(result, Completion) and reply is not None:
-            times = 0 if name in self._used else reply.times
-            if name not in self._used:
+            is_new = name not in self._used
+            if is_new:
                 self._used.add(name)
                 self._connected().cache.put([replace(job.row(result), replaces=True)])
-            return Answer(result, attempts=times)
-        if key in kept and not job.afresh:
-            return Answer.of(kept[key])
-        if isinstance(result, Failure) and reply is not None:
-            return Answer(result, attempts=reply.times)
-        return None
+            return Answer(result, attempts=reply.times if is_new else 0)
+        if (answer := kept_answer(job, kept)) is not None:
+            return answer
+        return Answer(result, attempts=reply.times) if isinstance(result, Failure) and reply is not None else None
 
     def _settled(self, reply: _Reply, rubric: Rubric) -> Completion | Failure | None:
-        """Returns what a request's last result comes to; None where it is to be sent again."""
+        """Returns what a request's last result comes to; None if it is to be sent again."""
         result, may_go_on = reply.result, reply.times < _MOST_TIMES
         if isinstance(result, Problem):
             return None if result.retry and may_go_on else result.as_failure()

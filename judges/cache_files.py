@@ -1,4 +1,4 @@
-"""The file of a verdict cache: its layout, opening it, setting it aside, and what ``culture-tasks cache`` does with it.
+"""The file of a verdict cache: its layout, its rows, and the actions of ``culture-tasks cache``.
 
 Completions are stored, not verdicts: they are parsed after reading, so a better parser needs no new calls. Each row has
 a checksum, so that a damaged one is asked again instead of being believed.
@@ -8,60 +8,46 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from culture_tasks.errors import JudgeError
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.verdicts import Usage
+from culture_tasks.key_value_store import TableLayout, opened
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 3
-SECONDS_TO_LOCK = 5.0
-_APPLICATION_ID = 0x43554C54
-_PAGE_CACHE_KILOBYTES = 65_536
-_SMALLEST_ROW = 64
-_SECONDS_BETWEEN_SWITCHES = 0.01
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_TYPES = {
-    "key": "BLOB NOT NULL PRIMARY KEY",
-    "endpoint": "TEXT NOT NULL",
-    "model": "TEXT NOT NULL",
-    "rubric": "TEXT NOT NULL",
-    "sample": "INTEGER NOT NULL",
-    "text": "TEXT NOT NULL",
-    "finish_reason": "TEXT",
-    "reply_model": "TEXT",
-    "prompt_tokens": "INTEGER NOT NULL",
-    "completion_tokens": "INTEGER NOT NULL",
-    "cached_tokens": "INTEGER NOT NULL",
-    "batch": "INTEGER NOT NULL",
-    "sampling": "TEXT",
-    "created": "REAL NOT NULL",
-    "checksum": "INTEGER NOT NULL",
-}
-COLUMNS = ", ".join(_TYPES)
-_SCHEMA = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS completions ({", ".join(f"{name} {kind}" for name, kind in _TYPES.items())});
-PRAGMA application_id = {_APPLICATION_ID};
-PRAGMA user_version = {SCHEMA_VERSION};
-COMMIT;
-"""
-_INSERT = f"INSERT OR IGNORE INTO completions VALUES ({','.join('?' * len(_TYPES))})"  # noqa: S608  # question marks
-
-
-class OtherLayoutError(Exception):
-    """A verdict cache that another version of culture-tasks wrote."""
+LAYOUT = TableLayout(
+    application_id=0x43554C54,
+    version=3,
+    table="completions",
+    columns={
+        "key": "BLOB",
+        "endpoint": "TEXT NOT NULL",
+        "model": "TEXT NOT NULL",
+        "rubric": "TEXT NOT NULL",
+        "sample": "INTEGER NOT NULL",
+        "text": "TEXT NOT NULL",
+        "finish_reason": "TEXT",
+        "reply_model": "TEXT",
+        "prompt_tokens": "INTEGER NOT NULL",
+        "completion_tokens": "INTEGER NOT NULL",
+        "cached_tokens": "INTEGER NOT NULL",
+        "batch": "INTEGER NOT NULL",
+        "sampling": "TEXT",
+        "created": "REAL NOT NULL",
+        "checksum": "INTEGER NOT NULL",
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +55,9 @@ class Row:
     """One completion on its way into the cache.
 
     Attributes:
-        request: What was asked.
+        request: The request.
         rubric: Name of the rubric.
-        completion: What came back.
+        completion: The reply.
         replaces: Whether it takes the place of a completion that is there; else that one stays.
         created: When it came, in seconds since 1970.
     """
@@ -85,7 +71,6 @@ class Row:
     def values(self) -> tuple[Any, ...]:
         """Returns the row's columns."""
         request, reply = self.request, self.completion
-        sampling = None if reply.sampling is None else json.dumps(reply.sampling, sort_keys=True)
         values = (
             request.key,
             request.endpoint,
@@ -99,7 +84,7 @@ class Row:
             reply.usage.completion_tokens,
             reply.usage.cached_tokens,
             int(reply.usage.batch_prompt_tokens + reply.usage.batch_completion_tokens > 0),
-            sampling,
+            None if reply.sampling is None else _encoded(reply.sampling),
             self.created,
         )
         return *values, _checksum(values)
@@ -118,7 +103,7 @@ class Kept(NamedTuple):
 
 
 def read_row(row: tuple[Any, ...]) -> Kept | None:
-    """Reads the columns of a row; None where they aren't what was written."""
+    """Reads the columns of a row; None where they aren't as they were written."""
     if _checksum(row[:-1]) != row[-1]:
         return None
     _, _, _, _, _, text, finish_reason, model, read, written, cached, batch, sampling, created, _ = row
@@ -128,168 +113,25 @@ def read_row(row: tuple[Any, ...]) -> Kept | None:
         finish_reason=finish_reason,
         model=model,
         usage=usage.in_a_batch if batch else usage,
-        sampling=None if sampling is None else json.loads(sampling),
+        sampling=None if sampling is None else _decoded(sampling),
     )
     return Kept(completion, created)
+
+
+_encoded = json.JSONEncoder(sort_keys=True).encode
+_decoded = lru_cache(maxsize=64)(json.loads)  # all rows of a judge hold the same parameters
 
 
 def _checksum(values: tuple[Any, ...]) -> int:
     return zlib.crc32(repr(values).encode("utf-8", "surrogatepass"))
 
 
-def is_read_only(file: Path) -> bool:
-    """Whether a cache is there and can't be written, such as on a read-only disk."""
-    return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
-
-
-def opened(file: Path | None) -> sqlite3.Connection:
-    """Opens a cache, made with its folders if it isn't there; None is one in memory.
-
-    One that is read-only is opened to be read. SQLite can't share it with others then, unless they have it open: it
-    would need to write beside it.
-
-    Raises:
-        OtherLayoutError: If another version wrote it.
-        sqlite3.Error: If it is damaged (see :func:`is_damage`), another program's, or can't be opened now.
-        OSError: If its folder can't be made.
-    """
-    uri = "file::memory:"
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        uri = file.resolve().as_uri()
-        if is_read_only(file):
-            uri += "?mode=ro" if file.with_name(f"{file.name}-shm").exists() else "?mode=ro&immutable=1"
-    database = sqlite3.connect(uri, timeout=SECONDS_TO_LOCK, check_same_thread=False, uri=True)
-    try:
-        # A text that isn't UTF-8 spoils its own row, by the checksum, and not the whole query.
-        database.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        if _is_new(database):
-            _switch_to_wal(database)
-            database.executescript(_SCHEMA)
-        database.execute("PRAGMA synchronous = NORMAL")
-        database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
-    except BaseException:  # also an interrupt must not leave the file open
-        database.close()
-        raise
-    return database
-
-
-def _switch_to_wal(database: sqlite3.Connection) -> None:
-    """Has the file written ahead to a log; SQLite itself doesn't wait for a process that does the same just now."""
-    until = time.monotonic() + SECONDS_TO_LOCK
-    while True:
-        try:
-            database.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-            time.sleep(_SECONDS_BETWEEN_SWITCHES)
-
-
-def _is_new(database: sqlite3.Connection) -> bool:
-    tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    program = database.execute("PRAGMA application_id").fetchone()[0]
-    version = database.execute("PRAGMA user_version").fetchone()[0]
-    if program not in (0, _APPLICATION_ID) or (program == 0 and tables):
-        raise sqlite3.OperationalError("it is another program's database")
-    if not tables and version == 0:
-        return True
-    columns = [row[1] for row in database.execute("PRAGMA table_info(completions)")]
-    if version != SCHEMA_VERSION or columns != list(_TYPES):
-        raise OtherLayoutError(f"layout {version}; this version of culture-tasks writes {SCHEMA_VERSION}")
-    return False
-
-
-def is_damage(error: Exception) -> bool:
-    """Whether an error says that the file itself is damaged, and not that it can't be used for the moment."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
-
-
-def insert(database: sqlite3.Connection, rows: Iterable[tuple[Any, ...]], replaced: Iterable[bytes] = ()) -> None:
-    """Stores the columns of rows, in one transaction.
-
-    Args:
-        database: The cache.
-        rows: The columns; a row whose key is there already stays out.
-        replaced: Keys of rows to delete first.
-    """
-    with database:
-        database.executemany("DELETE FROM completions WHERE key = ?", [(key,) for key in replaced])
-        database.executemany(_INSERT, rows)
-
-
-def set_aside(file: Path, why: str) -> Path:
-    """Renames a file, with the parts that SQLite keeps beside it, and returns its new name."""
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    aside = next(
-        name for number in range(1000) if not (name := file.with_name(f"{file.name}.{why}-{stamp}-{number}")).exists()
-    )
-    for suffix in ("", "-wal", "-shm"):
-        part = file.with_name(file.name + suffix)
-        if part.exists():
-            part.rename(aside.with_name(aside.name + suffix))
-    return aside
-
-
-def salvage(damaged: Path, database: sqlite3.Connection) -> int:
-    """Copies the rows of a damaged file that can still be read, and returns how many these were."""
-    saved = 0
-
-    def readable() -> Iterator[tuple[Any, ...]]:
-        nonlocal saved
-        for row in _readable_rows(damaged):
-            saved += 1
-            yield row
-
-    insert(database, readable())
-    return saved
-
-
-def _readable_rows(file: Path) -> Iterator[tuple[Any, ...]]:
-    """Reads on behind every row that can't be read; rows lie in the order of their numbers."""
-    query = f"SELECT rowid, {COLUMNS} FROM completions WHERE rowid >= ? ORDER BY rowid"  # noqa: S608  # our own columns
-    try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
-            database.text_factory = lambda raw: raw.decode("utf-8", "replace")
-            database.execute(f"SELECT {COLUMNS} FROM completions LIMIT 0")  # noqa: S608  # our own columns
-            following, highest = 1, _highest_row(database, file)
-            while following <= highest:
-                try:
-                    for number, *row in database.execute(query, (following,)):
-                        if read_row(tuple(row)) is not None:  # else its number may be wrong, too
-                            following = max(following, number + 1)
-                            yield tuple(row)
-                    return
-                except sqlite3.Error:
-                    # A cursor reads one row ahead, so that it loses the last one before the damage.
-                    yield from _row_alone(database, following)
-                    following += 1
-    except sqlite3.Error:
-        return
-
-
-def _row_alone(database: sqlite3.Connection, number: int) -> list[tuple[Any, ...]]:
-    try:
-        found = database.execute(f"SELECT {COLUMNS} FROM completions WHERE rowid = ?", (number,)).fetchall()  # noqa: S608
-    except sqlite3.Error:
-        return []
-    return [row for row in found if read_row(row) is not None]
-
-
-def _highest_row(database: sqlite3.Connection, file: Path) -> int:
-    try:
-        return int(database.execute("SELECT max(rowid) FROM completions").fetchone()[0] or 0)
-    except sqlite3.Error:
-        return file.stat().st_size // _SMALLEST_ROW
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeStats:
-    """What a cache holds of one judge and rubric.
+    """A cache's completions by one judge and rubric.
 
     Attributes:
-        endpoint: Who was asked, without secrets.
+        endpoint: Where the judge was asked, without secrets.
         model: Model name as asked for.
         rubric: Name of the rubric.
         completions: How many completions there are.
@@ -319,16 +161,9 @@ def stats(file: Path) -> list[JudgeStats]:
     )
     if not file.exists():
         return []
-    with _used(file) as database:
+    with _opened(file) as database:
         return [
-            JudgeStats(
-                endpoint=endpoint,
-                model=model,
-                rubric=rubric,
-                completions=completions,
-                asked_again=asked_again,
-                usage=Usage(*tokens),
-            )
+            JudgeStats(endpoint, model, rubric, completions, asked_again, Usage(*tokens))
             for endpoint, model, rubric, completions, asked_again, *tokens in database.execute(query)
         ]
 
@@ -338,7 +173,7 @@ def clear(file: Path, model: str | None = None) -> int:
 
     Args:
         file: The cache.
-        model: Only those of this model.
+        model: Only completions of this model.
 
     Returns:
         How many were deleted.
@@ -348,7 +183,7 @@ def clear(file: Path, model: str | None = None) -> int:
     """
     if not file.exists():
         return 0
-    with _used(file) as database:
+    with _opened(file) as database:
         with database:
             deleted = database.execute("DELETE FROM completions WHERE ? IS NULL OR model = ?", (model, model)).rowcount
         database.execute("VACUUM")
@@ -364,13 +199,13 @@ def export(file: Path) -> Iterator[dict[str, Any]]:
     if not file.exists():
         return
     unreadable = 0
-    with _used(file) as database:
-        for row in database.execute(f"SELECT {COLUMNS} FROM completions ORDER BY created"):  # noqa: S608  # our columns
+    with _opened(file) as database:
+        for row in database.execute("SELECT * FROM completions ORDER BY created"):
             kept = read_row(row)
             if kept is None:
                 unreadable += 1
                 continue
-            record = dict(zip(_TYPES, row, strict=True))
+            record = dict(zip(LAYOUT.columns, row, strict=True))
             del record["checksum"]
             record["key"] = record["key"].hex()
             record["sampling"] = kept.completion.sampling
@@ -381,11 +216,11 @@ def export(file: Path) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _used(file: Path) -> Iterator[sqlite3.Connection]:
+def _opened(file: Path) -> Iterator[sqlite3.Connection]:
     try:
-        with closing(opened(file)) as database:
+        with closing(opened(file, LAYOUT)) as database:
             yield database
-    except (sqlite3.Error, OtherLayoutError, OSError) as error:
+    except (sqlite3.Error, OSError) as error:
         raise JudgeError(
             f"verdict cache: {file} can't be used ({error}). If it is damaged or another version's, the next run sets "
             "it aside by itself; name another file with CULTURE_JUDGE_CACHE."

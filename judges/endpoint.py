@@ -46,6 +46,7 @@ class EndpointJudge(Judge):
             place=self._address.fingerprint,
             delimiters=delimiters,
             ask_again=settings.judge_ask_again,
+            form=settings.judge_form,
             parameters=settings.judge_parameters,
             hides=self._address.secrets,
         )

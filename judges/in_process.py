@@ -8,19 +8,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import SecretStr
 
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.addresses import secrets_of
 from culture_tasks.judges.asker import Adaptations
-from culture_tasks.judges.completions import Completion, Failure
+from culture_tasks.judges.completions import ChatRequest, Completion, Failure
 from culture_tasks.judges.engine import Answer
-from culture_tasks.judges.jobs import JudgedBy, PendingTicket, Progress, VerdictJob
+from culture_tasks.judges.jobs import JudgedBy, PendingTicket, Progress, VerdictJob, open_requests
 from culture_tasks.judges.judge import Judge
-from culture_tasks.judges.local_model import PARAMETERS, LocalModel, named_by
+from culture_tasks.judges.local_model import BACKEND_WITH_FORMS, FORMS, PARAMETERS, LocalModel, named_by
 from culture_tasks.judges.readiness import OTHERWISE, check_model, is_at_hand, unreadable
 from culture_tasks.judges.redaction import secrets_of_arguments
 from culture_tasks.judges.rubrics import Rubric
@@ -29,13 +28,8 @@ from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable
 
-
-class _Arrival(Protocol):
-    """What happens to a completion."""
-
-    def __call__(self, prompt: str, completion: Completion, times: int) -> None:
-        """Takes a prompt's completion, and how often the model was asked for it."""
-        ...  # pragma: no cover
+_Arrival = Callable[[str, Completion, int], None]
+"""Takes a prompt's completion, and how often the model was asked for it."""
 
 
 class InProcessJudge(Judge):
@@ -48,7 +42,7 @@ class InProcessJudge(Judge):
         settings: The user's settings.
 
     Raises:
-        SettingsError: If they set a sampling parameter that lm-eval's backends take from no request.
+        SettingsError: If they set what lm-eval's backend takes from no request: a sampling parameter, or a form.
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
@@ -58,24 +52,30 @@ class InProcessJudge(Judge):
                 "variable, or name the judge as openai:<model>."
             )
         self._backend, _, arguments = model.partition(",")
+        if settings.judge_form != "free" and self._backend != BACKEND_WITH_FORMS:
+            raise SettingsError(
+                f"CULTURE_JUDGE_FORM={settings.judge_form}: lm-eval's {self._backend} can't hold replies to a form. "
+                f"Unset the variable, or name the judge as lm_eval:{BACKEND_WITH_FORMS},<model args> or openai:<model>."
+            )
         self._arguments = SecretStr(arguments)
         self._secrets = secrets_of_arguments(arguments) | secrets_of(settings)
         self._settings = settings
-        named = named_by(arguments)
+        identity = named_by(arguments)
         delimiters = settings.judge_delimiters == "on"
         ask_again = settings.judge_ask_again
         self._by = JudgedBy(
             backend="lm_eval",
-            endpoint=f"lm_eval:{self._backend}" + (f" at {named.address}" if named.address else ""),
-            model=named.model,
-            place=named.fingerprint,
+            endpoint=f"lm_eval:{self._backend}" + (f" at {identity.address}" if identity.address else ""),
+            model=identity.model,
+            place=identity.fingerprint,
             delimiters=delimiters,
             ask_again=ask_again,
+            form=settings.judge_form,
             parameters=_parameters(settings),
-            takes=PARAMETERS,
+            takes=PARAMETERS if settings.judge_form == "free" else (*PARAMETERS, *FORMS),
             hides=self._secrets,
         )
-        self._progress = _Flushing(f"judge lm_eval:{self._backend},{named.model}", self)
+        self._progress = _Flushing(f"judge lm_eval:{self._backend},{identity.model}", self)
         self._run_began = time.time()
         self._adaptations = Adaptations()
         self._lock = threading.RLock()
@@ -92,15 +92,7 @@ class InProcessJudge(Judge):
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
         """Notes an item to be graded; nothing happens until somebody waits for a verdict."""
-        job = VerdictJob(
-            self._by,
-            rubric,
-            item,
-            progress=self._progress,
-            adaptations=self._adaptations,
-            run_began=self._run_began,
-        )
-        self._progress.submitted()
+        job = self._job(rubric, item)
         self._pending.append(job)
         return job.ticket
 
@@ -122,13 +114,7 @@ class InProcessJudge(Judge):
         if responses_known and is_at_hand(self._opened_cache(), adaptations=Adaptations(), by=self._by, expected=items):
             return None
         is_remote = check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
-        if is_remote and items and not self._asked:
-            with self._lock:
-                rubric, item = items[0]
-                verdict = self._ask_once(rubric, item)
-            self._asked = True
-            return verdict
-        return None
+        return self._ask_once(*items[0]) if is_remote and items and not self._asked else None
 
     def close(self) -> None:
         """Grades no more, and lets go of the model."""
@@ -148,42 +134,75 @@ class InProcessJudge(Judge):
             jobs = self._taken()
             try:
                 while jobs:
-                    jobs = self._grade_round(jobs)
+                    jobs = self._answered(open_requests(jobs, self._opened_cache()), keeps=True)
             except BaseException as error:  # at an interrupt, too, no thread may be left waiting
                 for job in jobs:
                     job.abandon(self._reason(error))
                 if not isinstance(error, Exception):
                     raise
 
+    def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
+        self._progress.submitted()
+        return VerdictJob(
+            self._by,
+            rubric,
+            item,
+            progress=self._progress,
+            adaptations=self._adaptations,
+            run_began=self._run_began,
+        )
+
     def _taken(self) -> list[VerdictJob]:
         # One by one, since other threads may submit meanwhile.
         return [self._pending.popleft() for _ in range(len(self._pending))]
 
-    def _grade_round(self, jobs: Sequence[VerdictJob]) -> list[VerdictJob]:
-        """Answers the present request of each job; returns the jobs that have another."""
-        round_ = _Round(jobs, self._opened_cache())
-        round_.read_cache()
-        for missing in round_.missing_by_sampling():
+    def _answered(self, open_: dict[bytes, list[VerdictJob]], *, keeps: bool) -> list[VerdictJob]:
+        """Has the model answer open requests and stores its completions; returns the jobs that have another request."""
+        rest: list[VerdictJob] = []
+
+        def settle(key: bytes, answer: Answer) -> None:
+            for job in open_.pop(key, ()):
+                rest.extend([] if job.take(answer) else [job])
+                answer = answer._replace(attempts=0)
+
+        def arrived(key: bytes, completion: Completion, times: int) -> None:
+            if key in open_:  # else it was reported before
+                if keeps:
+                    self._opened_cache().put([open_[key][0].row(completion)])
+                settle(key, Answer(completion, attempts=times))
+
+        by_sampling: dict[str, dict[bytes, ChatRequest]] = {}
+        for key, (first, *_) in open_.items():
+            by_sampling.setdefault(repr(first.request.sampling), {})[key] = first.request
+        for requests in by_sampling.values():
             try:
-                self._complete(missing, round_)
+                for key in self._complete(requests, arrived):
+                    settle(key, Answer(Failure("failed", "the prompt is longer than the judge's context")))
             except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way, and ends verdicts, not the run
-                round_.fail(missing, self._reason(error))
-        return round_.rest
+                for key in requests:
+                    settle(key, Answer(Failure("failed", self._reason(error))))
+        return rest
 
-    def _complete(self, jobs: Sequence[VerdictJob], round_: _Round) -> None:
-        model, meant = self._loaded(), jobs[0].request.sampling
-        by_prompt: dict[str, VerdictJob] = {}
-        for job in jobs:
-            prompt = model.prompt(job.request.messages)
+    def _complete(
+        self, requests: Mapping[bytes, ChatRequest], arrived: Callable[[bytes, Completion, int], None]
+    ) -> list[bytes]:
+        """Completes requests with the same sampling parameters; returns the keys of those that are too long."""
+        model, meant = self._loaded(), next(iter(requests.values())).sampling
+        keys: dict[str, list[bytes]] = {}
+        too_long = []
+        for key, request in requests.items():
+            prompt = model.prompt(request.messages)
             if model.fits(prompt, meant["max_tokens"]):
-                by_prompt[prompt] = job
+                keys.setdefault(prompt, []).append(key)
             else:
-                round_.fail([job], "the prompt is longer than the judge's context")
+                too_long.append(key)
 
-        def arrived(prompt: str, completion: Completion, times: int) -> None:
-            round_.arrived(by_prompt[prompt], completion, times)
+        def arrived_for_all(prompt: str, completion: Completion, times: int) -> None:
+            for key in keys[prompt]:
+                arrived(key, completion, times)
 
-        self._ask(model, list(by_prompt), meant=meant, arrived=arrived)
+        self._ask(model, list(keys), meant=meant, arrived=arrived_for_all)
+        return too_long
 
     def _ask(self, model: LocalModel, prompts: Collection[str], *, meant: Mapping[str, Any], arrived: _Arrival) -> None:
         """Completes prompts that fit; what thinking cuts off is completed again with a larger limit, if it has room."""
@@ -192,19 +211,16 @@ class InProcessJudge(Judge):
             times += 1
             grown = self._adaptations.apply(meant, self._by.most_tokens)
             roomy = [prompt for prompt in prompts if model.fits(prompt, grown["max_tokens"])]
-            others = set(prompts).difference(roomy)
+            others = sorted(set(prompts).difference(roomy))
             prompts = [
-                *self._cut_off(model, roomy, sampling=grown, arrived=partial(arrived, times=times)),
-                *self._cut_off(model, sorted(others), sampling=meant, arrived=partial(arrived, times=times)),
+                prompt
+                for sampling, some in ((grown, roomy), (meant, others))
+                if some
+                for prompt in self._cut_off(model, some, sampling=sampling, arrived=arrived, times=times)
             ]
 
     def _cut_off(
-        self,
-        model: LocalModel,
-        prompts: Sequence[str],
-        *,
-        sampling: Mapping[str, Any],
-        arrived: Callable[[str, Completion], None],
+        self, model: LocalModel, prompts: Sequence[str], *, sampling: Mapping[str, Any], arrived: _Arrival, times: int
     ) -> list[str]:
         """Completes prompts once; returns those to complete again, and reports all others."""
         again: dict[str, None] = {}
@@ -213,40 +229,29 @@ class InProcessJudge(Judge):
             if prompt in again:
                 return
             completion = model.completed(prompt, storable(self._secrets.hidden_in_reply(text)), sampling)
-            if completion.is_cut_off_by_thinking and self._has_room(model, prompt, sampling):
-                again[prompt] = None
-            else:
-                arrived(prompt, completion)
+            if completion.is_cut_off_by_thinking and self._adaptations.grow(sampling, self._by.most_tokens):
+                larger = self._adaptations.apply(sampling, self._by.most_tokens)["max_tokens"]
+                if model.fits(prompt, larger):
+                    again[prompt] = None
+                    return
+            arrived(prompt, completion, times)
 
-        if prompts:
-            model.generate(prompts, sampling, take)
+        model.generate(prompts, sampling, take)
         return list(again)
 
-    def _has_room(self, model: LocalModel, prompt: str, sampling: Mapping[str, Any]) -> bool:
-        """Whether the limit of tokens grows for what follows, and this prompt has room for the larger one."""
-        if not self._adaptations.grow(sampling, self._by.most_tokens):
-            return False
-        return model.fits(prompt, self._adaptations.apply(sampling, self._by.most_tokens)["max_tokens"])
-
     def _ask_once(self, rubric: Rubric, item: JudgeItem) -> Verdict:
+        """Asks for the verdict on a right answer, past the cache."""
         who = f"judge lm_eval:{self._backend},{self._by.model}"
-        grading = self._by.grading(rubric, replace(item, response=item.references[0]))
-        verdict: Verdict | None = None
-        replies: list[Completion] = []
-
-        def arrived(prompt: str, completion: Completion, times: int) -> None:  # noqa: ARG001
-            replies.append(completion)
-
-        while verdict is None:
-            request = self._by.request(grading)
-            try:
-                model = self._loaded()
-                self._ask(model, [model.prompt(request.messages)], meant=request.sampling, arrived=arrived)
-            except Exception as error:  # noqa: BLE001  # broad, as in _grade_round
-                self._broken = None
-                raise JudgeUnreachableError(f"{who}: {self._reason(error)}. {OTHERWISE}") from None
-            verdict = grading.take(replies[-1], self._by.model, 1)
-        if verdict.outcome != "scored":
+        job = self._job(rubric, replace(item, response=item.references[0]))
+        jobs = [job]
+        with self._lock:
+            while jobs:
+                jobs = self._answered({job.request.key: jobs}, keeps=False)
+        verdict = job.ticket.verdict()
+        self._asked, self._broken = verdict.outcome == "scored", None
+        if verdict.outcome == "failed":
+            raise JudgeUnreachableError(f"{who}: {verdict.error}. {OTHERWISE}")
+        if not self._asked:
             raise JudgeUnreachableError(unreadable(who, rubric, verdict))
         return verdict
 
@@ -282,48 +287,6 @@ def _parameters(settings: Settings) -> Mapping[str, Any]:
             f"{', '.join(PARAMETERS)}. Unset it; model arguments such as enable_thinking=False say whether it thinks."
         )
     return settings.judge_parameters
-
-
-class _Round:
-    """One request of each job, on its way to an answer; jobs with identical requests share one."""
-
-    def __init__(self, jobs: Sequence[VerdictJob], cache: CacheThread) -> None:
-        self.rest: list[VerdictJob] = []
-        self._cache = cache
-        self._open: dict[bytes, list[VerdictJob]] = {}
-        for job in jobs:
-            self._open.setdefault(job.request.key, []).append(job)
-
-    def read_cache(self) -> None:
-        """Answers what the cache holds."""
-        keys = [key for key, (first, *_) in self._open.items() if not first.afresh]
-        for key, kept in self._cache.get_many(keys).result().items():
-            self._settle(key, Answer.of(kept))
-
-    def missing_by_sampling(self) -> list[list[VerdictJob]]:
-        """Returns one job of each open request, grouped by sampling parameters."""
-        groups: dict[str, list[VerdictJob]] = {}
-        for first, *_ in self._open.values():
-            groups.setdefault(repr(sorted(first.request.sampling.items())), []).append(first)
-        return list(groups.values())
-
-    def arrived(self, job: VerdictJob, completion: Completion, attempts: int) -> None:
-        """Stores a completion and answers with it, the first time it is reported."""
-        key = job.request.key
-        if key in self._open and job in self._open[key]:
-            self._cache.put([job.row(completion)])
-            self._settle(key, Answer(completion, attempts=attempts))
-
-    def fail(self, jobs: Sequence[VerdictJob], reason: str) -> None:
-        """Ends the open requests among these without a completion."""
-        for job in jobs:
-            if job in self._open.get(job.request.key, []):
-                self._settle(job.request.key, Answer(Failure("failed", reason)))
-
-    def _settle(self, key: bytes, answer: Answer) -> None:
-        first, *followers = self._open.pop(key)
-        self.rest += [] if first.take(answer) else [first]
-        self.rest += [job for job in followers if not job.take(answer._replace(attempts=0))]
 
 
 class _Flushing(Progress):

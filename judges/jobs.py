@@ -1,6 +1,6 @@
-"""One verdict on its way: who grades and how, what to ask next, and the ticket that somebody waits with.
+"""One verdict on its way: who grades and how, the next request, and the ticket that somebody waits with.
 
-A :class:`VerdictJob` is what an engine answers. Its :class:`Grading` says what to ask and what the replies add up to,
+An engine answers a :class:`VerdictJob`. Its :class:`Grading` makes the requests and reads the replies,
 without any input or output; its :class:`PendingTicket` holds the verdict once it is there.
 """
 
@@ -13,20 +13,20 @@ import os
 import secrets
 import sys
 import threading
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
 from culture_tasks.judges.asker import MOST_TOKENS, Adaptations, limit_of
-from culture_tasks.judges.cache_files import Row
+from culture_tasks.judges.cache_files import Kept, Row
 from culture_tasks.judges.completions import ChatRequest, Completion, Failure
 from culture_tasks.judges.engine import Answer
 from culture_tasks.judges.redaction import Secrets
-from culture_tasks.judges.rubrics import LONGEST_TEXT, Message, Rubric
-from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Usage, Verdict
+from culture_tasks.judges.rubrics import LONGEST_TEXT, Form, Message, Rubric
+from culture_tasks.judges.verdict_cache import CacheThread
+from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Outcome, Usage, Verdict
 from culture_tasks.text import without_reasoning
 
 logger = logging.getLogger(__name__)
@@ -35,6 +35,20 @@ _SECONDS_WITHOUT_A_LINE = 3.0
 _SECONDS_BETWEEN_UPDATES = 1.0
 _ANY_ITEM = JudgeItem("question", ("reference", "another"), "response" * LONGEST_TEXT, language="language")
 _handing_over = threading.Lock()
+
+
+class _Wording(NamedTuple):
+    """The wording of a judge's requests by one rubric.
+
+    Attributes:
+        sampling: The sampling parameters that are meant.
+        sha256: Hash of all wording besides the item.
+        layout: Hash of how an item's texts become messages: the wording, the delimiters and the place of each text.
+    """
+
+    sampling: Mapping[str, Any]
+    sha256: str
+    layout: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +63,12 @@ class JudgedBy:
             local model. It is part of the cache's key, and shown nowhere.
         delimiters: Whether texts to grade are wrapped in delimiters.
         ask_again: How often an unreadable reply is asked again.
-        hides: What no verdict's error may show, whatever broke down.
+        hides: Secrets that no verdict's error may show, whatever broke down.
+        form: Form that the endpoint holds replies to (see :meth:`Rubric.form`).
         parameters: Sampling parameters that the user sets; None leaves one of the rubric's out.
         takes: Names of the sampling parameters that the backend takes; None means all.
-        secret: What delimiters are made from, new in each run and part of no key: no author of a text to be graded can
-            know it.
+        secret: The source of the delimiters' codes, new in each run and part of no key: no author of a graded text
+            can know it.
     """
 
     backend: str
@@ -63,23 +78,15 @@ class JudgedBy:
     delimiters: bool
     ask_again: int
     hides: Secrets
+    form: Form = "free"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     takes: Collection[str] | None = None
     secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
-    _prompt_hashes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _layouts: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _samplings: dict[str, Mapping[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _wordings: dict[str, _Wording] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def sampling(self, rubric: Rubric) -> Mapping[str, Any]:
-        """Returns the sampling parameters that are meant: the rubric's, and in their place those that the user sets."""
-        if rubric.name not in self._samplings:
-            both = {**rubric.sampling, **self.parameters}
-            self._samplings[rubric.name] = {
-                name: value
-                for name, value in both.items()
-                if value is not None and (self.takes is None or name in self.takes)
-            }
-        return self._samplings[rubric.name]
+        """Returns the sampling parameters that are meant: the rubric's, unless the user sets others."""
+        return self._wording(rubric).sampling
 
     @property
     def most_tokens(self) -> int:
@@ -100,35 +107,40 @@ class JudgedBy:
 
     def prompt_sha256(self, rubric: Rubric) -> str:
         """Hash of all wording that the judge sees by this rubric, besides the item."""
-        if rubric.name not in self._prompt_hashes:
-            self._prompt_hashes[rubric.name] = rubric.prompt_sha256(delimiters=self.delimiters)
-        return self._prompt_hashes[rubric.name]
+        return self._wording(rubric).sha256
 
     def grading(self, rubric: Rubric, item: JudgeItem) -> Grading:
         """Begins a verdict on the item."""
-        return Grading(rubric, item, endpoint=self.endpoint, delimiters=self.delimiters, ask_again=self.ask_again)
+        return Grading(self, rubric, item)
 
     def request(self, grading: Grading) -> ChatRequest:
-        """Returns what a verdict needs to ask now."""
+        """Returns the next request of a verdict."""
+        wording = self._wording(grading.rubric)
         return ChatRequest(
             endpoint=self.endpoint,
             model=self.model,
-            messages=partial(grading.messages, self.secret),
-            sampling=self.sampling(grading.rubric),
-            named_by=[self._layout(grading.rubric), *grading.texts()],
+            messages=grading.messages,
+            sampling=wording.sampling,
+            named_by=[wording.layout, *grading.texts()],
             sample=grading.sample,
             place=self.place,
             most_tokens=self.most_tokens,
         )
 
-    def _layout(self, rubric: Rubric) -> str:
-        """Hash of how an item's texts become messages: the wording, the delimiters and where each text stands."""
-        if rubric.name not in self._layouts:
+    def _wording(self, rubric: Rubric) -> _Wording:
+        if rubric.name not in self._wordings:
+            both = {**rubric.sampling, **rubric.form(self.form), **self.parameters}
+            taken = both if self.takes is None else {name: both[name] for name in both if name in self.takes}
             messages = rubric.messages(_ANY_ITEM, delimiters=self.delimiters)
-            self._layouts[rubric.name] = hashlib.sha256(json.dumps(messages).encode()).hexdigest()
-        return self._layouts[rubric.name]
+            self._wordings[rubric.name] = _Wording(
+                sampling={name: value for name, value in taken.items() if value is not None},
+                sha256=rubric.prompt_sha256(delimiters=self.delimiters),
+                layout=hashlib.sha256(json.dumps(messages).encode()).hexdigest(),
+            )
+        return self._wordings[rubric.name]
 
 
+@dataclass(slots=True, eq=False)
 class Grading:
     """One verdict in the making.
 
@@ -137,45 +149,27 @@ class Grading:
     reminder of the format; each reply is read on its own.
 
     Attributes:
+        by: Who grades.
         rubric: How the item is graded.
-        item: What is graded.
-        endpoint: Where the judge is asked (see :attr:`Verdict.endpoint`).
+        item: The response to grade.
         sample: Number of the fresh sample.
     """
 
-    __slots__ = (
-        "_ask_again",
-        "_attempts",
-        "_delimiters",
-        "_reminder",
-        "_usage",
-        "endpoint",
-        "item",
-        "rubric",
-        "sample",
-    )
+    by: JudgedBy
+    rubric: Rubric
+    item: JudgeItem
+    sample: int = 0
+    _reminder: list[Message] = field(default_factory=list)
+    _attempts: int = 0
+    _usage: Usage = field(default_factory=Usage)
 
-    def __init__(self, rubric: Rubric, item: JudgeItem, *, endpoint: str, delimiters: bool, ask_again: int) -> None:
-        self.rubric = rubric
-        self.item = item
-        self.endpoint = endpoint
-        self.sample = 0
-        self._delimiters = delimiters
-        self._reminder: list[Message] = []
-        self._ask_again = ask_again
-        self._attempts = 0
-        self._usage = Usage()
-
-    def messages(self, secret: str = "") -> list[Message]:
-        """Returns what to ask now, made anew each time: prompts are long, and gradings are many.
-
-        Args:
-            secret: What the delimiters are made from (see :func:`~culture_tasks.judges.rubrics.delimited`).
-        """
-        return [*self.rubric.messages(self.item, delimiters=self._delimiters, secret=secret), *self._reminder]
+    def messages(self) -> list[Message]:
+        """Returns the next messages, made anew each time: prompts are long, and gradings are many."""
+        first = self.rubric.messages(self.item, delimiters=self.by.delimiters, secret=self.by.secret)
+        return [*first, *self._reminder]
 
     def texts(self) -> list[object]:
-        """Returns what the messages are made of besides the rubric's wording, as JSON data."""
+        """Returns all that the messages hold besides the rubric's wording, as JSON data."""
         item = self.item
         return [item.question, item.references, item.response, item.language, self._reminder]
 
@@ -193,50 +187,43 @@ class Grading:
         """
         self._attempts += attempts
         if isinstance(reply, Failure):
-            return self._verdict_without_reply(reply)
+            return self._verdict(reply.outcome, error=reply.error)
         self._usage += reply.usage
-        # What was cut off may have been about to say something else: it is no verdict, whatever can be read in it.
+        # A reply that was cut off may have been about to say something else: it is no verdict.
         reading = None if reply.is_cut_off else self.rubric.read(reply.text)
-        if reading is None and self.sample < self._ask_again:
-            self._remind(reply.text)
+        if reading is None and self.sample < self.by.ask_again:
+            text = without_reasoning(reply.text)
+            # An endpoint may refuse an empty message: without a reply to remind of, the question gets a fresh sample.
+            self._reminder = self.rubric.reminder_messages(text) if text.strip() else []
+            self.sample += 1
             return None
-        return Verdict(
+        error = None
+        if reading is None:
+            error = "the reply holds no rating that can be read without doubt"
+            if reply.is_cut_off:
+                error = "the reply was cut off at the largest number of tokens"
+        return self._verdict(
             "unparsable" if reading is None else "scored",
-            None if reading is None else float(reading.rating),
+            score=None if reading is None else float(reading.rating),
             rationale=reply.text.strip() if reading is None else reading.rationale,
             completion=reply.text,
-            error=_unreadable(reply) if reading is None else None,
-            usage=self._usage,
-            attempts=self._attempts,
-            asked_again=self.sample > 0,
+            error=error,
             cached=cached and self._attempts == 0,
             reply_model=reply.model if reply.model != model else None,
-            endpoint=self.endpoint,
         )
 
-    def _remind(self, text: str) -> None:
-        text = without_reasoning(text)
-        # An endpoint may refuse an empty message: nothing to remind of, so the same question gets a fresh sample.
-        self._reminder = self.rubric.reminder_messages(text) if text.strip() else []
-        self.sample += 1
-
-    def _verdict_without_reply(self, failure: Failure) -> Verdict:
+    def _verdict(self, outcome: Outcome, **reply: Any) -> Verdict:
         return Verdict(
-            failure.outcome,
-            error=failure.error,
+            outcome,
             usage=self._usage,
             attempts=self._attempts,
             asked_again=self.sample > 0,
-            endpoint=self.endpoint,
+            endpoint=self.by.endpoint,
+            **reply,
         )
 
 
-def _unreadable(reply: Completion) -> str:
-    if reply.is_cut_off:
-        return "the reply was cut off at the largest number of tokens"
-    return "the reply holds no rating that can be read without doubt"
-
-
+@dataclass(slots=True, eq=False)
 class VerdictJob:
     """Asks for one verdict until its ticket is resolved. Prompts are made when the engine gets to it, not before.
 
@@ -244,97 +231,110 @@ class VerdictJob:
     once, and its new completions take their place.
 
     Attributes:
+        by: Who grades.
+        rubric: How the item is graded.
+        item: The response to grade.
+        progress: Counts the verdicts.
+        adaptations: Parameters that the judge's model takes in place of others.
+        run_began: When the run began, in seconds since 1970.
         ticket: Where the verdict arrives.
-        afresh: Whether what earlier runs kept doesn't count any more.
+        afresh: Whether completions of earlier runs don't count any more.
     """
 
-    __slots__ = (
-        "_adaptations",
-        "_by",
-        "_grading",
-        "_item",
-        "_progress",
-        "_request",
-        "_rubric",
-        "_run_began",
-        "_used_others",
-        "afresh",
-        "ticket",
-    )
+    by: JudgedBy
+    rubric: Rubric
+    item: JudgeItem
+    _: KW_ONLY
+    progress: Progress
+    adaptations: Adaptations
+    run_began: float
+    ticket: PendingTicket = field(init=False)
+    afresh: bool = field(default=False, init=False)
+    _used_others: bool = field(default=False, init=False)
+    _grading: Grading | None = field(default=None, init=False)
+    _request: ChatRequest | None = field(default=None, init=False)
 
-    def __init__(
-        self,
-        by: JudgedBy,
-        rubric: Rubric,
-        item: JudgeItem,
-        *,
-        progress: Progress,
-        adaptations: Adaptations,
-        run_began: float,
-    ) -> None:
-        self.ticket = PendingTicket(progress)
-        self.afresh = False
-        self._run_began = run_began
-        self._used_others = False
-        self._by = by
-        self._rubric = rubric
-        self._item = item
-        self._progress = progress
-        self._adaptations = adaptations
-        self._grading: Grading | None = None
-        self._request: ChatRequest | None = None
+    def __post_init__(self) -> None:
+        self.ticket = PendingTicket(self.progress)
 
     @property
     def request(self) -> ChatRequest:
-        """What to ask now."""
+        """The next request."""
         if self._request is None:
-            self._grading = self._grading or self._by.grading(self._rubric, self._item)
-            self._request = self._by.request(self._grading)
+            self._grading = self._grading or self.by.grading(self.rubric, self.item)
+            self._request = self.by.request(self._grading)
         return self._request
 
     @property
-    def rubric(self) -> Rubric:
-        """How the item is graded."""
-        return self._rubric
-
-    @property
     def prompt_order(self) -> tuple[object, ...]:
-        """Sorts jobs so that those whose prompts begin alike are together."""
-        return self._rubric.prompt_order(self._item)
+        """Sorts jobs so that prompts that begin alike are together."""
+        return self.rubric.prompt_order(self.item)
 
     def row(self, completion: Completion) -> Row:
         """Returns a completion of that request as the cache keeps it."""
-        return Row(self.request, self._rubric.name, completion, replaces=self.afresh)
+        return Row(self.request, self.rubric.name, completion, replaces=self.afresh)
 
     def take(self, answer: Answer) -> bool:
         """Takes an answer; False where there is another request to answer first."""
         reply, meant = answer.reply, self.request.sampling
-        is_old = answer.kept_since is not None and answer.kept_since <= self._run_began
+        is_old = answer.kept_since is not None and answer.kept_since <= self.run_began
         if is_old and self.afresh:
             return False
-        if isinstance(reply, Completion) and reply.sampling is not None and reply.sampling != meant:
-            self._adaptations.adopt(meant, reply.sampling)
+        sent = reply.sampling if isinstance(reply, Completion) else None
+        if sent is not None and sent != meant:
+            self.adaptations.adopt(meant, sent)
         assert self._grading is not None
-        verdict = self._grading.take(reply, self._by.model, answer.attempts, cached=answer.kept_since is not None)
+        verdict = self._grading.take(reply, self.by.model, answer.attempts, cached=answer.kept_since is not None)
         self._used_others |= not is_old
         if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
             self.afresh, self._grading, verdict = True, None, None
         if verdict is None:
             self._request = None
             return False
-        sent = limit_of(reply.sampling) if isinstance(reply, Completion) and reply.sampling is not None else None
-        self._resolve(verdict if sent in (None, limit_of(meant)) else replace(verdict, max_tokens=sent))
+        limit = None if sent is None else limit_of(sent)
+        self._resolve(verdict if limit in (None, limit_of(meant)) else replace(verdict, max_tokens=limit))
         return True
 
     def abandon(self, error: str, *, quietly: bool = False) -> None:
         """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
-        self._resolve(Verdict("failed", error=error, endpoint=self._by.endpoint), quietly=quietly)
+        self._resolve(Verdict("failed", error=error, endpoint=self.by.endpoint), quietly=quietly)
 
     def _resolve(self, verdict: Verdict, *, quietly: bool = False) -> None:
         if verdict.error is not None:
-            verdict = replace(verdict, error=self._by.hides.hidden(verdict.error))
+            verdict = replace(verdict, error=self.by.hides.hidden(verdict.error))
         if self.ticket.resolve(verdict) and not quietly:
-            self._progress.given(verdict)
+            self.progress.given(verdict)
+
+
+def kept_answer(job: VerdictJob, kept: Kept | None) -> Answer | None:
+    """Returns the cache's answer to a job, unless it is to be asked afresh."""
+    return None if kept is None or job.afresh else Answer.of(kept)
+
+
+def open_requests(
+    jobs: Sequence[VerdictJob],
+    cache: CacheThread,
+    answer: Callable[[VerdictJob, Kept | None], Answer | None] = kept_answer,
+) -> dict[bytes, list[VerdictJob]]:
+    """Answers jobs as far as answers are at hand, and returns the others by the key of the request that is open.
+
+    Args:
+        jobs: The jobs.
+        cache: The verdict cache.
+        answer: Returns the answer to a job, or None; gets the cache's completion.
+    """
+    open_: dict[bytes, list[VerdictJob]] = {}
+    while jobs:
+        kept = cache.get_many(list({job.request.key for job in jobs})).result()
+        rest = []
+        for job in jobs:
+            key = job.request.key
+            if (reply := answer(job, kept.get(key))) is None:
+                open_.setdefault(key, []).append(job)
+            elif not job.take(reply):
+                rest.append(job)
+        jobs = rest
+    return open_
 
 
 class PendingTicket:
@@ -394,13 +394,13 @@ class Progress:
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = threading.Lock()
-        self._asked = 0
+        self._submitted = 0
         self._given = 0
         self._without_score: dict[str, int] = {}
 
     def submitted(self) -> None:
         """Counts a verdict that was asked for."""
-        self._asked += 1
+        self._submitted += 1
 
     def given(self, verdict: Verdict) -> None:
         """Counts a verdict that is there, and warns at the first, tenth, hundredth, … without a score."""
@@ -418,5 +418,5 @@ class Progress:
         # One line at a time; without a terminal there is none.
         with self._lock, tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None) as line:
             while not event.wait(_SECONDS_BETWEEN_UPDATES):
-                line.total = self._asked
+                line.total = self._submitted
                 line.update(self._given - line.n)

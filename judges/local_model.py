@@ -26,18 +26,23 @@ _PROBE = "e5b1c7"
 PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens")
 """Sampling parameters that lm-eval's backends take from a request."""
 
+FORMS = ("response_format", "structured_outputs")
+"""Parameters that hold a reply to a form (see :meth:`Rubric.form`)."""
+
+BACKEND_WITH_FORMS = "vllm"
+
 Arrival = Callable[[str, str], None]
 """Called with a prompt and its completion, as soon as the completion is there."""
 
 
-# Arguments that say where and how fast a model runs, and nothing of what it answers.
+# Arguments that say where and how fast a model runs, and don't change its answers.
 _PLACE = frozenset(("base_url", "device"))
 _SPEED = frozenset(("batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout"))
 _MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"))
 
 
 class Named(NamedTuple):
-    """What model arguments name.
+    """The model that model arguments name.
 
     Attributes:
         model: The arguments that make it the model it is, without secrets.
@@ -55,12 +60,12 @@ def named_by(arguments: str) -> Named:
     """Tells from model arguments which model they name; looks at the files that they name."""
     given = [argument for argument in arguments.split(",") if argument]
     names = {argument: argument.partition("=")[0].strip() for argument in given}
-    own = [argument for argument in given if names[argument] not in _PLACE | _SPEED]
+    naming = [argument for argument in given if names[argument] not in _PLACE | _SPEED]
     addresses = [argument.partition("=")[2] for argument in given if names[argument] == "base_url"]
-    files = [_files_at(argument.partition("=")[2]) for argument in own]
-    told_apart = [[argument for argument in own if not is_secret_name(names[argument])], addresses, files]
+    files = [_files_at(argument.partition("=")[2]) for argument in naming]
+    told_apart = [[argument for argument in naming if not is_secret_name(names[argument])], addresses, files]
     return Named(
-        shown_arguments(",".join(own)),
+        shown_arguments(",".join(naming)),
         shown_url(addresses[0]) if addresses else None,
         hashlib.sha256(json.dumps(told_apart).encode("utf-8", "surrogatepass")).hexdigest(),
     )
@@ -72,8 +77,8 @@ def _files_at(value: str) -> list[Any] | None:
     try:
         if not value or not path.exists():
             return None
-        files = [path] if path.is_file() else [each for each in path.iterdir() if each.suffix in _MODEL_FILES]
-        stats = sorted((each.name, each.stat().st_size, each.stat().st_mtime_ns) for each in files)
+        files = [path] if path.is_file() else [file for file in path.iterdir() if file.suffix in _MODEL_FILES]
+        stats = sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
     except (OSError, ValueError, RuntimeError):
         return None
     return [str(path.resolve()), stats]
@@ -107,7 +112,8 @@ class LocalModel:
         self._has_template = self._rendered([{"role": "user", "content": _PROBE}]) is not None
         if not self._has_template:
             logger.warning("judge lm_eval:%s has no chat template: prompts are plain text", backend)
-        self._keeps_system = self._has_template and self._finds_system()
+        system: list[Message] = [{"role": "system", "content": _PROBE}, {"role": "user", "content": "?"}]
+        self._keeps_system = _PROBE in (self._rendered(system) or "")
 
     def prompt(self, messages: Sequence[Message]) -> str:
         """Returns the messages as one prompt, by the model's chat template.
@@ -117,8 +123,7 @@ class LocalModel:
         """
         if not self._has_template:
             return "\n\n".join(message["content"] for message in messages) + "\n\n"
-        prompt = self._rendered(messages if self._keeps_system else _without_system(messages))
-        return prompt if prompt is not None else ""
+        return self._rendered(messages if self._keeps_system else _without_system(messages)) or ""
 
     def fits(self, prompt: str, new_tokens: int) -> bool:
         """Whether prompt and reply fit into the model's context; lm-eval would cut the prompt's beginning off."""
@@ -173,10 +178,6 @@ class LocalModel:
             return None
         return rendered
 
-    def _finds_system(self) -> bool:
-        messages: list[Message] = [{"role": "system", "content": _PROBE}, {"role": "user", "content": "?"}]
-        return _PROBE in (self._rendered(messages) or "")
-
 
 class _Hook:
     """Stands where lm-eval keeps its response cache, which hears of each completion as it comes."""
@@ -193,6 +194,13 @@ def _generation_options(sampling: Mapping[str, Any]) -> dict[str, Any]:
     """Returns lm-eval's names for sampling parameters; greedy unless a temperature says otherwise."""
     options = {name: sampling[name] for name in PARAMETERS if name in sampling and name != "max_tokens"}
     options.setdefault("temperature", 0.0)
+    form = sampling.get("structured_outputs", {})
+    if "response_format" in sampling:
+        form = {"json": sampling["response_format"]["json_schema"]["schema"]}
+    if form:
+        from vllm.sampling_params import StructuredOutputsParams  # type: ignore[import-not-found, unused-ignore]
+
+        options["structured_outputs"] = StructuredOutputsParams(**form)
     return {**options, "until": [], "do_sample": options["temperature"] > 0, "max_gen_toks": sampling["max_tokens"]}
 
 
@@ -203,7 +211,7 @@ def _without_system(messages: Sequence[Message]) -> list[Message]:
 
 
 def _release_memory() -> None:
-    """Frees what the evaluated model has left on the devices, as far as nothing holds it."""
+    """Frees the devices' memory of the evaluated model, as far as nothing holds it."""
     import torch
 
     gc.collect()

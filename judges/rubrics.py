@@ -24,6 +24,10 @@ LONGEST_TEXT = 32_000
 """Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt."""
 
 
+Form = Literal["free", "json_schema", "regex"]
+"""How an endpoint holds a reply to a form (see :meth:`Rubric.form`)."""
+
+
 class Message(TypedDict):
     """One chat message."""
 
@@ -47,6 +51,9 @@ class Rubric:
         lowest: Lowest rating offered.
         highest: Highest rating offered.
         asks_for: The word that the prompt asks for before the rating.
+        rationale: Name of the reasons in a reply as JSON; it comes before ``asks_for`` in the alphabet, in which the
+            keys of a request are sorted, and so in the reply.
+        pattern: Regular expression of a reply, the reasons before the rating; ``RATING`` is any rating offered.
         reader: Maps a completion and the scale to a rating, or to None; None means ``read_rating``.
         model: Model of the paper, used where the user names none.
         sampling: Sampling parameters for the judge.
@@ -61,6 +68,8 @@ class Rubric:
     lowest: int
     highest: int
     asks_for: Literal["rating", "score"] = "rating"
+    rationale: str = "explanation"
+    pattern: str = r"[^\n]+\nRating: RATING"
     reader: Callable[[str, Scale], Reading | None] | None = None
     model: str
     sampling: Mapping[str, Any] = field(default_factory=dict)
@@ -85,6 +94,31 @@ class Rubric:
         system += [_about_delimiters().text] if delimiters else []
         messages: list[Message] = [{"role": "system", "content": "\n\n".join(system)}] if system else []
         return [*messages, {"role": "user", "content": self._prompt(self.user).fill(_values(item, delimiters, secret))}]
+
+    def form(self, form: Form) -> Mapping[str, Any]:
+        """Returns the parameters with which an endpoint holds a reply to a form: the reasons, then the rating.
+
+        Args:
+            form: ``json_schema`` for an object by a schema, in the words of OpenAI's API; ``regex`` for a text by a
+                pattern, in vLLM's; ``free`` for no parameter.
+        """
+        ratings = range(self.lowest, self.highest + 1)
+        if form == "regex":
+            # The longest number first: some engines take the first alternative that fits.
+            pattern = self.pattern.replace("RATING", f"({'|'.join(map(str, reversed(ratings)))})")
+            return {"structured_outputs": {"regex": pattern}, "response_format": None}
+        if form == "json_schema":
+            # The ratings are listed: strict schemas of some endpoints take no minimum and maximum.
+            rating = {"type": "integer", "enum": list(ratings)}
+            schema = {
+                "type": "object",
+                "properties": {self.rationale: {"type": "string"}, self.asks_for: rating},
+                "required": [self.rationale, self.asks_for],
+                "additionalProperties": False,
+            }
+            json_schema = {"name": "verdict", "strict": True, "schema": schema}
+            return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
+        return {}
 
     def prompt_order(self, item: JudgeItem) -> tuple[object, ...]:
         """Sorts items so that those whose prompts begin alike are together: of a rubric, of a question."""

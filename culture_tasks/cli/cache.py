@@ -47,35 +47,33 @@ def _file(options: argparse.Namespace) -> Path:
 
 def _stats(options: argparse.Namespace) -> int:
     file = _file(options)
-    found = cache_files.stats(file)
+    judges = cache_files.stats(file)
     size = file.stat().st_size / 1e6 if file.exists() else 0.0
-    print(f"{file}: {sum(each.completions for each in found):,} completions, {size:.1f} MB")
+    print(f"{file}: {sum(judge.completions for judge in judges):,} completions, {size:.1f} MB")
     prices = read_prices(Settings.from_environment().prices_file)
-    for each in found:
-        tokens = f"{each.usage.prompt_tokens:,} + {each.usage.completion_tokens:,} tokens"
-        amount = prices.of_requests(each.model, each.usage)
+    for judge in judges:
+        usage = judge.usage
+        tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
+        amount = prices.of_requests(judge.model, usage)
         money = "no price" if amount is None else prices.shown(amount)
         print(
-            f"  {each.endpoint}  {each.model}  {each.rubric}: {each.completions:,} completions, {tokens}"
-            f"{discounts_of(each.usage)}, {money}"
+            f"  {judge.endpoint}  {judge.model}  {judge.rubric}: {judge.completions:,} completions, {tokens}, {money}"
         )
-    if found and prices.origin:
+    if judges and prices.origin:
         print(f"Prices: {prices.origin}")
     return 0
 
 
 def _clear(options: argparse.Namespace) -> int:
     file = _file(options)
-    found = sum(each.completions for each in cache_files.stats(file) if options.model in (None, each.model))
-    if found and not options.yes and not _agreed(f"Delete {found:,} completions from {file}? [y/N] "):
-        print("Nothing was deleted: confirm with y, or use --yes.")
-        return 1
+    count = sum(judge.completions for judge in cache_files.stats(file) if options.model in (None, judge.model))
+    if count and not options.yes:
+        question = f"Delete {count:,} completions from {file}? [y/N] "
+        if not sys.stdin.isatty() or input(question).strip().lower() not in ("y", "yes"):
+            print("Nothing was deleted: confirm with y, or use --yes.")
+            return 1
     print(f"{file}: {cache_files.clear(file, options.model):,} completions deleted")
     return 0
-
-
-def _agreed(question: str) -> bool:
-    return sys.stdin.isatty() and input(question).strip().lower() in ("y", "yes")
 
 
 def _export(options: argparse.Namespace) -> int:

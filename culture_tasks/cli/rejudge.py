@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.prices import Prices, read_prices
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from culture_tasks.harness.scoring import JudgedDocument
     from culture_tasks.harness.session import Session
     from culture_tasks.judges.batch_judge import BatchJudge
-    from culture_tasks.judges.verdicts import Usage
     from culture_tasks.rejudge.batch_rounds import BatchRounds
-    from culture_tasks.rejudge.rejudging import FoundRun, TaskToGrade
+    from culture_tasks.rejudge.rejudging import TaskToGrade
     from culture_tasks.results.run_files import RunFiles
 
 
@@ -38,7 +37,7 @@ def register(commands: Commands) -> None:
         description=(
             "Grades the logged samples of lm-eval or lmms-eval with another judge, or for the first time after "
             "CULTURE_JUDGE=none, and writes result and sample files in the same layout beside the old ones. "
-            "Several judges grade the same responses, each into files of its own. "
+            "Several judges grade the same responses, each into separate files. "
             "For example: culture-tasks rejudge results/ --judge openai:gpt-4o --judge openai:gpt-4o-mini"
         ),
     )
@@ -95,101 +94,116 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _graded(options: argparse.Namespace) -> int:
-    from culture_tasks.harness.session import start_session
+    from culture_tasks.harness.session import hold_session
     from culture_tasks.judges.budget import refused_requests
     from culture_tasks.judges.selection import close_judges
     from culture_tasks.rejudge import rejudging
     from culture_tasks.rejudge.batch_rounds import state_files
 
-    runs = rejudging.find_runs(options.results)
-    found = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
-    if not found:
+    runs = [(run, rejudging.judged_tasks(run.files)) for run in rejudging.find_runs(options.results)]
+    judged = [(run, tasks) for run, tasks in runs if tasks]
+    if not judged:
         raise DataError(
-            "rejudge: none of these runs has logged samples that a judge grades. Needed are runs of a judged benchmark "
+            "rejudge: none of these runs has logged samples that a judge grades. Expected runs of a judged benchmark "
             "with --log_samples and --output_path."
         )
-    prices = read_prices(Settings.from_environment().prices_file)
-    if options.batches is not None:
-        return _in_batches(options, found)
-    for sent in state_files(run.files.result_file for run, _ in found):
-        _say(f"Batches of these results were sent ({sent}). What wasn't collected will be paid for again.")
-    try:
-        work = []
-        for session in _sessions(options.judge):
-            graded = rejudging.to_grade(found, session, failed_only=options.failed_only)
-            rejudging.check_judges(session, _tasks(graded), failed_only=options.failed_only)
-            work.append((session, graded))
+    result_files = [run.files.result_file for run, _ in judged]
+    settings = Settings.from_environment()
+    prices = read_prices(settings.prices_file)
+    judges: dict[str, BatchJudge] = {}
+    rounds: BatchRounds | None = None
+    with ExitStack() as stack:
+        stack.callback(close_judges)
+        sessions = (
+            _sessions(options.judge, settings) if options.batches is None else [_batches(options, settings, judges)]
+        )
+        work = [(session, rejudging.to_grade(judged, session, failed_only=options.failed_only)) for session in sessions]
+        if options.batches is not None:
+            rounds = _rounds(options, work[0], judges, result_files, stack)
+        else:
+            for file in state_files(result_files):
+                _say(f"Batches of these results were sent ({file}). Uncollected results will be paid for again.")
         for session, graded in work:
-            start_session(session.settings)
+            rejudging.check_judges(session, _tasks(graded), failed_only=options.failed_only)
+        for session, graded in work:
+            hold_session(session)
             rejudging.submit(_tasks(graded), failed_only=options.failed_only)
+        if rounds is not None and (status := _status(rounds, options.batches)) is not None:
+            return status
+        for judge in judges.values():
+            judge.finish()
         for session, graded in work:
             for run, tasks in graded:
                 new = rejudging.finish(run, tasks, progress=_progress, prices=prices, now=datetime.now())
                 _print(new, tasks, judge=session.settings.judge if len(work) > 1 else None, prices=prices)
+        if rounds is not None:
+            rounds.finish()
         if refused := refused_requests():
             print(printable(refused))
-    finally:
-        close_judges()
     return 0
 
 
-def _in_batches(options: argparse.Namespace, found: Sequence[tuple[FoundRun, list[TaskToGrade]]]) -> int:
-    """Grades in batches: sends, waits, collects, and writes the files once every request has its result."""
-    from culture_tasks.harness.session import hold_session
+def _sessions(judges: Sequence[str] | None, settings: Settings) -> list[Session]:
+    """Returns a session for each judge that the user names, or one for that of the settings."""
+    from culture_tasks.harness.session import Session
+    from culture_tasks.judges.selection import parse_spec
+
+    if judges is None:
+        return [Session(settings)]
+    if len({parse_spec(judge) for judge in judges}) < len(judges):
+        raise SettingsError("rejudge: the same judge is named twice. Name each judge once.")
+    return [Session(settings.model_copy(update={"judge": judge})) for judge in judges]
+
+
+def _batches(options: argparse.Namespace, settings: Settings, judges: dict[str, BatchJudge]) -> Session:
+    """Returns a session whose judges ask in batches; each is put among the judges once it is made."""
+    from culture_tasks.harness.session import Session
+    from culture_tasks.judges.batch_judge import BatchJudge
+    from culture_tasks.judges.selection import spec_for
+
+    if options.judge is not None and len(options.judge) > 1:
+        raise SettingsError("rejudge: batches ask one judge. Name one with --judge.")
+    if options.judge is not None:
+        settings = settings.model_copy(update={"judge": options.judge[0]})
+    if settings.cache_file is None:
+        raise SettingsError("rejudge: batches need the verdict cache. Unset CULTURE_JUDGE_CACHE=off.")
+
+    def judge_for(paper_model: str) -> BatchJudge:
+        spec = spec_for(settings, paper_model)
+        if spec.backend != "openai":
+            raise SettingsError(f"rejudge: {spec} has no batches. Name a judge behind an endpoint: openai:<model>.")
+        if spec.model not in judges:
+            judges[spec.model] = BatchJudge(spec.model, settings, asks=options.batches != "collect")
+        return judges[spec.model]
+
+    return Session(settings, judge_for)
+
+
+def _rounds(
+    options: argparse.Namespace,
+    work: tuple[Session, Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]],
+    judges: Mapping[str, BatchJudge],
+    result_files: Sequence[Path],
+    stack: ExitStack,
+) -> BatchRounds:
     from culture_tasks.judges.batch_endpoint import BatchEndpoint
-    from culture_tasks.judges.budget import refused_requests
-    from culture_tasks.judges.selection import close_judges
-    from culture_tasks.rejudge import rejudging
-    from culture_tasks.rejudge.batch_rounds import BatchRounds
+    from culture_tasks.rejudge.batch_rounds import BatchRounds, state_file
 
-    judges: dict[str, BatchJudge] = {}
-    session = _batch_session(options, judges)
-    prices = read_prices(session.settings.prices_file)
-    with ExitStack() as stack:
-        stack.callback(close_judges)
-        graded = rejudging.to_grade(found, session, failed_only=options.failed_only)
-        tasks = _tasks(graded)
-        rubrics = {sample.rubric.name: sample.rubric for task in tasks for sample in task.samples}
-        for rubric in rubrics.values():
-            stack.callback(session.judge(rubric.model).close)
-        endpoint = BatchEndpoint(next(iter(judges.values())).address, session.settings)
-        stack.callback(endpoint.close)
-        file = _state_file([run.files.result_file for run, _ in found])
-        rounds = BatchRounds(judges, rubrics, endpoint=endpoint, file=file, say=_say, resend=options.resend)
-        if options.batches == "collect" and not rounds.were_sent:
-            raise DataError(f"rejudge: no batches of these results were sent ({file} isn't there). Use --submit first.")
-        rounds.adopt_sampling()
-        rejudging.check_judges(session, tasks, failed_only=options.failed_only)
-        hold_session(session)
-        rejudging.submit(tasks, failed_only=options.failed_only)
-        status = _run_rounds(rounds, mode=options.batches)
-        if status is not None:
-            return status
-        for judge in judges.values():
-            judge.finish()
-        for run, of_run in graded:
-            new = rejudging.finish(run, of_run, progress=_progress, prices=prices, now=datetime.now())
-            _print(new, of_run, judge=None, prices=prices)
-        rounds.forget()
-        if refused := refused_requests():
-            print(printable(refused))
-    return 0
+    session, graded = work
+    rubrics = {sample.rubric.name: sample.rubric for task in _tasks(graded) for sample in task.samples}
+    for rubric in rubrics.values():
+        stack.callback(session.judge(rubric.model).close)
+    endpoint = BatchEndpoint(next(iter(judges.values())).address, session.settings)
+    stack.callback(endpoint.close)
+    file = state_file(result_files)
+    rounds = BatchRounds(judges, rubrics, endpoint=endpoint, file=file, say=_say, resend=options.resend)
+    if options.batches == "collect" and not rounds.were_sent:
+        raise DataError(f"rejudge: no batches of these results were sent ({file} isn't there). Use --submit first.")
+    rounds.adopt_sampling()
+    return rounds
 
 
-def _state_file(results: Sequence[Path]) -> Path:
-    """Returns the file that says what was sent for these result files, unless another one says so already."""
-    from culture_tasks.rejudge.batch_rounds import state_file, state_files
-
-    file = state_file(results)
-    if others := [other for other in state_files(results) if other != file]:
-        raise DataError(
-            f"rejudge: batches of some of these results were sent with other paths ({others[0]}). Name the results "
-            f"as before, {others[0].parent}, or delete the file to forget what was sent."
-        )
-    return file
-
-
-def _run_rounds(rounds: BatchRounds, *, mode: str) -> int | None:
+def _status(rounds: BatchRounds, mode: str) -> int | None:
     """Sends, waits or collects; returns the exit status where the files aren't to be written yet."""
     from culture_tasks.rejudge.batch_rounds import described
 
@@ -211,62 +225,18 @@ def _run_rounds(rounds: BatchRounds, *, mode: str) -> int | None:
         print("Fetch the results with `culture-tasks rejudge` and the same options, but --collect for --submit.")
         return 0
     if mode == "collect" and (left := rounds.open_requests()):
-        print(_what_is_left(left, rounds.foreign_results()))
+        foreign = rounds.foreign_results()
+        print(
+            f"{left:,} requests are still open: they failed, expired, or an unreadable reply is to be asked for again. "
+            "`--submit` sends them in another batch; without it and --collect, they are asked at once, at full price"
+            + (f". {foreign:,} results belong to other samples or settings: were they the same?" if foreign else ".")
+        )
         return _STILL_OPEN
     return None
 
 
-def _batch_session(options: argparse.Namespace, judges: dict[str, BatchJudge]) -> Session:
-    """Returns a session whose judges ask in batches; each is put among the judges once it is made."""
-    from culture_tasks.harness.session import Session
-    from culture_tasks.judges.batch_judge import BatchJudge
-    from culture_tasks.judges.selection import spec_for
-
-    settings = Settings.from_environment()
-    if options.judge is not None and len(options.judge) > 1:
-        raise SettingsError("rejudge: batches ask one judge. Name one with --judge.")
-    if options.judge is not None:
-        settings = settings.model_copy(update={"judge": options.judge[0]})
-    if settings.cache_file is None:
-        raise SettingsError("rejudge: batches need the verdict cache. Unset CULTURE_JUDGE_CACHE=off.")
-
-    def judge_for(paper_model: str) -> BatchJudge:
-        spec = spec_for(settings, paper_model)
-        if spec.backend != "openai":
-            raise SettingsError(f"rejudge: {spec} has no batches. Name a judge behind an endpoint: openai:<model>.")
-        if spec.model not in judges:
-            judges[spec.model] = BatchJudge(spec.model, settings, asks=options.batches != "collect")
-        return judges[spec.model]
-
-    return Session(settings, judge_for)
-
-
-def _what_is_left(left: int, foreign: int) -> str:
-    said = (
-        f"{left:,} requests are still open: they failed, expired, or an unreadable reply is to be asked for again. "
-        "`--submit` sends them in another batch; without it and --collect, they are asked for now, at the full price."
-    )
-    if foreign:
-        said += f" {foreign:,} results belong to other samples or settings: were the same results and settings used?"
-    return said
-
-
 def _say(line: str) -> None:
     print(printable(line), file=sys.stderr, flush=True)
-
-
-def _sessions(judges: Sequence[str] | None) -> list[Session]:
-    """Returns a session for each judge that the user names, or one for that of the settings."""
-    from culture_tasks.harness.session import Session
-    from culture_tasks.judges.selection import parse_spec
-
-    settings = Settings.from_environment()
-    if judges is None:
-        return [Session(settings)]
-    specs = [parse_spec(judge) for judge in judges]
-    if len(set(specs)) < len(specs):
-        raise SettingsError("rejudge: the same judge is named twice. Name each judge once.")
-    return [Session(settings.model_copy(update={"judge": judge})) for judge in judges]
 
 
 def _tasks(graded: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[TaskToGrade]:
@@ -285,6 +255,7 @@ def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
 def _print(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None, prices: Prices) -> None:
     from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
     from culture_tasks.judges.selection import parse_spec
+    from culture_tasks.judges.verdicts import discounts_of
 
     print(printable(f"{run.result_file}{f', judge {parse_spec(judge)}' if judge else ''}"))
     rows = []
@@ -293,22 +264,12 @@ def _print(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None, pr
         for name in (task.metric, f"{task.metric}_lexical"):
             if f"{name},none" in values:
                 shown = (values[f"{name},none"], values[f"{name}_stderr,none"], values[f"{task.metric}_coverage,none"])
-                rows.append((printable(task.name), name, *(_number(value) for value in shown)))
+                numbers = (f"{value:.4f}" if isinstance(value, float) else str(value) for value in shown)
+                rows.append((printable(task.name), name, *numbers))
     print(as_markdown(("task", "metric", "value", "stderr", "coverage"), rows))
-    if KEY in run.content:
-        for part in (ASKED, KEPT):
-            verdicts, usage, money = summed_costs(run.content[KEY], part)
-            if verdicts:
-                print(_spent(verdicts, usage, money, part=part, prices=prices))
-
-
-def _spent(verdicts: int, usage: Usage, money: float | None, *, part: str, prices: Prices) -> str:
-    from culture_tasks.judges.verdicts import discounts_of
-
-    amount = "no price" if money is None else prices.shown(money)
-    tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
-    return f"{verdicts:,} verdicts {part}: {tokens}, {amount}"
-
-
-def _number(value: Any) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    for part in (ASKED, KEPT) if KEY in run.content else ():
+        verdicts, usage, money = summed_costs(run.content[KEY], part)
+        if verdicts:
+            amount = "no price" if money is None else prices.shown(money)
+            tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
+            print(f"{verdicts:,} verdicts {part}: {tokens}, {amount}")

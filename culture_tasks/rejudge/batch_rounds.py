@@ -1,6 +1,6 @@
-"""Sending what judges need to ask in batches, and fetching the results, over as many rounds and commands as it takes.
+"""Sending judges' requests in batches, and fetching the results, over as many rounds and commands as it takes.
 
-A small file beside the results says what was sent: which requests, as which file and batch at the endpoint. It is
+A small file beside the results lists the batches: which requests, as which file and batch at the endpoint. It is
 written before and after each step, so that a command that was killed goes on where it stopped and pays for no request
 twice; where it is copied with the results, another machine can collect. It holds no key and no text.
 """
@@ -12,16 +12,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
-from culture_tasks.judges.batch_endpoint import BatchEndpoint, NotBegunError, Status
-from culture_tasks.judges.batch_files import MOST_BYTES, MOST_LINES, Line, Output, write_files
+from culture_tasks.judges.batch_endpoint import BatchEndpoint, RefusedError, Status
+from culture_tasks.judges.batch_files import BatchLine, read_results, write_files
 from culture_tasks.judges.batch_judge import BatchJudge
 from culture_tasks.judges.completions import Completion, Problem
-from culture_tasks.judges.redaction import Secrets
 from culture_tasks.judges.rubrics import Rubric
 
 STATE_FILE = "judge_batches.json"
@@ -61,27 +60,23 @@ class _State(BaseModel):
     batches: list[_Batch] = []
 
 
-class _Fetched(NamedTuple):
-    """What the files of a batch that has ended hold.
+def state_file(results: Sequence[Path]) -> Path:
+    """Returns the file that lists the batches of these result files: in the folder that holds them all.
 
-    Attributes:
-        results: Results by request; none for one whose lines contradict each other.
-        damaged: How many lines can't be read.
-        problem: Why these aren't all results; empty if they are.
+    Raises:
+        DataError: If another file says so already, since some of them were named together with others.
     """
-
-    results: dict[str, Completion | Problem]
-    damaged: int
-    problem: str
-
-
-def state_file(results: Iterable[Path]) -> Path:
-    """Returns the file that says what was sent for these result files: in the folder that holds them all."""
-    return Path(os.path.commonpath([path.resolve().parent for path in results])) / STATE_FILE
+    file = Path(os.path.commonpath([path.resolve().parent for path in results])) / STATE_FILE
+    if others := [other for other in state_files(results) if other != file]:
+        raise DataError(
+            f"rejudge: batches of some of these results were sent with other paths ({others[0]}). Name the results "
+            f"as before, {others[0].parent}, or delete the file to forget what was sent."
+        )
+    return file
 
 
 def state_files(results: Iterable[Path]) -> list[Path]:
-    """Returns the files that say what was sent for any of these result files, alone or together with others."""
+    """Returns the files that list batches of any of these result files, alone or together with others."""
     folders = dict.fromkeys(folder for path in results for folder in path.resolve().parents)
     return [file for folder in folders if (file := folder / STATE_FILE).is_file()]
 
@@ -93,11 +88,9 @@ class BatchRounds:
         judges: The judges, which have noted all items, by model.
         rubrics: How the items are graded, by name.
         endpoint: Where batches are sent.
-        file: Says what was sent.
+        file: Lists the batches.
         say: Takes a line about what happens.
         resend: Whether requests are sent again whose results can't be fetched.
-        most_lines: Most lines of a batch file.
-        most_bytes: Largest size of a batch file.
 
     Raises:
         DataError: If the file isn't as it was written.
@@ -113,8 +106,6 @@ class BatchRounds:
         file: Path,
         say: Callable[[str], None],
         resend: bool = False,
-        most_lines: int = MOST_LINES,
-        most_bytes: int = MOST_BYTES,
     ) -> None:
         self._judges = judges
         self._rubrics = rubrics
@@ -122,10 +113,8 @@ class BatchRounds:
         self._file = file
         self._say = say
         self._resend = resend
-        self._most_lines = most_lines
-        self._most_bytes = most_bytes
-        self._given: set[str] = set()
-        self._tried_until: dict[str, float] = {}
+        self._collected: set[str] = set()
+        self._patient_until: dict[str, float] = {}
         self._content: bytes | None = None
         self._state = self._read(next(iter(judges.values())).address.shown)
 
@@ -140,33 +129,30 @@ class BatchRounds:
         return sum(len(batch.names) for batch in self._state.batches if batch.results == "not fetched")
 
     def adopt_sampling(self) -> None:
-        """Tells the judges what the batches so far were sent with."""
+        """Tells the judges the sampling parameters of the batches so far."""
         for batch in self._state.batches:
-            judge = self._judges.get(batch.model)
-            for name, sent in batch.sampling.items() if judge is not None else ():
-                if name in self._rubrics and judge is not None:
-                    judge.adopt_sampling(self._rubrics[name], sent)
+            for name, sent in batch.sampling.items():
+                if batch.model in self._judges and name in self._rubrics:
+                    self._judges[batch.model].adopt_sampling(self._rubrics[name], sent)
 
     def submit(self) -> int:
-        """Sends what is open and not on its way, and returns how many requests that were.
+        """Sends the open requests that are not on their way, and returns how many these were.
 
-        What batches that have ended left open is sent again, but for requests whose results can't be fetched.
+        Requests that batches which have ended left open are sent again, unless their results can't be fetched.
 
         Raises:
             JudgeUnreachableError: As :meth:`collect`.
         """
         self.collect()
         sent = 0
-        with tempfile.TemporaryDirectory() as folder:
-            for model, judge in self._judges.items():
-                on_their_way = {
-                    name for batch in self._state.batches if batch.id not in self._given for name in batch.names
-                }
-                lines = [line for line in judge.open_lines() if line.name not in on_their_way]
-                affordable = judge.affordable(lines)
-                sent += self._send(model, judge, lines=affordable, folder=Path(folder))
-                if len(affordable) < len(lines):
-                    self._say(f"{len(lines) - len(affordable):,} requests are not sent now, to keep to the budget")
+        for model, judge in self._judges.items():
+            under_way = {n for batch in self._state.batches if batch.id not in self._collected for n in batch.names}
+            lines = [line for line in judge.open_lines() if line.name not in under_way]
+            affordable = judge.affordable(lines)
+            self._send(model, judge, affordable)
+            sent += len(affordable)
+            if len(affordable) < len(lines):
+                self._say(f"{len(lines) - len(affordable):,} requests are not sent now, to keep to the budget")
         return sent
 
     def collect(self) -> list[Status]:
@@ -179,20 +165,19 @@ class BatchRounds:
         """
         self._recover()
         running, refused = [], []
-        for batch in list(self._state.batches):
+        for batch in [batch for batch in self._state.batches if batch.id not in self._collected]:
             assert batch.id is not None
-            if batch.id in self._given:
-                continue
             status = self._endpoint.status(batch.id)
             if not status.has_ended:
                 running.append(status)
             elif status.name == "failed" and not status.outputs:
                 refused.append(f"batch {batch.id}: {status.error or 'no reason given'}")
-                self._state.batches.remove(batch)
-                self._save()
-            elif not self._take(batch, status):
+                self._forget(batch)
+            elif self._fetch(batch, status):
+                self._collected.add(batch.id)
+            else:
                 now = time.monotonic()
-                if now < self._tried_until.setdefault(batch.id, now + self._endpoint.patience):
+                if now < self._patient_until.setdefault(batch.id, now + self._endpoint.patience):
                     running.append(status._replace(name=f"{status.name}, results not fetched"))
         if refused:
             raise JudgeUnreachableError(
@@ -202,24 +187,28 @@ class BatchRounds:
         return running
 
     def wait(self) -> None:
-        """Sends what is open and waits for the results, until there is nothing more to send."""
+        """Sends the open requests and waits for the results, until there is nothing more to send."""
         while True:
-            before = len(self._given)
+            before = len(self._collected)
             sent = self.submit()
             pause = _FIRST_PAUSE
             while running := self.collect():
                 self._say(described(running))
-                self._endpoint.pause(pause)
+                time.sleep(pause)
                 pause = min(1.5 * pause, _LONGEST_PAUSE)
-            if not sent and len(self._given) == before:
+            if not sent and len(self._collected) == before:
                 return
 
     def open_requests(self) -> int:
         """Returns how many requests neither the cache nor the results so far answer."""
         return sum(len(judge.open_lines()) for judge in self._judges.values())
 
-    def forget(self) -> None:
-        """Forgets what was sent, once the verdicts are in result files; keeps what others may still need."""
+    def foreign_results(self) -> int:
+        """Returns how many results so far belong to no sample that is graded now, or to other settings."""
+        return sum(judge.foreign for judge in self._judges.values())
+
+    def finish(self) -> None:
+        """Removes the file, once the verdicts are in result files; keeps it where others may still need it."""
         if foreign := self.foreign_results():
             self._say(
                 f"{foreign:,} results of batches belong to other samples or settings, so {self._file} is kept. Run the "
@@ -228,53 +217,47 @@ class BatchRounds:
         elif self._on_disk() == self._content:
             self._file.unlink(missing_ok=True)
 
-    def foreign_results(self) -> int:
-        """Returns how many results so far belong to no sample that is graded now, or to other settings."""
-        return sum(judge.foreign for judge in self._judges.values())
-
     def _recover(self) -> None:
-        """Completes what a killed command left: a file that wasn't uploaded was never sent, a batch may have begun."""
+        """Completes a killed command: a file that wasn't uploaded was never sent, a batch may have begun."""
         for batch in list(self._state.batches):
             if batch.file is None:
-                self._state.batches.remove(batch)
-                self._save()
+                self._forget(batch)
             elif batch.id is None:
-                batch.id = self._found(batch.file)
+                try:
+                    batch.id = self._endpoint.find(batch.file)
+                except JudgeUnreachableError as error:
+                    raise JudgeUnreachableError(
+                        f"{error} If the endpoint never lists batches, look there for a batch of this file; if there "
+                        f"is none, delete {self._file} to send everything again."
+                    ) from None
                 self._begin(batch, batch.file)
+
+    def _send(self, model: str, judge: BatchJudge, lines: Sequence[BatchLine]) -> None:
+        sampling = {name: dict(judge.sent_sampling(rubric)) for name, rubric in self._rubrics.items()}
+        with tempfile.TemporaryDirectory() as folder:
+            for path, names in write_files(lines, Path(folder)):
+                batch = _Batch(model=model, names=names, sampling=sampling)
+                self._state.batches.append(batch)
+                self._save()
+                batch.file = self._endpoint.upload(path)
+                self._save()
+                self._begin(batch, batch.file)
+                self._say(f"sent batch {batch.id}: {len(names):,} requests to {model}")
 
     def _begin(self, batch: _Batch, file: str) -> None:
         """Begins a batch that hasn't begun; one that the endpoint doesn't take is forgotten, to be sent anew."""
         try:
             batch.id = batch.id or self._endpoint.begin(file)
-        except NotBegunError:
-            self._state.batches.remove(batch)
-            self._save()
+        except RefusedError:
+            self._forget(batch)
             raise
         self._save()
 
-    def _found(self, file: str) -> str | None:
-        try:
-            return self._endpoint.find(file)
-        except JudgeUnreachableError as error:
-            raise JudgeUnreachableError(
-                f"{error} If the endpoint never lists batches, look there for a batch of this file; if there is none, "
-                f"delete {self._file} to send everything again."
-            ) from None
+    def _forget(self, batch: _Batch) -> None:
+        self._state.batches.remove(batch)
+        self._save()
 
-    def _send(self, model: str, judge: BatchJudge, *, lines: Sequence[Line], folder: Path) -> int:
-        sampling = {name: dict(judge.sent_sampling(rubric)) for name, rubric in self._rubrics.items()}
-        limits = {"most_lines": self._most_lines, "most_bytes": self._most_bytes}
-        for written in write_files(lines, folder, **limits):
-            batch = _Batch(model=model, names=list(written.names), sampling=sampling)
-            self._state.batches.append(batch)
-            self._save()
-            batch.file = self._endpoint.upload(written.path)
-            self._save()
-            self._begin(batch, batch.file)
-            self._say(f"sent batch {batch.id}: {len(batch.names):,} requests to {model}")
-        return len(lines)
-
-    def _take(self, batch: _Batch, status: Status) -> bool:
+    def _fetch(self, batch: _Batch, status: Status) -> bool:
         """Gives the results of a batch that has ended to its judge; False where they aren't all there to be fetched."""
         judge = self._judges.get(batch.model)
         if judge is None:
@@ -282,52 +265,39 @@ class BatchRounds:
                 f"rejudge: batch {batch.id} was sent to the judge {batch.model!r}, and the judge now is "
                 f"{', '.join(self._judges)}. Name the same judge, or delete {self._file} to forget what was sent."
             )
-        assert batch.id is not None
-        fetched = self._fetched(batch, status, judge.address.secrets)
-        if fetched.problem and batch.results != "given up":
-            if batch.results is None:
-                self._say(f"batch {batch.id} is {status.name}, but its results can't be fetched: {fetched.problem}")
-            batch.results = "given up" if self._resend else "not fetched"
+        results: dict[str, Completion | Problem] = {}
+        damaged, problem = 0, ""
+        for file in status.outputs:
+            content = self._endpoint.content(file)
+            if content is None:
+                problem = f"its file {file} isn't there"
+                continue
+            part, unreadable = read_results(content, judge.address.secrets)
+            results |= {name: part[name] for name in batch.names if name in part}
+            damaged += unreadable
+        answers = sum(isinstance(result, Completion) or result.status == _ANSWERED for result in results.values())
+        present, expected = answers + damaged, status.answered
+        if status.name == "completed" and not status.done:  # the endpoint doesn't count
+            present, expected = len(results) + damaged, len(batch.names)
+        if not problem and present < expected:
+            problem = f"{present:,} of {expected:,} are there"
+        if problem and batch.results is None:
+            self._say(f"batch {batch.id} is {status.name}, but its results can't be fetched: {problem}")
+        before = batch.results
+        if before != "given up":
+            batch.results = None if not problem else "given up" if self._resend else "not fetched"
+        if batch.results != before:
             self._save()
-            if not self._resend:
-                return False
-        elif batch.results == "not fetched":
-            batch.results = None
-            self._save()
-        if fetched.damaged:
-            self._say(f"batch {batch.id}: {fetched.damaged:,} lines of its results can't be read")
+        if batch.results == "not fetched":
+            return False
+        if damaged:
+            self._say(f"batch {batch.id}: {damaged:,} lines of its results can't be read")
         for name in batch.names:
-            judge.give(name, fetched.results.get(name), batch.sampling)
-        self._given.add(batch.id)
-        missing = len(batch.names) - len(fetched.results)
+            judge.give(name, results.get(name), batch.sampling)
+        missing = len(batch.names) - len(results)
         unanswered = f", {missing:,} without a result" if missing else ""
         self._say(f"batch {batch.id} is {status.name}: {len(batch.names):,} requests{unanswered}")
         return True
-
-    def _fetched(self, batch: _Batch, status: Status, secrets: Secrets) -> _Fetched:
-        results: dict[str, Completion | Problem] = {}
-        contradicted: set[str] = set()
-        lines = answers = damaged = 0
-        problem = ""
-        with tempfile.TemporaryDirectory() as folder:
-            for number, file in enumerate(status.outputs):
-                output = Output(Path(folder) / f"{number}.jsonl", secrets)
-                if not self._endpoint.download(file, output.path):
-                    problem = f"its file {file} isn't there"
-                    continue
-                for name, result in output.results():
-                    lines += 1
-                    answers += isinstance(result, Completion) or result.status == _ANSWERED
-                    if results.setdefault(name, result) != result:
-                        contradicted.add(name)
-                damaged += output.damaged
-        seen, expected = answers + damaged, status.answered
-        if status.name == "completed" and not status.done:  # the endpoint doesn't count
-            seen, expected = lines + damaged, len(batch.names)
-        if not problem and seen < expected:
-            problem = f"{seen:,} of {expected:,} are there"
-        names = set(batch.names) - contradicted
-        return _Fetched({name: result for name, result in results.items() if name in names}, damaged, problem)
 
     def _read(self, endpoint: str) -> _State:
         try:
@@ -336,9 +306,11 @@ class BatchRounds:
                 return _State(endpoint=endpoint)
             state = _State.model_validate_json(self._content)
         except (OSError, ValidationError) as error:
-            said = error.strerror if isinstance(error, OSError) else f"{error.error_count()} fields are not as written"
+            reason = (
+                error.strerror if isinstance(error, OSError) else f"{error.error_count()} fields are not as written"
+            )
             raise DataError(
-                f"{self._file}: can't be read ({said}). It says which batches were sent: restore it, or delete it to "
+                f"{self._file}: can't be read ({reason}). It says which batches were sent: restore it, or delete it to "
                 "send them, and pay for them, again."
             ) from None
         if state.endpoint != endpoint:
@@ -368,6 +340,6 @@ class BatchRounds:
 
 def described(running: Sequence[Status]) -> str:
     """Returns how far batches are, in a line."""
-    done, asked = sum(status.done for status in running), sum(status.asked for status in running)
+    done, requests = sum(status.done for status in running), sum(status.requests for status in running)
     names = ", ".join(dict.fromkeys(status.name.replace("_", " ") for status in running))
-    return f"batches not done: {len(running)} ({names}); {done:,} of {asked:,} requests have a result"
+    return f"batches not done: {len(running)} ({names}); {done:,} of {requests:,} requests have a result"

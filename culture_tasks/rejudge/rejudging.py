@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -43,19 +44,11 @@ _FILTER = "none"
 Progress = Callable[[Sequence[JudgedDocument]], Iterable[JudgedDocument]]
 
 
-class _ListedMetric(BaseModel):
-    metric: str
-
-
-class _TaskConfig(BaseModel):
-    metric_list: list[_ListedMetric] | None = None
-
-
 class _Rewritten(BaseModel):
-    """What a new grading changes of a result file."""
+    """The parts of a result file that a new grading changes."""
 
     config: dict[str, Any] = {}
-    configs: dict[str, _TaskConfig] = {}
+    configs: dict[str, dict[str, Any]] = {}
     results: dict[str, dict[str, Any]]
     groups: dict[str, dict[str, Any]] = {}
     group_subtasks: dict[str, list[str]] = {}
@@ -129,13 +122,13 @@ def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
         found = find([path])
         if not found.results:
             problem = found.problems[0]
-            said = "holds no result file" if path.is_dir() else problem.detail
+            reason = "holds no result file" if path.is_dir() else problem.detail
             raise DataError(
-                f"{path if path.is_dir() else problem.path}: {said}. Needed is results_<date>.json (lm-eval) or "
-                "<date>_results.json (lmms-eval), written with --output_path, or a folder that holds such files."
+                f"{path if path.is_dir() else problem.path}: {reason}. Expected results_<date>.json (lm-eval) or "
+                "<date>_results.json (lmms-eval), written with --output_path, or a folder with result files."
             )
         if found.only:
-            raise DataError(f"{path}: a sample file. Needed is its result file, {found.results[0].name}.")
+            raise DataError(f"{path}: a sample file. Name its result file, {found.results[0].name}.")
         runs |= {file: _read(file) for file in found.results if file not in runs}
     superseded = {run.graded_from for run in runs.values()}
     named = [
@@ -143,7 +136,7 @@ def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
         for file, run in runs.items()
         if file in paths or file not in superseded
     ]
-    return sorted(named, key=lambda each: each.files.result_file.name)
+    return sorted(named, key=lambda run: run.files.result_file.name)
 
 
 def _origin(file: Path, runs: Mapping[Path, RunFiles]) -> Path:
@@ -184,7 +177,7 @@ def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
 def to_grade(
     found: Sequence[tuple[FoundRun, Sequence[TaskToGrade]]], session: Session, *, failed_only: bool
 ) -> list[tuple[RunFiles, list[TaskToGrade]]]:
-    """Returns what one judge is to grade: of several gradings of the same responses, one.
+    """Returns the runs that one judge is to grade: of several gradings of the same responses, one.
 
     It is the newest; where scored verdicts are kept, it is the newest whose verdicts are this judge's.
 
@@ -193,28 +186,21 @@ def to_grade(
         session: The judge's session.
         failed_only: Keep the verdicts that were scored.
     """
-    gradings: dict[Path, list[tuple[RunFiles, Sequence[TaskToGrade]]]] = {}
-    for each, tasks in found:
-        gradings.setdefault(each.origin, []).append((each.files, tasks))
-    chosen = []
-    for same in gradings.values():
-        own = [(run, tasks) for run, tasks in same if failed_only and _are_its_own(session, tasks)]
-        run, tasks = (own or same)[-1]
-        chosen.append((run, [TaskToGrade(task.name, task.samples) for task in tasks]))
-    return chosen
-
-
-def _are_its_own(session: Session, tasks: Iterable[TaskToGrade]) -> bool:
-    """Whether the verdicts to keep are those of the session's judge."""
-    try:
-        _check_kept(session, [sample for task in tasks for sample in task.samples], asked=())
-    except DataError:
-        return False
-    return True
+    gradings: dict[Path, tuple[RunFiles, Sequence[TaskToGrade]]] = {}
+    by_this_judge: set[Path] = set()
+    for run, tasks in found:
+        with suppress(DataError):
+            if failed_only:
+                _check_kept(session, [sample for task in tasks for sample in task.samples], asked=())
+                by_this_judge.add(run.origin)
+                gradings[run.origin] = (run.files, tasks)
+        if run.origin not in by_this_judge:
+            gradings[run.origin] = (run.files, tasks)
+    return [(files, [TaskToGrade(task.name, task.samples) for task in tasks]) for files, tasks in gradings.values()]
 
 
 def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
-    """Makes sure that every judge that will be asked can be used, and may stand beside the verdicts that are kept.
+    """Makes sure that every judge that will be asked can be used, and goes with the verdicts that are kept.
 
     Raises:
         JudgeError: If one can't be used.
@@ -265,7 +251,7 @@ def finish(
         run: The old run.
         tasks: Its tasks, submitted.
         progress: Wraps the documents that are waited for.
-        prices: What judges cost.
+        prices: The judges' prices.
         now: Time that names the new files.
     """
     results = copy.deepcopy(run.content)
@@ -275,12 +261,14 @@ def finish(
     for task in tasks:
         pairs = [sample.regraded(document) for sample, document in zip(task.samples, task.documents, strict=True)]
         write_samples(new.samples_file(task.name), (sample for sample, _ in pairs))
-        task.records = [of_document for _, of_document in pairs]
+        task.records = [records for _, records in pairs]
         _update(results, run.harness, task)
     groups = _update_groups(results, {task.name: task for task in tasks})
     _keep(results, {*groups, *(task.name for task in tasks)})
     results.pop(COSTS, None)
-    judged = {task.name: [each for of in task.records for each in judged_records(of.values())] for task in tasks}
+    judged = {
+        task.name: [record for records in task.records for record in judged_records(records.values())] for task in tasks
+    }
     costs = judge_costs(judged, prices)
     if costs:
         results[COSTS] = costs
@@ -315,11 +303,11 @@ def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> Non
     }
     config = results["configs"][task.name]
     if isinstance(config.get("metric_list"), list):
-        config["metric_list"] = [*(each for each in config["metric_list"] if each["metric"] not in names), *kept]
+        config["metric_list"] = [*(old for old in config["metric_list"] if old["metric"] not in names), *kept]
 
 
 def _update_groups(results: dict[str, Any], graded: Mapping[str, TaskToGrade]) -> list[str]:
-    """Puts the new values of those groups all of whose tasks were graded in place of the old ones, and returns them."""
+    """Updates the values of the groups all of whose tasks were graded, and returns these groups."""
     subtasks = results.get("group_subtasks", {})
     updated = []
     for group in subtasks:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -332,11 +334,20 @@ class TestStore:
         first.close()
         second.close()
 
-    def test_a_file_of_another_kind_is_refused(self, tmp_path):
-        (tmp_path / "notes").write_text("these are my notes, which are not a database" * 20)
-        with pytest.raises(CultureTasksError, match="can't be used as a store"):
-            ValueStore(tmp_path / "notes")
-        assert (tmp_path / "notes").read_text().startswith("these are my notes")
+    def test_a_file_that_is_no_database_is_set_aside(self, tmp_path, caplog):
+        (tmp_path / "kept").write_text("no database" * 100)
+        with ValueStore(tmp_path / "kept") as store:
+            store.put("key", b"value")
+            assert len(store) == 1
+        [aside] = tmp_path.glob("kept.damaged-*")
+        assert aside.read_text() == "no database" * 100
+        assert f"set aside as {aside.name}; 0 rows were saved" in caplog.text
+
+    def test_a_file_of_another_program_is_refused(self, tmp_path):
+        with closing(sqlite3.connect(tmp_path / "theirs")) as database:
+            database.execute("CREATE TABLE theirs (x)")
+        with pytest.raises(CultureTasksError, match=r"can't be used as a store \(it is another program's database"):
+            ValueStore(tmp_path / "theirs")
 
 
 class TestDecoding:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -33,14 +35,7 @@ def run(*arguments):
     return options.handler(options)
 
 
-def test_stats(file, capsys):
-    assert run("stats") == 0
-    output = capsys.readouterr().out
-    assert f"{file}: 3 completions" in output
-    assert "http://x/v1  judge  lave: 3 completions, 3,000 + 6 tokens, no price" in output
-
-
-def test_stats_count_discounts_and_money(file, capsys):
+def test_stats_count_completions_discounts_and_money(file, tmp_path, capsys):
     cache = VerdictCache(file)
     for number, usage in enumerate((Usage(1_000_000, 0, 200_000), Usage(1_000_000, 100_000).in_a_batch)):
         request = ChatRequest("http://x/v1", "gpt-4o", [{"role": "user", "content": str(number)}], {})
@@ -49,15 +44,15 @@ def test_stats_count_discounts_and_money(file, capsys):
     cache.close()
     assert run("stats") == 0
     output = capsys.readouterr().out
+    assert f"{file}: 5 completions" in output
+    assert "http://x/v1  judge  lave: 3 completions, 3,000 + 6 tokens, no price" in output
     # 0.8 M at 2.5, 0.2 M at 1.25, and half of 2.5 and of 0.1 M at 10
     said = "2,000,000 + 100,000 tokens (200,000 from the endpoint's prompt cache, 1,100,000 in batches), 4.00 USD"
     assert f"gpt-4o  lave: 2 completions, {said}" in output
     assert f"Prices: {list_prices().origin}" in output
-
-
-def test_stats_of_nothing(tmp_path, capsys):
-    assert run("stats", "--file", tmp_path / "none") == 0
-    assert "0 completions" in capsys.readouterr().out
+    for action in ("stats", "export", "clear"):
+        assert run(action, "--file", tmp_path / "none") == 0
+    assert "none: 0 completions" in capsys.readouterr().out
 
 
 def test_clear_needs_a_yes(file, capsys):
@@ -68,21 +63,23 @@ def test_clear_needs_a_yes(file, capsys):
     assert "3 completions deleted" in capsys.readouterr().out
 
 
-def test_export(file, tmp_path, capsys):
+def test_export_leaves_out_what_is_not_as_it_was_written(file, tmp_path, capsys, caplog):
     assert run("export") == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE completions SET text = 'rating=1' WHERE rowid = 2")
     assert run("export", tmp_path / "out.jsonl") == 0
-    lines = (tmp_path / "out.jsonl").read_text().splitlines()
-    assert {json.loads(line)["text"] for line in lines} == {"rating=2"}
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [(line["text"], line["model"], line["sampling"]) for line in lines] == [("rating=2", "judge", None)] * 2
+    assert "1 rows are not as they were written, and left out" in caplog.text
 
 
-def test_without_a_cache(monkeypatch):
+def test_what_is_no_cache_is_said(tmp_path, monkeypatch):
+    (tmp_path / "x").write_text("no database" * 100)
+    for action in (["stats"], ["clear", "--yes"], ["export"]):
+        with pytest.raises(JudgeError, match="can't be used"):
+            run(*action, "--file", tmp_path / "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]  # looking doesn't set a file aside
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
     with pytest.raises(SettingsError, match="there is no cache"):
         run("stats")
-
-
-def test_a_damaged_file(tmp_path):
-    (tmp_path / "x").write_text("no database" * 100)
-    with pytest.raises(JudgeError, match="can't be used"):
-        run("stats", "--file", tmp_path / "x")

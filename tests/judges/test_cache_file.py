@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import random
 import sqlite3
-import threading
 from contextlib import closing
 
 import pytest
 from support.fault_server import says
 
+from culture_tasks import key_value_store
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.judges import cache_files, verdict_cache
+from culture_tasks.judges import cache_files
 from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.completions import ChatRequest, Completion
-from culture_tasks.judges.verdict_cache import CacheThread, VerdictCache
+from culture_tasks.judges.verdict_cache import VerdictCache
 from culture_tasks.judges.verdicts import Usage
 
 
@@ -53,9 +51,7 @@ def file(tmp_path):
 
 @pytest.fixture(autouse=True)
 def quick_locks(monkeypatch):
-    monkeypatch.setattr(cache_files, "SECONDS_TO_LOCK", 0.05)
-    monkeypatch.setattr(verdict_cache, "_SECONDS_TO_LOCK_IN_TROUBLE", 0.02)
-    monkeypatch.setattr(verdict_cache, "_SECONDS_TO_LOCK_AT_THE_END", 0.1)
+    monkeypatch.setattr(key_value_store, "SECONDS_TO_LOCK", 0.05)
 
 
 def locked(file):
@@ -66,6 +62,7 @@ def locked(file):
 
 def fill(file, count, size=20):
     cache = VerdictCache(file)
+    cache.get_many([])
     cache.put_many([row(number, f"rating={number} " + "x" * size) for number in range(count)])
     cache.close()
 
@@ -83,41 +80,26 @@ def test_what_a_lock_kept_out_is_written_when_it_ends(file, caplog):
     other.execute("ROLLBACK")
     other.close()
     clock.now += 100
-    cache.write_waiting()
-    assert "works again: the 49 completions" in caplog.text
-    assert cache.seconds_to_retry is None
     cache.put_many([row(50)])
+    assert "works again" in caplog.text
     cache.close()
     assert cache_files.stats(file)[0].completions == 51
     assert "lost" not in caplog.text
-
-
-def test_a_locked_file_is_tried_at_growing_intervals(file):
-    clock = Clock()
-    cache = VerdictCache(file, clock)
-    with closing(locked(file)):
-        cache.put_many([row(1)])
-        waits = []
-        for _ in range(8):
-            waits.append(cache.seconds_to_retry)
-            clock.now += waits[-1]
-            cache.write_waiting()
-    cache.close()
-    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
 
 
 def test_a_disk_that_was_full_gets_everything_later(file, caplog):
     clock = Clock()
     cache = VerdictCache(file, clock)
     cache.put_many([row(0)])
-    pages = cache._database.execute("PRAGMA page_count").fetchone()[0]
-    cache._database.execute(f"PRAGMA max_page_count = {pages}")
+    database = cache._store._database
+    pages = database.execute("PRAGMA page_count").fetchone()[0]
+    database.execute(f"PRAGMA max_page_count = {pages}")
     for number in range(1, 200):
         cache.put_many([row(number, "x" * 3000)])
         clock.now += 0.1
     assert set(texts(cache, range(200))) == set(range(200))
     assert caplog.text.count("is full") == 1
-    cache._database.execute("PRAGMA max_page_count = 100000")
+    database.execute("PRAGMA max_page_count = 100000")
     clock.now += 60
     cache.put_many([row(200)])
     cache.close()
@@ -138,36 +120,20 @@ def test_a_file_on_a_read_only_disk_is_read(file, monkeypatch, caplog, is_open_e
     assert set(texts(cache, range(7))) == set(range(6))
     clock.now += 100
     cache.put_many([row(6)])
-    assert cache.seconds_to_retry is None
     cache.close()
     assert cache_files.stats(file)[0].completions == 5
     assert {path: path.read_bytes() for path in file.parent.iterdir() if path.suffix != ".sqlite3-shm"} == {
         path: content for path, content in before.items() if path.suffix != ".sqlite3-shm"
     }
     other.close()
-    assert [record.getMessage() for record in caplog.records] == [
-        f"verdict cache: {file} can only be read: new completions are not kept. Name a writable file with "
-        "CULTURE_JUDGE_CACHE to keep them."
-    ]
-
-
-def test_the_thread_writes_later_without_being_asked(file, monkeypatch):
-    monkeypatch.setattr(verdict_cache, "_FIRST_RETRY", 0.01)
-    thread = CacheThread(file)
-    thread.flush()
-    other = locked(file)
-    thread.put([row(1)])
-    thread.flush()
-    other.execute("ROLLBACK")
-    other.close()
-    written = threading.Event()
-    while not written.is_set():
-        if cache_files.stats(file):
-            written.set()
-    thread.close()
+    begin, end = (record.getMessage() for record in caplog.records)
+    assert "readonly database" in begin
+    assert "name a writable one with CULTURE_JUDGE_CACHE" in begin
+    assert "2 completions are lost" in end
 
 
 def test_the_last_try_is_at_the_end_and_says_what_is_lost(file, caplog):
+    fill(file, 0)
     cache = VerdictCache(file)
     with closing(locked(file)):
         cache.put_many([row(1), row(2)])
@@ -183,63 +149,33 @@ def test_the_last_try_is_at_the_end_and_says_what_is_lost(file, caplog):
     assert cache_files.stats(file)[0].completions == 2
 
 
-def test_what_waits_is_bounded(file, caplog, monkeypatch):
-    monkeypatch.setattr(verdict_cache, "_MOST_WAITING_CHARACTERS", 10_000)
-    cache = VerdictCache(file)
-    with closing(locked(file)):
-        for number in range(50):
-            cache.put_many([row(number)])
-        assert 0 < len(texts(cache, range(50))) < 10
-        cache.close()
-    assert caplog.text.count("too many completions wait") == 1
-    assert "50 completions are lost" in caplog.text
-
-
-def test_a_run_goes_on_while_the_file_is_locked(file, server, judge_for, items, monkeypatch):
-    monkeypatch.setattr(verdict_cache, "_FIRST_RETRY", 0.01)
-    fill(file, 1)
-    other = locked(file)
-    judge = judge_for(judge_cache=str(file))
-    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(100)]]
-    assert {verdict.outcome for verdict in verdicts} == {"scored"}
-    other.execute("ROLLBACK")
-    other.close()
-    judge.close()
-    assert sum(each.completions for each in cache_files.stats(file)) == 101
-
-
 @pytest.mark.parametrize("damage", [b"this is no database, and long enough to be read as one" * 100, b"\0" * 5000])
 def test_a_file_that_is_no_database_is_set_aside_with_a_warning(file, caplog, damage):
     file.parent.mkdir()
     file.write_bytes(damage)
-    with caplog.at_level(logging.WARNING):
-        cache = VerdictCache(file)
+    cache = VerdictCache(file)
     cache.put_many([row(1)])
     assert texts(cache, [1])
     cache.close()
     assert [path.read_bytes() for path in file.parent.glob("*.damaged-*")] == [damage]
     assert "set aside" in caplog.text
-    assert "0 completions were saved" in caplog.text
+    assert "0 rows were saved" in caplog.text
 
 
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
-def test_a_half_damaged_file_is_salvaged_row_by_row(file, caplog, share):
+def test_rows_before_and_behind_the_damage_are_saved(file, caplog):
     fill(file, 2000, 500)
-    pages = file.stat().st_size // 4096
-    rng = random.Random(0)
     with file.open("r+b") as raw:
-        # The first pages hold the header and, with few rows, the roots.
-        for page in rng.sample(range(4, pages), int(share * pages)):
-            raw.seek(4096 * page)
-            raw.write(rng.randbytes(4096))
+        raw.seek(file.stat().st_size // 2)
+        raw.write(os.urandom(20 * 4096))
     cache = VerdictCache(file)
     found = texts(cache, range(2000))
     cache.put_many([row(number) for number in range(2000)])
     assert len(texts(cache, range(2000))) == 2000
     cache.close()
     assert all(text.startswith(f"rating={number} ") for number, text in found.items())
-    assert len(found) > (1 - share) ** 2 * 2000 * 0.5
-    assert f"{len(found)} completions were saved" in caplog.text
+    assert 1000 < len(found) < 2000
+    assert {0, 1999} <= found.keys()
+    assert f"{len(found)} rows were saved" in caplog.text
     assert len(list(file.parent.glob("*.damaged-*[0-9]"))) == 1
 
 
@@ -257,15 +193,7 @@ def test_damage_while_in_use_is_survived(file, caplog):
     assert "set aside" in caplog.text
 
 
-SPOILT = {
-    "sampling": "'{bad'",
-    "text": "'rating=1'",
-    "finish_reason": "x'ff00'",
-    "prompt_tokens": "'many'",
-    "created": "'yesterday'",
-    "checksum": "0",
-    "reply_model": "cast(x'ff' as text)",
-}
+SPOILT = {"text": "'rating=1'", "created": "'yesterday'", "reply_model": "cast(x'ff' as text)"}
 
 
 @pytest.mark.parametrize("column", SPOILT)
@@ -275,8 +203,7 @@ def test_a_row_that_is_not_as_it_was_written_is_asked_again_and_replaced(file, c
         database.execute(f"UPDATE completions SET {column} = {SPOILT[column]} WHERE key = ?", (key(3),))
     cache = VerdictCache(file)
     assert set(texts(cache, range(10))) == set(range(10)) - {3}
-    assert "1 rows so far are not as they were written" in caplog.text
-    assert len(list(cache_files.export(file))) == 9
+    assert "1 rows are not as they were written" in caplog.text
     cache.put_many([row(3, "rating=1")])
     assert texts(cache, [3]) == {3: "rating=1"}
     cache.close()
@@ -287,12 +214,7 @@ def test_a_row_that_is_not_as_it_was_written_is_asked_again_and_replaced(file, c
     assert caplog.text == ""
 
 
-OTHER_LAYOUTS = {
-    "newer": "PRAGMA user_version = 99",
-    "older": "PRAGMA user_version = 1",
-    "another column": "ALTER TABLE completions ADD COLUMN colour TEXT",
-    "no table": "DROP TABLE completions",
-}
+OTHER_LAYOUTS = {"newer": "PRAGMA user_version = 99", "no table": "DROP TABLE completions"}
 
 
 @pytest.mark.parametrize("change", OTHER_LAYOUTS)
@@ -350,11 +272,12 @@ def test_a_file_that_is_taken_away_is_begun_anew(file):
 def test_two_that_find_the_same_damage_set_one_file_aside(file):
     fill(file, 300, 500)
     caches = [VerdictCache(file), VerdictCache(file)]
+    assert all(cache.get_many([key(1)]) for cache in caches)
     with file.open("r+b") as raw:
         raw.seek(4096 * 10)
         raw.write(os.urandom(4096 * 10))
     for cache in caches:
-        cache._database.execute("PRAGMA cache_size = 0")
+        cache._store._database.execute("PRAGMA cache_size = 0")
         texts(cache, range(300))
         cache.put_many([row(number) for number in range(300)])
     for cache in caches:

@@ -15,7 +15,6 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.judges.in_process import InProcessJudge
 from culture_tasks.judges.local_model import LocalModel
 from culture_tasks.judges.parsers import Reading
-from culture_tasks.judges.redaction import shown_arguments
 from culture_tasks.judges.verdicts import JudgeItem
 
 
@@ -86,30 +85,22 @@ def local_judge_for(settings_for):
         judge.close()
 
 
-def test_everything_is_graded_in_one_call_at_the_first_verdict(double, local_judge_for, items):
+def test_everything_is_graded_in_one_call_a_rubric_at_the_first_verdict(double, local_judge_for, items):
     judge = local_judge_for()
-    tickets = [judge.submit(LAVE, item) for item in items(20)]
+    with ThreadPoolExecutor(8) as pool:
+        tickets = list(pool.map(lambda item: judge.submit(LAVE, item), [*items(20), *items(20)]))
+    other = judge.submit(CARE, items(1)[0])
     assert double.made == 0
     assert tickets[7].verdict().score == 2.0
-    assert [len(call) for call in double.calls] == [20]
-    assert {ticket.verdict().outcome for ticket in tickets} == {"scored"}
-    assert len(double.calls) == 1
-
-
-def test_rubrics_with_other_sampling_get_a_call_each(double, local_judge_for, item):
-    judge = local_judge_for()
-    tickets = [judge.submit(LAVE, item), judge.submit(CARE, item)]
-    assert [ticket.verdict().score for ticket in tickets] == [2.0, 9.0]
-    assert [len(call) for call in double.calls] == [1, 1]
-
-
-def test_identical_requests_are_asked_once_and_kept(double, local_judge_for, item):
-    judge = local_judge_for()
-    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item), judge.submit(LAVE, item)]]
-    assert [verdict.attempts for verdict in verdicts] == [1, 0]
+    assert sorted(len(call) for call in double.calls) == [1, 20]
+    assert sorted(ticket.verdict().attempts for ticket in tickets) == [0] * 20 + [1] * 20
+    assert other.verdict().score == 9.0
     judge.close()
-    assert local_judge_for().submit(LAVE, item).verdict().cached
-    assert (double.made, len(double.calls)) == (1, 1)
+    assert local_judge_for().submit(LAVE, items(1)[0]).verdict().cached
+    assert (double.made, len(double.calls)) == (1, 2)
+    assert LocalModel("hf", "pretrained=x")._model.batch_size == 8  # lm-eval's own default is one prompt at a time
+    assert LocalModel("vllm", "pretrained=x")._model.batch_size == "auto"
+    assert LocalModel("hf", "pretrained=x,batch_size=3")._model.batch_size == 3
 
 
 def test_unreadable_replies_are_asked_again_together(double, local_judge_for, items):
@@ -157,31 +148,13 @@ def test_prompts_that_do_not_fit_are_not_cut(double, local_judge_for, item):
     assert "longer than the judge's context" in verdicts[0].error
 
 
-def test_a_template_without_system_messages_still_sees_the_rubric(double, local_judge_for, item):
-    double.keeps_system = False
-    local_judge_for().submit(LAVE, item).verdict()
-    assert "cultural anthropologist" in double.calls[0][0]
-
-
-def test_without_a_template_prompts_are_plain(double, local_judge_for, item, caplog):
-    double.template = False
+@pytest.mark.parametrize("lacks", ["keeps_system", "template"])
+def test_a_template_without_system_messages_still_shows_the_rubric(double, local_judge_for, item, caplog, lacks):
+    setattr(double, lacks, False)
     local_judge_for().submit(LAVE, item).verdict()
     assert "cultural anthropologist" in double.calls[0][0]
     assert "<system>" not in double.calls[0][0]
-    assert "no chat template" in caplog.text
-
-
-def test_batches_unless_the_user_says_otherwise(double):
-    assert LocalModel("hf", "pretrained=x")._model.batch_size == 8
-    assert LocalModel("vllm", "pretrained=x")._model.batch_size == "auto"
-    assert LocalModel("hf", "pretrained=x,batch_size=3")._model.batch_size == 3
-
-
-def test_threads_may_submit_and_wait_together(double, local_judge_for, items):
-    judge = local_judge_for()
-    with ThreadPoolExecutor(8) as pool:
-        verdicts = list(pool.map(lambda item: judge.submit(LAVE, item).verdict(), items(200)))
-    assert {verdict.outcome for verdict in verdicts} == {"scored"}
+    assert ("no chat template" in caplog.text) == (lacks == "template")
 
 
 def test_a_reply_as_long_as_the_limit_was_cut_off(double, local_judge_for, item):
@@ -231,11 +204,6 @@ def test_a_local_judge_takes_the_parameters_that_lm_eval_does(double, local_judg
         local_judge_for(judge_reasoning_effort="low")
 
 
-def test_secret_arguments_are_not_shown(local_judge_for):
-    assert shown_arguments("pretrained=x,token=hf_abc,tokenizer=y") == "pretrained=x,token=***,tokenizer=y"
-    assert "hf_abc" not in str(local_judge_for("hf,pretrained=x,token=hf_abc").identity(LAVE))
-
-
 def test_a_real_model_of_lm_eval(local_judge_for, tmp_path):
     from tiny_models import make_tiny_lm
 
@@ -262,33 +230,27 @@ def model_folder(folder, size=10):
     return folder
 
 
-def test_another_model_in_the_same_place_is_asked_anew(double, local_judge_for, item, tmp_path, monkeypatch):
-    model_folder(tmp_path / "model")
-    monkeypatch.chdir(tmp_path)
-    for _ in range(2):
-        judge = local_judge_for("hf,pretrained=./model")
-        judge.submit(LAVE, item).verdict()
-    assert len(double.calls) == 1
-    model_folder(tmp_path / "model", size=11)
-    assert not local_judge_for("hf,pretrained=./model").submit(LAVE, item).verdict().cached
+def test_a_folder_is_known_by_its_place_and_its_files(double, local_judge_for, item, tmp_path, monkeypatch):
+    def is_cached(place):
+        monkeypatch.chdir(tmp_path / place)
+        return local_judge_for("hf,pretrained=./model").submit(LAVE, item).verdict().cached
 
-
-def test_a_relative_path_names_its_folder_from_where_it_is_used(double, local_judge_for, item, tmp_path, monkeypatch):
     for name in ("one", "two"):
         folder = model_folder(tmp_path / name / "model")
         os.utime(folder / "config.json", (1, 1))
         os.utime(folder / "model.safetensors", (1, 1))
-        monkeypatch.chdir(tmp_path / name)
-        assert not local_judge_for("hf,pretrained=./model").submit(LAVE, item).verdict().cached
-    monkeypatch.chdir(tmp_path / "one")
-    assert local_judge_for("hf,pretrained=./model").submit(LAVE, item).verdict().cached
+    assert [is_cached(place) for place in ("one", "two", "one")] == [False, False, True]
+    model_folder(tmp_path / "one" / "model", size=11)
+    assert not is_cached("one")
 
 
-def test_where_and_how_fast_a_judge_runs_makes_no_other_judge(local_judge_for):
-    one = local_judge_for("hf,pretrained=org/name,device=cuda:1,batch_size=4,dtype=float16").identity(LAVE)
-    two = local_judge_for("hf,pretrained=org/name,dtype=float16").identity(LAVE)
-    assert one == two
-    assert one != local_judge_for("hf,pretrained=org/name,dtype=float32").identity(LAVE)
+def test_where_and_how_fast_a_judge_runs_and_by_which_token_makes_no_other_judge(double, local_judge_for, item):
+    one = local_judge_for("hf,pretrained=org/name,device=cuda:1,batch_size=4,dtype=float16,token=hf_one")
+    two = local_judge_for("hf,pretrained=org/name,dtype=float16,token=hf_two")
+    assert one.identity(LAVE) == two.identity(LAVE)
+    assert "hf_one" not in str(one.identity(LAVE))
+    assert one.identity(LAVE) != local_judge_for("hf,pretrained=org/name,dtype=float32").identity(LAVE)
+    assert [judge.submit(LAVE, item).verdict().cached for judge in (one, two)] == [False, True]
 
 
 def test_the_address_of_an_api_model_is_no_part_of_its_identity_but_recorded(double, local_judge_for, item):
@@ -302,11 +264,6 @@ def test_the_address_of_an_api_model_is_no_part_of_its_identity_but_recorded(dou
         "lm_eval:local-chat-completions at http://localhost:8000/v1",
         "lm_eval:local-chat-completions at http://localhost:8001/v1",
     ]
-
-
-def test_a_new_token_asks_nothing_again(double, local_judge_for, item):
-    local_judge_for("hf,pretrained=org/name,token=hf_one").submit(LAVE, item).verdict()
-    assert local_judge_for("hf,pretrained=org/name,token=hf_two").submit(LAVE, item).verdict().cached
 
 
 def test_unparsable_verdicts_of_an_earlier_run_are_asked_again(double, local_judge_for, items):

@@ -16,7 +16,6 @@ import pytest
 from support.fault_server import fails, late, says
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.errors import JudgeError
 from culture_tasks.judges import cache_files
 from culture_tasks.judges.cache_files import Row
 from culture_tasks.judges.completions import ChatRequest, Completion
@@ -35,22 +34,23 @@ def file(tmp_path):
     return tmp_path / "folder" / "verdicts.sqlite3"
 
 
-def test_what_is_put_is_read(file):
-    cache = VerdictCache(file)
+def test_what_is_put_is_read_and_stays(file):
     rows = [row(number) for number in range(1200)]
-    cache.put_many(rows)
-    cache.close()
+    thread = CacheThread(file)
+    for each in rows:
+        thread.put([each])
+    keys = [each.request.key for each in rows]
+    assert len(thread.get_many(keys).result()) == 1200
+    with pytest.raises(ZeroDivisionError):
+        thread.call(lambda cache: 1 // 0).result()
+    unstorable = row(2000)
+    unstorable.request.sample = 2**70
+    thread.put([unstorable])
+    thread.flush()
+    thread.put([row(1, "second")])
+    thread.close()
     cache = VerdictCache(file)
-    found = cache.get_many([each.request.key for each in rows] + [b"absent"])
-    assert found == {each.request.key: (each.completion, each.created) for each in rows}
-    cache.close()
-
-
-def test_the_first_completion_stays(file):
-    cache = VerdictCache(file)
-    cache.put_many([row(1, "first")])
-    cache.put_many([row(1, "second")])
-    assert cache.get_many([row(1).request.key])[row(1).request.key].completion.text == "first"
+    assert cache.get_many([*keys, b"absent"]) == {each.request.key: (each.completion, each.created) for each in rows}
     cache.close()
 
 
@@ -67,36 +67,6 @@ def test_keys_cover_all_that_changes_the_answer():
     keys = {ChatRequest(**{**base, **change}).key for change in [{}, *others]}
     assert len(keys) == 7
     assert {len(key) for key in keys} == {32}
-
-
-def test_commits_go_in_order_and_can_be_read_at_once(file):
-    thread = CacheThread(file)
-    for number in range(300):
-        thread.put([row(number)])
-    keys = [row(number).request.key for number in range(300)]
-    assert len(thread.call(lambda cache: cache.get_many(keys)).result()) == 300
-    thread.close()
-
-
-def test_errors_in_the_thread_belong_to_the_caller(file):
-    thread = CacheThread(file)
-    with pytest.raises(ZeroDivisionError):
-        thread.call(lambda cache: 1 // 0).result()
-    thread.put([row(1)])
-    thread.close()
-    assert cache_files.stats(file)[0].completions == 1
-
-
-def test_a_row_that_can_not_be_stored_ends_nothing(file, caplog):
-    thread = CacheThread(file)
-    unstorable = row(1)
-    unstorable.request.sample = 2**70
-    thread.put([unstorable])
-    thread.flush()
-    thread.put([row(2)])
-    thread.close()
-    assert "1 completions can't be stored" in caplog.text
-    assert cache_files.stats(file)[0].completions == 1
 
 
 def test_a_look_up_that_fails_is_not_the_end(judge_for, item, monkeypatch, caplog):
@@ -179,21 +149,15 @@ def test_after_a_failed_reminder_the_reminder_alone_is_asked(server, judge_for, 
     assert "hm" in server.requests[0].text
 
 
-def test_what_stays_unparsable_is_asked_once_a_run(server, judge_for, item):
+def test_what_stays_unparsable_is_asked_once_a_run_which_begins_with_its_check(server, judge_for, item):
     server.script(says("hm"))
-    for _ in range(3):
+    for _ in range(2):
         judge = judge_for()
         server.requests.clear()
         tickets = [judge.submit(LAVE, item) for _ in range(3)]
         assert {ticket.verdict().outcome for ticket in tickets} == {"unparsable"}
         assert judge.submit(LAVE, item).verdict().outcome == "unparsable"
         assert len(server.requests) == 2
-
-
-def test_a_run_begins_with_its_check(server, judge_for, item):
-    server.script(says("hm"))
-    judge = judge_for()
-    assert judge.submit(LAVE, item).verdict().outcome == "unparsable"
     server.script(says())
     judge.check([(LAVE, item)])
     assert judge.submit(LAVE, item).verdict().outcome == "scored"
@@ -356,25 +320,3 @@ def test_what_another_process_claimed_is_asked_for_when_no_answer_comes(server, 
     first.communicate()
     assert output.splitlines()[1] == "{'scored'} 400", errors
     assert len(server.requests) == 416
-
-
-def test_stats_clear_and_export(file):
-    assert (cache_files.stats(file), cache_files.clear(file), list(cache_files.export(file))) == ([], 0, [])
-    cache = VerdictCache(file)
-    cache.put_many([row(number) for number in range(5)])
-    cache.close()
-    (stats,) = cache_files.stats(file)
-    assert (stats.model, stats.rubric, stats.completions, stats.usage.prompt_tokens) == ("judge", "lave", 5, 15)
-    exported = list(cache_files.export(file))
-    assert exported[0]["text"] == "rating=2"
-    assert exported[0]["sampling"] == {"max_tokens": 5}
-    assert cache_files.clear(file, "other") == 0
-    assert cache_files.clear(file) == 5
-    assert cache_files.stats(file) == []
-
-
-def test_a_file_that_is_no_cache_is_an_error(file):
-    file.parent.mkdir()
-    file.write_text("no database" * 100)
-    with pytest.raises(JudgeError, match="can't be used"):
-        cache_files.stats(file)

@@ -18,7 +18,7 @@ from culture_tasks.rejudge import batch_rounds
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-SEVEN = "Fine.\nRating: [[7]]"
+SEVEN = "Fine.\u2028Really.\x85So.\nRating: [[7]]"  # none of these separators ends a line of a batch file
 
 
 class Killed(BaseException):
@@ -124,19 +124,15 @@ def test_lines_are_the_requests_that_are_sent_at_once(server, results, monkeypat
     assert {line["url"] for line in server.lines("batch_0")} == {"/v1/chat/completions"}
 
 
-def test_tags_hold_a_secret_that_is_nowhere_else(server, results):
-    server.waits = True
-    rejudge(results, "--submit")
-    texts = [line["body"]["messages"][-1]["content"] for line in server.lines("batch_0")]
-    assert all("<response-" in text for text in texts)
-    codes = {text.partition("<response-")[2][:12] for text in texts}
-    assert not any(code in json.dumps(state(results)) for code in codes)
-
-
 def test_submitted_here_and_collected_on_another_machine(server, results, tmp_path, monkeypatch, capsys):
     server.waits = True
     assert rejudge(results, "--submit") == 0
     assert "--collect" in capsys.readouterr().out
+    assert rejudge(results, "--submit") == 0  # all is on its way
+    assert len(server.batches) == 1
+    texts = [line["body"]["messages"][-1]["content"] for line in server.lines("batch_0")]
+    secrets = {text.partition("<response-")[2][:12] for text in texts}
+    assert not any(secret in json.dumps(state(results)) for secret in secrets)
     elsewhere = shutil.copytree(results, tmp_path / "another" / "machine")
     shutil.rmtree(results)
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "another" / "verdicts.sqlite3"))
@@ -148,18 +144,6 @@ def test_submitted_here_and_collected_on_another_machine(server, results, tmp_pa
     assert row(elsewhere)["care_rating,none"] == 7.0
     assert server.asked_live == asked_live
     assert is_done(elsewhere)
-
-
-def test_nothing_is_sent_twice_while_a_batch_runs(server, results, capsys):
-    server.waits = True
-    for _ in range(3):
-        assert rejudge(results, "--submit") == 0
-    assert len(server.batches) == 1
-    server.waits = False
-    server.work()
-    assert rejudge(results, "--batch") == 0
-    assert len(server.batches) == 1
-    assert len(server.worked_on) == 10
 
 
 def test_an_unreadable_reply_is_asked_again_in_a_second_batch(server, results):
@@ -181,13 +165,6 @@ def test_an_unreadable_reply_is_asked_again_in_a_second_batch(server, results):
     assert server.asked_live == 1
 
 
-def test_a_reply_that_stays_unreadable_is_unparsable(server, results, capsys):
-    server.answer = lambda line: answered(line, "I can't say.")
-    assert rejudge(results, "--batch") == 0
-    assert {run["outcome"] for run in outcomes(results)} == {"unparsable"}
-    assert [len(server.lines(batch)) for batch in server.batches] == [10, 10]
-
-
 def test_collecting_says_what_is_left_and_submit_goes_on(server, results, capsys):
     server.answer = lambda line: answered(line, SEVEN if len(line["body"]["messages"]) > 2 else "no")
     assert rejudge(results, "--submit") == 0
@@ -201,24 +178,6 @@ def test_collecting_says_what_is_left_and_submit_goes_on(server, results, capsys
     assert server.asked_live == 2
 
 
-def test_submit_sends_again_what_expired(server, results, capsys):
-    server.ending = "expired"
-    server.answer = lambda line: answered(line, SEVEN) if is_odd(line) else expired(line)
-    assert rejudge(results, "--submit") == 0
-    assert rejudge(results, "--collect") == 3
-    left = 10 - len(server.worked_on)
-    assert 0 < left < 10
-    assert f"{left} requests are still open" in capsys.readouterr().out
-    server.answer, server.waits = lambda line: answered(line, SEVEN), True
-    assert rejudge(results, "--submit") == 0
-    assert rejudge(results, "--submit") == 0  # they are on their way
-    assert [len(server.lines(batch)) for batch in server.batches] == [10, left]
-    server.work()
-    assert rejudge(results, "--collect") == 0
-    assert len(server.worked_on) == len(set(server.worked_on)) == 10
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
-
-
 def test_what_is_left_can_be_asked_at_once(server, results, capsys):
     server.ending = "expired"
     server.answer = lambda line: answered(line, SEVEN) if is_odd(line) else expired(line)
@@ -227,7 +186,7 @@ def test_what_is_left_can_be_asked_at_once(server, results, capsys):
     before = server.asked_live
     capsys.readouterr()
     assert rejudge(results) == 0
-    assert "What wasn't collected will be paid for again" in capsys.readouterr().err
+    assert "Uncollected results will be paid for again" in capsys.readouterr().err
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
     assert server.asked_live - before == 10 - len(server.worked_on) + 1
 
@@ -346,37 +305,20 @@ def test_results_that_come_late_are_waited_for(server, results):
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
 
 
-def test_sending_again_needs_a_command_that_sends(server, results, capsys):
-    assert rejudge(results, "--collect", "--resend") == 1
-    assert "--resend needs --batch or --submit" in capsys.readouterr().err
-
-
-def test_line_separators_inside_of_a_reply_end_no_line(server, results):
-    server.answer = lambda line: answered(line, "Fine.\u2028Really.\x85So.\nRating: [[7]]")
+@pytest.mark.parametrize(("limit", "value"), [("MOST_LINES", 4), ("MOST_BYTES", 12_000)])
+def test_files_are_split_by_the_endpoint_s_limits(server, results, monkeypatch, limit, value):
+    monkeypatch.setattr(batch_files, limit, value)
     assert rejudge(results, "--batch") == 0
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
-
-
-def test_files_are_split_by_the_endpoint_s_limits(server, results, monkeypatch):
-    monkeypatch.setattr(batch_rounds.BatchRounds.__init__, "__kwdefaults__", {"most_lines": 4, "most_bytes": 10**9})
-    assert rejudge(results, "--batch") == 0
-    assert [len(server.lines(batch)) for batch in server.batches] == [4, 4, 2]
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
-
-
-def test_files_are_split_by_size(server, results, monkeypatch):
-    monkeypatch.setattr(batch_rounds.BatchRounds.__init__, "__kwdefaults__", {"most_lines": 100, "most_bytes": 12_000})
-    assert rejudge(results, "--batch") == 0
-    inputs = [server.files[batch["input_file_id"]] for batch in server.batches.values()]
-    assert len(inputs) > 2
-    assert all(len(content) <= 12_000 for content in inputs)
+    files = [server.files[batch["input_file_id"]] for batch in server.batches.values()]
+    assert len(files) > 2
+    assert all((content.count(b"\n") if limit == "MOST_LINES" else len(content)) <= value for content in files)
     assert len(server.worked_on) == len(set(server.worked_on)) == 10
 
 
 def test_a_client_that_is_killed_pays_for_nothing_twice(server, results, monkeypatch):
     """Killed before and after each of its steps in turn, until the command gets through."""
-    monkeypatch.setattr(batch_rounds.BatchRounds.__init__, "__kwdefaults__", {"most_lines": 4, "most_bytes": 10**9})
-    steps = ("upload", "begin", "status", "download", "find")
+    monkeypatch.setattr(batch_files, "MOST_LINES", 4)
+    steps = ("upload", "begin", "status", "content", "find")
     done, alive = set(), {"left": 1}
     for step in steps:
         original = getattr(batch_endpoint.BatchEndpoint, step)
@@ -419,9 +361,17 @@ def test_a_lost_reply_to_the_beginning_of_a_batch_begins_no_second_one(server, r
     assert len(server.worked_on) == 10
 
 
-@pytest.mark.parametrize("behaviour", [fails(500), fails(429), resets, resets_midway])
-@pytest.mark.parametrize("path", ["/v1/files", "/v1/batches", "/v1/batches/batch_0", "/content"])
-def test_passing_faults_of_every_call_are_survived(server, results, behaviour, path):
+@pytest.mark.parametrize(
+    ("path", "behaviour"),
+    [
+        ("/v1/files", resets),
+        ("/v1/batches", fails(500)),
+        ("/v1/batches", resets),
+        ("/v1/batches/batch_0", fails(429)),
+        ("/content", resets_midway),
+    ],
+)
+def test_passing_faults_of_every_call_are_survived(server, results, path, behaviour):
     failed = []
 
     def fault(seen):
@@ -437,43 +387,34 @@ def test_passing_faults_of_every_call_are_survived(server, results, behaviour, p
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
 
 
-@pytest.mark.parametrize("path", ["/v1/files", "/v1/batches"])
-def test_an_endpoint_without_batches_is_named_without_its_key(server, results, path, capsys):
-    server.fault = lambda seen: fails(404, message=f"no such thing, {KEY}") if seen.path == path else None
+GONE = fails(404, message=f"no such thing, {KEY}")
+REFUSALS = {
+    "no files": ("/v1/files", GONE, "can't upload a batch file: HTTP 404: no such thing, ***"),
+    "no batches": ("/v1/batches", GONE, "can't begin a batch: HTTP 404: no such thing, ***"),
+    "no money": (
+        "/v1/batches",
+        fails(429, message="No quota", code="insufficient_quota"),
+        "begin a batch: HTTP 429: No",
+    ),
+    "a page": ("/v1/files", raw("<html>"), "can't upload a batch file"),
+    "another layout": ("/v1/files", raw('{"id": 3}'), "can't upload a batch file: the reply names nothing"),
+    "no status": ("/v1/batches/batch_0", raw("null"), "can't look at a batch"),
+    "elsewhere": ("/v1/files", raw("{}", 307, {"Location": "/v1/elsewhere"}), "can't upload a batch file: HTTP 307"),
+}
+
+
+@pytest.mark.parametrize(("path", "behaviour", "said"), REFUSALS.values(), ids=REFUSALS)
+def test_a_refusal_is_said_at_once_without_the_key_and_nothing_is_lost(server, results, path, behaviour, said, capsys):
+    server.fault = lambda seen: behaviour if seen.path == path else None
     assert rejudge(results, "--batch") == 1
     error = capsys.readouterr().err
-    assert f"judge at {server.url}: can't " in error
-    assert "HTTP 404: no such thing, ***" in error
+    assert said in error
     assert KEY not in error
+    assert sum(seen.path == path and seen.method == "POST" for seen in server.requests) <= 1
+    assert not any(seen.path == "/v1/elsewhere" for seen in server.requests)  # a key must not travel on
     server.fault = lambda seen: None
     assert rejudge(results, "--batch") == 0
     assert len(server.worked_on) == len(set(server.worked_on)) == 10
-
-
-@pytest.mark.parametrize("body", ["", "null", "[]", "<html>", "{}", '{"id": 3}', '{"status": []}'])
-@pytest.mark.parametrize("path", ["/v1/files", "/v1/batches/batch_0"])
-def test_replies_of_another_layout_are_an_error_and_no_crash(server, results, body, path, capsys):
-    server.fault = lambda seen: raw(body) if seen.path == path else None
-    server.waits = True
-    status = rejudge(results, "--submit") or rejudge(results, "--collect")
-    assert status in (1, 3)
-    assert status == 3 or "can't " in capsys.readouterr().err
-    server.fault, server.waits = lambda seen: None, False
-    server.work()
-    assert rejudge(results, "--batch") == 0
-    assert len(server.worked_on) == len(set(server.worked_on)) == 10
-
-
-def test_an_account_without_money_is_said_at_once(server, results, capsys):
-    def fault(seen):
-        if seen.path == "/v1/batches" and seen.method == "POST":
-            return fails(429, message="You exceeded your current quota", code="insufficient_quota")
-        return None
-
-    server.fault = fault
-    assert rejudge(results, "--batch") == 1
-    assert "can't begin a batch: HTTP 429: You exceeded your current quota" in capsys.readouterr().err
-    assert sum(seen.path == "/v1/batches" and seen.method == "POST" for seen in server.requests) == 1
 
 
 def test_an_endpoint_that_lists_no_batches_leaves_it_to_the_user(server, results, monkeypatch, capsys):
@@ -516,15 +457,6 @@ def test_a_batch_that_is_refused_as_a_whole_is_an_error_and_can_be_sent_again(se
     assert {run["outcome"] for run in outcomes(results)} == {"scored"}
 
 
-def test_redirects_are_not_followed(server, results, capsys):
-    elsewhere = BatchServer()
-    headers = {"Location": f"{elsewhere.url}/files"}
-    server.fault = lambda seen: raw("{}", 307, headers) if seen.path == "/v1/files" else None
-    assert rejudge(results, "--batch") == 1
-    assert elsewhere.requests == []
-    elsewhere.close()
-
-
 def test_parameters_that_the_endpoint_takes_are_those_of_the_batch(server, results, tmp_path, monkeypatch):
     def live(seen):
         if "max_tokens" in seen.body:
@@ -538,7 +470,7 @@ def test_parameters_that_the_endpoint_takes_are_those_of_the_batch(server, resul
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "elsewhere.sqlite3"))
     assert rejudge(results, "--collect") == 0
     file = max(results.rglob("samples_*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
-    record = json.loads(file.read_text(encoding="utf-8").splitlines()[0])["care_rating"]
+    record = json.loads(file.read_text(encoding="utf-8").split("\n")[0])["care_rating"]
     assert set(record["judge"]["sampling"]) == {"max_completion_tokens", "temperature"}
 
 
@@ -581,6 +513,7 @@ def test_a_budget_bounds_a_batch_and_the_rest_is_counted(server, results, monkey
         ({}, ["--judge", "openai:a", "--judge", "openai:b", "--batch"], "batches ask one judge"),
         ({"CULTURE_JUDGE_CACHE": "off"}, ["--judge", "openai:a", "--batch"], "batches need the verdict cache"),
         ({}, ["--judge", "openai:a", "--collect"], "no batches of these results were sent"),
+        ({}, ["--judge", "openai:a", "--collect", "--resend"], "--resend needs --batch or --submit"),
         (
             {"OPENAI_BASE_URL": "", "AZURE_OPENAI_ENDPOINT": "https://x.azure.com", "OPENAI_API_VERSION": "1"},
             ["--judge", "openai:a", "--batch"],
@@ -611,16 +544,11 @@ def test_another_endpoint_judge_or_damaged_state_is_an_error(server, results, mo
     assert "which batches were sent: restore it" in capsys.readouterr().err
 
 
-def test_other_settings_are_noticed(server, results, monkeypatch, capsys):
+def test_results_of_other_settings_are_noticed_and_not_forgotten(server, results, monkeypatch, capsys):
     assert rejudge(results, "--submit") == 0
     monkeypatch.setenv("CULTURE_JUDGE_MAX_TOKENS", "77")
     assert rejudge(results, "--collect") == 3
     assert "10 results belong to other samples or settings" in capsys.readouterr().out
-
-
-def test_results_of_other_settings_are_not_forgotten(server, results, monkeypatch, capsys):
-    assert rejudge(results, "--submit") == 0
-    monkeypatch.setenv("CULTURE_JUDGE_MAX_TOKENS", "77")
     assert rejudge(results, "--batch") == 0
     assert "10 results of batches belong to other samples or settings" in capsys.readouterr().err
     assert len(server.worked_on) == 20
@@ -660,30 +588,6 @@ def test_two_commands_at_a_time_send_nothing_twice(server, results, monkeypatch,
     assert len(server.batches) == 1
 
 
-def test_hostile_lines_spoil_only_themselves(server, results, monkeypatch, capsys):
-    monkeypatch.setattr(batch_files, "_LONGEST_LINE", 2_000)
-    original = server.put
-    first = []
-
-    def put(lines):
-        name = original(lines)
-        if not first:
-            first.append(name)
-            good, *others = server.files[name].split(b"\n")
-            contradiction = others[1].replace(b"[[7]]", b"[[1]]")
-            nested = b'{"custom_id": "x", "response": ' + b"[" * 900 + b"]" * 900 + b"}"
-            huge = others[0].replace(b"[[7]]", b"[[7]]" + b" " * 9_000)
-            digits = b'{"custom_id": ' + b"9" * 1_900 + b"}"
-            server.files[name] = b"\n".join([good, good, contradiction, b"\xff\x00", nested, digits, huge, *others[1:]])
-        return name
-
-    server.put = put
-    assert rejudge(results, "--batch") == 0
-    assert "3 lines of its results can't be read" in capsys.readouterr().err
-    assert [len(server.lines(batch)) for batch in server.batches] == [10, 2]  # the huge one, and the contradicted one
-    assert {run["rating"] for run in outcomes(results)} == {7.0}
-
-
 @pytest.mark.parametrize("spoilt", ["lost", "unusable", "uncounted"])
 def test_what_a_batch_may_have_charged_counts_in_full(server, results, monkeypatch, spoilt):
     monkeypatch.setenv("CULTURE_JUDGE_BUDGET", "50000 tokens")
@@ -715,17 +619,3 @@ def test_no_log_has_the_secrets_of_the_address(server, results, monkeypatch, cap
     assert caplog.records
     assert secret not in caplog.text
     assert KEY not in caplog.text
-
-
-def test_a_file_that_the_endpoint_refuses_is_sent_anew(server, results, capsys):
-    """Such as one that was deleted there before its batch began."""
-
-    def fault(seen):
-        gone = seen.path == "/v1/batches" and seen.method == "POST" and seen.body["input_file_id"] == "file-0"
-        return fails(400, message="No such file: file-0") if gone else None
-
-    server.fault = fault
-    assert rejudge(results, "--submit") == 1
-    assert "can't begin a batch: HTTP 400: No such file: file-0" in capsys.readouterr().err
-    assert rejudge(results, "--batch") == 0
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}

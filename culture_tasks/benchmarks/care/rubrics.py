@@ -16,6 +16,7 @@ def _rubric(name: str, figure: int) -> Rubric:
         reminder="care_reminder.v1",
         lowest=1,
         highest=10,
+        pattern=r"[^\n]+\nRating: \[\[RATING\]\]",
         model="gpt-4o",
         sampling={"temperature": 0.0, "max_tokens": 1024},
         source=f"CARE (Guo et al., 2025), Figure {figure}",

@@ -1,0 +1,243 @@
+"""Rows by key in one SQLite file: a put is committed when it returns, and other processes see it at once.
+
+A damaged file is set aside with a message, and the rows before and behind the damage are copied to a new one. Other
+trouble, such as a full disk, is raised as SQLite reports it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+SECONDS_TO_LOCK = 10.0
+"""How long to wait for another process that writes."""
+
+_KEYS_PER_QUERY = 500
+_PAGE_CACHE_KILOBYTES = 65_536
+
+
+class TableLayout(NamedTuple):
+    """How a file is laid out.
+
+    Attributes:
+        application_id: The number that marks a file as ours.
+        version: Version of the layout.
+        table: Name of the only table.
+        columns: Type of each column; the first one is the key.
+    """
+
+    application_id: int
+    version: int
+    table: str
+    columns: Mapping[str, str]
+
+
+class LayoutError(sqlite3.DatabaseError):
+    """The file has the layout of another version of culture-tasks."""
+
+
+class KeyValueStore:
+    """A file of rows, opened when it is first used.
+
+    All methods raise ``sqlite3.Error`` or ``OSError`` if the file can't be used for the moment.
+
+    Args:
+        file: The file, made with its folders if it doesn't exist; None keeps rows in memory.
+        layout: Its layout.
+    """
+
+    def __init__(self, file: Path | None, layout: TableLayout) -> None:
+        self._file = file
+        self._layout = layout
+        self._database: sqlite3.Connection | None = None
+        self._inode = 0
+
+    def get_many(self, keys: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Returns the rows of these keys, as far as they are there."""
+
+        def read(database: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            rows = []
+            for start in range(0, len(keys), _KEYS_PER_QUERY):
+                some = keys[start : start + _KEYS_PER_QUERY]
+                places = ",".join("?" * len(some))
+                query = f"SELECT * FROM {self._layout.table} WHERE key IN ({places})"  # noqa: S608  # our own table
+                rows += database.execute(query, some).fetchall()
+            return rows
+
+        return self._done(read)
+
+    def put_many(self, rows: Sequence[tuple[Any, ...]], replaced: Iterable[Any] = ()) -> None:
+        """Stores rows in one transaction.
+
+        Args:
+            rows: The rows; one whose key is there already stays out.
+            replaced: Keys of rows to delete first.
+        """
+        deleted = [(key,) for key in replaced]
+
+        def write(database: sqlite3.Connection) -> None:
+            with database:
+                database.executemany(f"DELETE FROM {self._layout.table} WHERE key = ?", deleted)  # noqa: S608
+                self._insert(database, rows)
+
+        self._done(write)
+
+    def __len__(self) -> int:
+        query = f"SELECT count(*) FROM {self._layout.table}"  # noqa: S608  # our own table
+        return self._done(lambda database: int(database.execute(query).fetchone()[0]))
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _insert(self, database: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
+        places = ",".join("?" * len(self._layout.columns))
+        query = f"INSERT OR IGNORE INTO {self._layout.table} VALUES ({places})"  # noqa: S608  # our own table
+        database.executemany(query, rows)
+
+    def _done(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Does work on the file; a damaged one is replaced, and the work done again."""
+        try:
+            return work(self._connection())
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if not isinstance(error, LayoutError) and code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise  # the file can't be used for the moment, but it isn't damaged
+            self._replace_file(error)
+            return work(self._connection())
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._file is not None and _inode(self._file) != self._inode:
+            self.close()  # another process has set the file aside
+        if self._database is None:
+            self._database = opened(self._file, self._layout)
+            self._inode = 0 if self._file is None else _inode(self._file)
+        return self._database
+
+    def _replace_file(self, error: sqlite3.Error) -> None:
+        assert self._file is not None
+        has_gone = self._database is not None and _inode(self._file) != self._inode
+        self.close()
+        if has_gone:
+            return
+        why = "other-layout" if isinstance(error, LayoutError) else "damaged"
+        aside = self._file.with_name(f"{self._file.name}.{why}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
+        saved = 0
+        try:
+            if not isinstance(error, LayoutError):
+                saved = self._salvage(aside)
+        finally:
+            logger.warning(
+                "%s can't be read (%s): set aside as %s; %d rows were saved", self._file, error, aside.name, saved
+            )
+
+    def _salvage(self, damaged: Path) -> int:
+        """Copies the rows before and behind the damage."""
+        database, before = self._connection(), len(self)
+        with database, closing(sqlite3.connect(f"{damaged.resolve().as_uri()}?mode=ro", uri=True)) as old:
+            old.text_factory = _text
+            for order in ("ASC", "DESC"):
+                self._insert(database, self._readable(old, order))
+        return len(self) - before
+
+    def _readable(self, database: sqlite3.Connection, order: str) -> Iterator[tuple[Any, ...]]:
+        with suppress(sqlite3.Error):
+            yield from database.execute(f"SELECT * FROM {self._layout.table} ORDER BY rowid {order}")  # noqa: S608
+
+
+def is_read_only(file: Path) -> bool:
+    """Whether a file is there and can't be written, such as on a read-only disk."""
+    return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
+
+
+def opened(file: Path | None, layout: TableLayout) -> sqlite3.Connection:
+    """Opens a file, made with its folders if it doesn't exist; None is one in memory.
+
+    One that is read-only is opened to be read. SQLite can't share it with others then, unless they have it open: it
+    would need to write beside it.
+
+    Raises:
+        LayoutError: If another version wrote it.
+        sqlite3.Error: If it is damaged, another program's, or can't be opened now.
+        OSError: If its folder can't be made.
+    """
+    uri = "file::memory:"
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        uri = file.resolve().as_uri()
+        if is_read_only(file):
+            uri += "?mode=ro" if file.with_name(f"{file.name}-shm").exists() else "?mode=ro&immutable=1"
+    database = sqlite3.connect(uri, timeout=SECONDS_TO_LOCK, check_same_thread=False, uri=True)
+    try:
+        database.text_factory = _text
+        if _is_new(database, layout):
+            _lay_out(database, layout)
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
+    except BaseException:  # also an interrupt must not leave the file open
+        database.close()
+        raise
+    return database
+
+
+def _text(raw: bytes) -> str:
+    """Reads a text; one that isn't UTF-8 must not fail the query that reads other rows, too."""
+    return raw.decode("utf-8", "replace")
+
+
+def _is_new(database: sqlite3.Connection, layout: TableLayout) -> bool:
+    tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    program = database.execute("PRAGMA application_id").fetchone()[0]
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if program not in (0, layout.application_id) or (program == 0 and tables):
+        raise sqlite3.OperationalError("it is another program's database")
+    if not tables and version == 0:
+        return True
+    columns = [row[1] for row in database.execute(f"PRAGMA table_info({layout.table})")]
+    if version != layout.version or columns != list(layout.columns):
+        raise LayoutError(f"layout {version}; this version of culture-tasks writes {layout.version}")
+    return False
+
+
+def _lay_out(database: sqlite3.Connection, layout: TableLayout) -> None:
+    until = time.monotonic() + SECONDS_TO_LOCK
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:
+            # SQLite itself doesn't wait for a process that switches at the same time.
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+    key, *others = (f"{name} {kind}" for name, kind in layout.columns.items())
+    database.executescript(
+        f"""
+        BEGIN IMMEDIATE;
+        CREATE TABLE IF NOT EXISTS {layout.table} ({", ".join((f"{key} NOT NULL PRIMARY KEY", *others))});
+        PRAGMA application_id = {layout.application_id};
+        PRAGMA user_version = {layout.version};
+        COMMIT;
+        """
+    )
+
+
+def _inode(file: Path) -> int:
+    try:
+        return file.stat().st_ino
+    except OSError:
+        return 0
