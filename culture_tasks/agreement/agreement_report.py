@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from culture_tasks.agreement.rated_responses import RatedResponses
     from culture_tasks.agreement.raters import Bootstrap, Comparison, Group, Rater
     from culture_tasks.benchmarks.human_ratings import HumanRatings
-    from culture_tasks.metrics.rater_agreement import Estimate
+    from culture_tasks.metrics.intervals import Interval
 
 _SHORT: Mapping[Statistic, str] = {
     "pearson": "Pearson r",
@@ -205,7 +205,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {"first": comparison.first.name, "second": comparison.second.name, "groups": groups}
 
 
-def _estimate(found: Estimate) -> dict[str, float | str | None]:
+def _estimate(found: Interval) -> dict[str, float | str | None]:
     ends = {"low": _or_none(found.low), "high": _or_none(found.high)}
     return {"value": _or_none(found.value), **ends, "reason": found.reason}
 

@@ -83,9 +83,7 @@ def _differences(a: ArrayLike, b: ArrayLike) -> Floats:
     """
     ours, theirs = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if ours.ndim != 1 or ours.shape != theirs.shape:
-        raise ValueError(
-            f"comparison: two lists of one length are needed; came shapes {ours.shape} and {theirs.shape}."
-        )
+        raise ValueError(f"comparison: expected two lists of one length; found shapes {ours.shape} and {theirs.shape}.")
     if np.isinf(ours).any() or np.isinf(theirs).any():
         raise ValueError("comparison: a score is infinite; write NaN for a missing one.")
     return ours - theirs
@@ -254,7 +252,7 @@ def paired_permutation(
         (1.9, 0.0625, 'all sign flips')
     """
     if resamples < 1:
-        raise ValueError(f"comparison: resamples={resamples}; at least 1 is needed.")
+        raise ValueError(f"comparison: resamples={resamples}; expected at least 1.")
     check_confidence(confidence)
     differences = _differences(a, b)
     kept = ~np.isnan(differences)
@@ -349,7 +347,7 @@ def _randomly_signed(rows: Floats, resamples: int, rng: np.random.Generator) -> 
         rng: Source of randomness.
 
     Returns:
-        The sums, one a resample.
+        The sums, one per resample.
     """
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
     repeated = counts > _MANY_EQUAL
@@ -442,8 +440,9 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
         (0.75, 0.03125, 'McNemar exact')
     """
     differences = _differences(a, b)
-    if not (_right_or_wrong(a) and _right_or_wrong(b)):
-        raise ValueError("mcnemar: needs 1 for right, 0 for wrong and NaN for no score; came another number.")
+    scores = np.concatenate([np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)])
+    if not np.isin(scores[~np.isnan(scores)], (0.0, 1.0)).all():
+        raise ValueError("mcnemar: expected 1 for right, 0 for wrong and NaN for no score; found another number.")
     n = int(np.count_nonzero(~np.isnan(differences)))
     ours, theirs = int(np.count_nonzero(differences == 1.0)), int(np.count_nonzero(differences == -1.0))
     return _mcnemar(ours, theirs, n=n, confidence=confidence)
@@ -472,11 +471,6 @@ def _mcnemar(ours: int, theirs: int, *, n: int, confidence: float) -> Difference
         differing=discordant,
         sd=sd,
     )
-
-
-def _right_or_wrong(scores: ArrayLike) -> bool:
-    values = np.asarray(scores, dtype=np.float64)
-    return bool((np.isnan(values) | (values == 0.0) | (values == 1.0)).all())
 
 
 def _tails(k: int, m: int, *, mid: bool) -> tuple[Callable[[float], float], Callable[[float], float]]:

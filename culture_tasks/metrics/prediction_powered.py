@@ -22,9 +22,7 @@ from culture_tasks.metrics.means import check_confidence, cluster_numbers
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from culture_tasks.metrics.means import Clusters, Floats
-
-    Numbers = NDArray[np.intp]
+    from culture_tasks.metrics.means import Clusters, Floats, Numbers
 
 LARGEST_WEIGHT = 1.5
 """Upper end of the weight; the lower one is 0, where the judge says nothing."""
@@ -96,7 +94,7 @@ class CorrectedMean:
         """
         unknown = [label for label in shares if label not in self.strata]
         if unknown or not any(share > 0.0 for share in shares.values()):
-            raise ValueError(f"over: {dict(shares)}; needed are positive shares of some of {list(self.strata)}.")
+            raise ValueError(f"over: {dict(shares)}; expected positive shares of some of {list(self.strata)}.")
         inside = {label: self.strata[label] for label, share in shares.items() if share > 0.0}
         if self._fit is None or any(math.isnan(one.value) for one in inside.values()):
             return _waiting(inside)
@@ -126,7 +124,7 @@ class CorrectedMean:
             37
         """
         if not width > 0.0:
-            raise ValueError(f"more_ratings: width={width}; needed is a positive number.")
+            raise ValueError(f"more_ratings: width={width}; expected a positive number.")
         if self._fit is None or self.overall.reason or self._fit.width(self.overall.size) > width:
             return None
         few, enough = self.overall.rated, self.overall.size
@@ -213,12 +211,16 @@ def corrected_mean(
     check_confidence(confidence)
     f, y = np.asarray(judge, dtype=np.float64), np.asarray(people, dtype=np.float64)
     if f.ndim != 1 or f.shape != y.shape:
-        raise ValueError(f"corrected_mean: two lists of one length are needed; came shapes {f.shape} and {y.shape}.")
+        raise ValueError(f"corrected_mean: expected two lists of one length; found shapes {f.shape} and {y.shape}.")
     if np.isinf(f).any() or np.isinf(y).any():
         raise ValueError("corrected_mean: a score is infinite; write NaN for a missing one.")
     if f.size == 0:
         return CorrectedMean(Corrected(reason="there is no response"), {})
-    labels, codes = _coded(strata, f.size)
+    if strata is not None and len(strata) != f.size:
+        raise ValueError(f"corrected_mean: {len(strata)} strata for {f.size} responses; expected one for each.")
+    of_each = ["all"] * f.size if strata is None else strata
+    labels = list(dict.fromkeys(of_each))
+    codes = np.array(list(map({label: place for place, label in enumerate(labels)}.__getitem__, of_each)))
     rated = ~np.isnan(y)
     counts = np.bincount(codes[rated], minlength=len(labels))
     sizes = np.bincount(codes, minlength=len(labels))
@@ -252,24 +254,14 @@ def corrected_mean(
     return CorrectedMean(fit.at(weights) if usable.all() else _waiting(own), own, fit)
 
 
-def _coded(strata: Sequence[Hashable] | None, size: int) -> tuple[list[Hashable], Numbers]:
-    if strata is None:
-        return ["all"], np.zeros(size, dtype=np.intp)
-    if len(strata) != size:
-        raise ValueError(f"corrected_mean: {len(strata)} strata for {size} responses; one for each is needed.")
-    numbers: dict[Hashable, int] = {}
-    codes = np.array([numbers.setdefault(each, len(numbers)) for each in strata], dtype=np.intp)
-    return list(numbers), codes
-
-
 def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Any, float] | None) -> Floats:
     if shares is None:
         return np.bincount(codes, minlength=len(labels)).astype(np.float64)
     if any(label not in shares or not 0.0 <= shares[label] < math.inf for label in labels):
-        raise ValueError(f"corrected_mean: shares {dict(shares)}; needed is one of at least 0 for each of {labels}.")
+        raise ValueError(f"corrected_mean: shares {dict(shares)}; expected one of at least 0 for each of {labels}.")
     weights = np.array([shares[label] for label in labels], dtype=np.float64)
     if not weights.sum() > 0.0:
-        raise ValueError("corrected_mean: all shares are 0; needed is one that is positive.")
+        raise ValueError("corrected_mean: all shares are 0; expected a positive one.")
     return weights
 
 
@@ -384,9 +376,8 @@ class _Fit:
         freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)
         sampling = shares**2 * (1.0 / counts - 1.0 / self._sizes)
         variance, unseen = float(sampling @ self._spreads), self._unseen / rated
-        lasting = self._reach(
-            variance + self._lasting(shares), self._fewer(freedom, shares), unseen * float((shares**2 / counts).sum())
-        )
+        fewer = freedom if self._clusters is None else max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
+        lasting = self._reach(variance + self._lasting(shares), fewer, unseen * float((shares**2 / counts).sum()))
         in_set = self._reach(variance, freedom, unseen * float(sampling.sum()))
         if self._at_least is None:
             return lasting, in_set
@@ -405,12 +396,7 @@ class _Fit:
         return found + max(products, 0.0)
 
     def _clusters_of(self, shares: Floats) -> int:
-        inside = shares[self._codes] > 0.0
-        return inside.size if self._clusters is None else np.unique(self._clusters[inside]).size
-
-    def _fewer(self, freedom: float, shares: Floats) -> float:
-        """Returns the degrees of freedom of the ratings, or of the clusters where these are fewer."""
-        return freedom if self._clusters is None else max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
+        return 0 if self._clusters is None else np.unique(self._clusters[shares[self._codes] > 0.0]).size
 
     def _reach(self, variance: float, freedom: float, unseen: float) -> float:
         return math.sqrt(float(special.stdtrit(freedom, (1.0 + self._confidence) / 2.0)) ** 2 * variance + unseen)

@@ -34,7 +34,7 @@ def replicates(score: Score, clusters: Clusters, resamples: int = RESAMPLES, see
             subtracted.
 
     Returns:
-        One score a resample; NaN where it is undefined.
+        One score per resample; NaN where it is undefined.
 
     Examples:
         >>> replicates(lambda places: float(places.size), ["a", "b", "c"], resamples=2).tolist()

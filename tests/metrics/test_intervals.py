@@ -10,13 +10,8 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
-from culture_tasks.metrics.intervals import (
-    Interval,
-    mean_interval,
-    proportion_interval,
-    share_interval,
-)
-from culture_tasks.metrics.means import cluster_numbers, mean_and_error
+from culture_tasks.metrics.intervals import mean_interval, proportion_interval, share_interval
+from culture_tasks.metrics.means import cluster_numbers
 
 scores = st.floats(-100, 100) | st.just(math.nan)
 
@@ -85,7 +80,6 @@ def test_one_item_a_cluster_is_no_cluster():
         ([0.1, 0.1, 0.1], None, 0.1, 3, "every score is 0.1"),
         ([0.0, 0.0], None, 0.0, 2, "every score is 0"),
         ([1.0, 3.0, 3.0, 1.0], list("aabb"), 2.0, 4, "every cluster has the same mean"),
-        ([1e308, -1e308, 1e308], None, math.nan, 3, "the scores are too large to be computed with"),
     ],
 )
 def test_nothing_to_go_by_has_a_reason(values, clusters, value, n, reason):
@@ -191,18 +185,9 @@ def test_share_intervals_cover():
     assert coverage(shared, 0.8) == pytest.approx(0.95, abs=0.035)
 
 
-def test_an_interval_can_be_written_short():
-    assert Interval(1.0, 0.5, 1.5, 10, 10).reason is None
-
-
 def test_cluster_names_of_any_kind():
     kept = np.array([True, False, True, True])
     for clusters in (["b", "x", "a", "b"], [(1, "b"), None, (0,), (1, "b")], np.array([7, 9, 3, 7])):
         numbers = cluster_numbers(clusters, kept)
         assert numbers[0] == numbers[2] != numbers[1]
         assert set(numbers) == {0, 1}
-
-
-def test_no_warning_comes_from_extremes():
-    assert mean_and_error([1e-320, 0.0]).error >= 0.0
-    assert mean_and_error([5e307, 5e307]).reason.startswith("every score is")

@@ -123,7 +123,7 @@ def test_some_strata_make_a_mean_of_their_own():
     assert two.value == pytest.approx(found.strata["a"].value / 4 + found.strata["b"].value * 3 / 4)
     assert (two.rated, two.size) == (20, 60)
     for shares in ({"d": 1.0}, {"a": 0.0}, {}):
-        with pytest.raises(ValueError, match="needed are positive shares"):
+        with pytest.raises(ValueError, match="expected positive shares"):
             found.over(shares)
 
 
@@ -183,7 +183,7 @@ def test_strata_without_ratings_leave_the_others_theirs():
         ({"people": [1.0]}, "two lists of one length"),
         ({"people": [1.0, math.inf, 2.0, NAN]}, "infinite"),
         ({"strata": ["a"]}, "1 strata for 4 responses"),
-        ({"shares": {"all": -1.0}}, "needed is one of at least 0"),
+        ({"shares": {"all": -1.0}}, "expected one of at least 0"),
         ({"shares": {"all": 0.0}}, "all shares are 0"),
         ({"clusters": [1]}, "1 for 4 items"),
         ({"confidence": 1.0}, "confidence=1.0"),

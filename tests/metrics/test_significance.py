@@ -106,7 +106,7 @@ def test_items_needed_at_the_extremes():
     assert items_needed(1.0, 0.0) == 2.0
     assert items_needed(1e300, 1.0) == 2.0
     for bad in ({"power": 1.0}, {"alpha": 0.0}, {"alpha": 0.9}, {"sd_of_differences": -1.0}):
-        with pytest.raises(ValueError, match="needed are 0 < alpha < power < 1"):
+        with pytest.raises(ValueError, match="expected 0 < alpha < power < 1"):
             items_needed(**{"difference": 1.0, "sd_of_differences": 1.0} | bad)
 
 
