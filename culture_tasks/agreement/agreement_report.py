@@ -13,13 +13,12 @@ from culture_tasks.metrics.rater_agreement import STATISTICS, Statistic
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, plain, write_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from culture_tasks.agreement.rated_responses import RatedResponses
-    from culture_tasks.agreement.raters import Bootstrap, Comparison, Group, Rater
+    from culture_tasks.agreement.raters import Bootstrap, Comparison, Rater
     from culture_tasks.benchmarks.human_ratings import HumanRatings
-    from culture_tasks.metrics.intervals import Interval
 
 _SHORT: Mapping[Statistic, str] = {
     "pearson": "Pearson r",
@@ -35,7 +34,7 @@ _HEADER = ("by", "group", "n", "questions", "coverage", *(_SHORT[name] for name 
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AgreementReport:
     """An agreement run.
 
     Attributes:
@@ -68,7 +67,16 @@ class Report:
                 "responses_equal_to_a_reference": data.verbatim,
             },
             "options": {**self.options, **asdict(self.bootstrap), "least_coverage": self.least_coverage},
-            "judges": [_judge(rater) for rater in self.raters if rater.outcomes is not None],
+            "judges": [
+                {
+                    "name": rater.name,
+                    "identities": [identity.json for identity in rater.identities],
+                    "endpoints": list(rater.endpoints),
+                    "outcomes": dict(Counter(rater.outcomes)),
+                }
+                for rater in self.raters
+                if rater.outcomes is not None
+            ],
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "paper": None if data.like is None else _published_json(data.like),
         }
@@ -87,26 +95,23 @@ class Report:
         for comparison in self.comparisons:
             table = as_markdown(_HEADER, ([markdown_cell(cell) for cell in row] for row in self._rows(comparison)))
             parts += [f"## {markdown_cell(_heading(comparison))}", table]
-            parts += [_bullets(notes)] if (notes := _notes(comparison)) else []
-        parts += ["## Data and judges", _bullets(self._facts())]
-        return "\n\n".join(parts) + "\n"
+            parts.append("\n".join(f"- {markdown_cell(note)}" for note in _notes(comparison)))
+        parts += ["## Data and judges", "\n".join(f"- {markdown_cell(fact)}" for fact in self._facts())]
+        return "\n\n".join(filter(None, parts)) + "\n"
 
     def _rows(self, comparison: Comparison) -> list[list[str]]:
         like = self.data.like if comparison.first.outcomes is None else None
         rows: list[list[str]] = []
         for group in comparison.groups:
-            rows.append(self._row(group))
+            mark = " (low)" if group.coverage < self.least_coverage else ""
+            counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
+            cells = [group.agreement.estimates[name].text for name in STATISTICS]
+            rows.append([group.dimension, group.label, *counts, *cells])
             for published in like.published if like else ():
                 if published.by == group.dimension and group.label in published.figures:
                     figures = published.figures[group.label]
                     rows.append(["", published.raters, "", "", "", *(figures.get(name, "") for name in STATISTICS)])
         return rows
-
-    def _row(self, group: Group) -> list[str]:
-        mark = " (low)" if group.coverage < self.least_coverage else ""
-        cells = [group.agreement.estimates[name].text for name in STATISTICS]
-        counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
-        return [group.dimension, group.label, *counts, *cells]
 
     def _facts(self) -> Iterator[str]:
         data, level = self.data, self.bootstrap.confidence
@@ -125,7 +130,7 @@ class Report:
             yield f"rows that begin with 'paper': {data.like.published_in}"
 
 
-def write_report(report: Report, folder: Path) -> list[Path]:
+def write_report(report: AgreementReport, folder: Path) -> list[Path]:
     """Writes ``agreement.json``, ``agreement.md``, ``agreement.csv`` and ``ratings.csv``, and returns their paths.
 
     Args:
@@ -148,7 +153,7 @@ _STATISTICS_HEADER = (
 )
 
 
-def _statistics_rows(report: Report) -> Iterator[list[str | float | None]]:
+def _statistics_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
     for one in report.comparisons:
         for group in one.groups:
             counts = [group.agreement.pairs, group.agreement.clusters, group.responses, group.coverage]
@@ -160,7 +165,7 @@ def _statistics_rows(report: Report) -> Iterator[list[str | float | None]]:
                 yield [*place, *numbers, report.bootstrap.confidence, found.reason, *counts, *who]
 
 
-def _ratings_header(report: Report) -> list[str]:
+def _ratings_header(report: AgreementReport) -> list[str]:
     header = ["row", "language", "category", "rubric", "question"]
     for rater in report.raters:
         judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.outcomes is not None else []
@@ -168,24 +173,14 @@ def _ratings_header(report: Report) -> list[str]:
     return header
 
 
-def _ratings_rows(report: Report) -> Iterator[list[str | float | None]]:
-    for index, response in enumerate(report.data.responses):
-        row: list[str | float | None] = [response.row, response.language, response.category, response.rubric]
-        row.append(response.item.question)
+def _ratings_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
+    for index, one in enumerate(report.data.responses):
+        row: list[str | float | None] = [one.row, one.language, one.category, one.rubric, one.item.question]
         for rater in report.raters:
             row.append(_or_none(rater.ratings[index]))
-            if rater.outcomes is not None and rater.errors is not None:
+            if rater.outcomes is not None:
                 row += [rater.outcomes[index], rater.errors[index]]
         yield row
-
-
-def _judge(rater: Rater) -> dict[str, Any]:
-    return {
-        "name": rater.name,
-        "identities": [identity.json for identity in rater.identities],
-        "endpoints": list(rater.endpoints),
-        "outcomes": dict(Counter(rater.outcomes or ())),
-    }
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
@@ -198,16 +193,19 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
             "questions": group.agreement.clusters,
             "coverage": group.coverage,
             "outcomes": group.outcomes,
-            "statistics": {name: _estimate(found) for name, found in group.agreement.estimates.items()},
+            "statistics": {
+                name: {
+                    "value": _or_none(found.value),
+                    "low": _or_none(found.low),
+                    "high": _or_none(found.high),
+                    "reason": found.reason,
+                }
+                for name, found in group.agreement.estimates.items()
+            },
         }
         for group in comparison.groups
     ]
     return {"first": comparison.first.name, "second": comparison.second.name, "groups": groups}
-
-
-def _estimate(found: Interval) -> dict[str, float | str | None]:
-    ends = {"low": _or_none(found.low), "high": _or_none(found.high)}
-    return {"value": _or_none(found.value), **ends, "reason": found.reason}
 
 
 def _heading(comparison: Comparison) -> str:
@@ -217,21 +215,14 @@ def _heading(comparison: Comparison) -> str:
 
 def _notes(comparison: Comparison) -> list[str]:
     """Explains each missing statistic, once per group and reason."""
-    notes = {
-        f"{group.dimension} {group.label}, {_undefined(group, found.reason)}: {found.reason}": None
-        for group in comparison.groups
-        for found in group.agreement.estimates.values()
-        if found.reason is not None
-    }
-    return list(notes)
-
-
-def _bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {markdown_cell(line)}" for line in lines)
-
-
-def _undefined(group: Group, reason: str) -> str:
-    return ", ".join(_SHORT[name] for name, found in group.agreement.estimates.items() if found.reason == reason)
+    notes = []
+    for group in comparison.groups:
+        missing: dict[str, list[str]] = {}
+        for name, found in group.agreement.estimates.items():
+            if found.reason is not None:
+                missing.setdefault(found.reason, []).append(_SHORT[name])
+        notes += [f"{group.dimension} {group.label}, {', '.join(names)}: {why}" for why, names in missing.items()]
+    return notes
 
 
 def _counts(counted: Mapping[Any, int]) -> str:

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from culture_tasks.agreement import rated_responses
-from culture_tasks.agreement.rated_responses import NO_CATEGORY, Selection, load
+from culture_tasks.agreement.rated_responses import NO_CATEGORY, Selection, language_of, load
 from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings, PublishedAgreement
 from culture_tasks.benchmarks.registry import rubric_named
@@ -57,14 +57,12 @@ def test_a_file_of_ones_own(tmp_path):
     assert loaded.verbatim == 1
 
 
-@pytest.mark.parametrize("suffix", ["json", "csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_all_file_types_give_the_same(tmp_path, suffix):
     rows = [CARE_ROW, CARE_ROW | {"response": "=粽子"}]
     expected = load(saved(tmp_path, rows), None, Selection())
     path = tmp_path / f"rows.{suffix}"
-    if suffix == "json":
-        path.write_text(json.dumps(rows), encoding="utf-8")
-    elif suffix == "csv":
+    if suffix == "csv":
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, CARE_ROW)
             writer.writeheader()
@@ -82,7 +80,7 @@ def test_all_file_types_give_the_same(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"human_rating": 11}, r"row 2, field 'human_rating': found 11\. Needed is a number from 1 to 10"),
+        ({"human_rating": 11}, r"row 2, field 'human_rating': found 11\. Expected a number from 1 to 10"),
         ({"human_rating": "good"}, r"row 2, field 'human_rating': found 'good'"),
         ({"human_rating": True}, r"row 2, field 'human_rating': found True"),
         ({"human_rating": None}, r"row 2, field 'human_rating': found None"),
@@ -183,3 +181,25 @@ def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
     assert own.like is not None
     with pytest.raises(DataError, match=r"no rubric for the category 'sad'.* with one of wise, silly"):
         load(saved(tmp_path, [row | {"category": "sad"}]), None, Selection())
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "culture", "language"),
+    [
+        ("a question in no such script", None, "Native (Chinese)", "zh"),
+        ("a question in no such script", None, "NATIVE(Arabic)", "ar"),
+        ("a question in no such script", None, "native - Japanese", "ja"),
+        ("قهوة وتمر", None, "Foreign (Japanese)", "ar"),
+        ("قهوة وتمر", None, "Native (Klingon)", "ar"),
+        ("قهوة وتمر", "Chinese", "Native (Arab)", "zh"),
+        ("قهوة وتمر", "pt_BR", None, "pt"),
+        ("お茶はいつ飲みますか", None, None, "ja"),
+        ("源氏物語の作者は誰", None, None, "ja"),
+        ("端午节吃什么", None, None, "zh"),
+        ("日本人说的“侘び”在中文里怎么翻译", None, None, "zh"),
+        ("What does the word 茶 mean?", None, None, "und"),
+        ("12:30?", None, None, "und"),
+    ],
+)
+def test_the_language_is_that_of_the_column_the_culture_or_the_script(text, column, culture, language):
+    assert language_of(text, language=column, culture=culture) == language
