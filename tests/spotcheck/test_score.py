@@ -261,9 +261,9 @@ def swap_ratings_text(lines):
     ("change", "said"),
     [
         (set_in(0, row="0123456789ab", rating="5"), r"row 2, field 'row': '0123456789ab' wasn't drawn"),
-        (set_in(1, rating="11"), r"row 3, field 'rating': found 11\. Needed is a number from 1 to 10"),
+        (set_in(1, rating="11"), r"row 3, field 'rating': found 11\. Expected a number from 1 to 10"),
         (set_in(1, rating="0.5"), r"row 3, field 'rating': found 0\.5"),
-        (set_in(1, rating="good"), r"row 3, field 'rating': found 'good'\. Needed is a number"),
+        (set_in(1, rating="good"), r"row 3, field 'rating': found 'good'"),
         (set_in(1, rating="nan"), r"row 3, field 'rating': found 'nan'"),
         (set_in(0, response="another text"), r"row 2, field 'response': not the response that was drawn"),
         (swap_ratings_text, r"row 2, field 'response': not the response that was drawn .* sorted by itself"),
@@ -344,7 +344,7 @@ def test_a_damaged_design_is_named(checked, capsys, name, change, said):
     assert score(checked, ratings) == 1
     error = capsys.readouterr().err
     assert said in error
-    assert "Needed is a file that `culture-tasks spotcheck draw` has written" in error
+    assert "Expected a file that `culture-tasks spotcheck draw` has written" in error
 
 
 @pytest.mark.parametrize(
