@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -333,6 +333,7 @@ _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3\u0750-\u077f\ufb50-\ufdff\ufe7
 _LEAST_KANA = 0.2
 
 
+@lru_cache(maxsize=1_000)  # the rows of a question mostly follow each other
 def language_of(question: str, *, language: str | None = None, culture: str | None = None) -> str:
     """Returns a question's language.
 

@@ -19,7 +19,7 @@ from culture_tasks.errors import DataError, JudgeError, nearest
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.judges.rubrics import Rubric
 from culture_tasks.preferences.manifest import RatedBy, TrainingSource
-from culture_tasks.preferences.rated_questions import Gathering, Scale, Seen, kind_of_culture
+from culture_tasks.preferences.rated_questions import Gathering, RatingScale, Seen, kind_of_culture
 from culture_tasks.rejudge.logged_samples import LoggedRun, damage
 from culture_tasks.rejudge.rejudging import find_runs
 from culture_tasks.results.finding import Problem
@@ -248,7 +248,7 @@ class _Reader:
                 f"preferences: {where}: {error} Install the package that the benchmark comes from."
             ) from None
         self._gathering.note_rater(RatedBy(kind="judge", name=judge.name, judges=(judge.model_dump(),)), where)
-        self._gathering.note_scale(Scale(rubric.lowest, rubric.highest, f"{where}, rubric {rubric.name}"))
+        self._gathering.note_scale(RatingScale(rubric.lowest, rubric.highest, f"{where}, rubric {rubric.name}"))
         self._rubrics[judge.rubric] = (judge, rubric)
         return rubric
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -173,10 +174,11 @@ class Manifest(_Part):
 
 
 def normalised(question: str) -> str:
-    """Returns a question without what doesn't make it another one: case, punctuation, width, Arabic diacritics."""
+    """Returns a question without case, punctuation, width and Arabic diacritics."""
     return " ".join(tokens(question)) or unicodedata.normalize("NFKC", question).strip()
 
 
+@lru_cache(maxsize=1_000)  # the rows of a question mostly follow each other
 def question_fingerprint(question: str) -> str:
-    """Returns what stands for a question: the first 16 digits of the SHA-256 of :func:`normalised`."""
+    """Returns the identity of a question: the first 16 digits of the SHA-256 of :func:`normalised`."""
     return hashlib.sha256(normalised(question).encode("utf-8", "replace")).hexdigest()[:16]

@@ -9,7 +9,7 @@ import json
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -17,8 +17,8 @@ from typing import Literal, get_args
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.preferences.held_out import Overlap
 from culture_tasks.preferences.manifest import Rule
-from culture_tasks.preferences.pair_rule import Pair, pairs_of
-from culture_tasks.preferences.rated_questions import LEFT_OUT, Question, Rated
+from culture_tasks.preferences.pair_rule import PreferencePair, pairs_of
+from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestion, RatedQuestions
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, write_csv
 
 Dimension = Literal["overall", "language", "category", "culture"]
@@ -115,8 +115,8 @@ class PreferenceStat:
         not_checked: Why overlap with tests isn't known; empty where it is.
     """
 
-    rated: Rated
-    pairs: Sequence[Pair]
+    rated: RatedQuestions
+    pairs: Sequence[PreferencePair]
     groups: Sequence[GroupStat]
     writers: Sequence[WriterStat]
     tests: Sequence[OverlapStat]
@@ -207,8 +207,8 @@ def _writer_row(each: WriterStat) -> list[str]:
 
 
 def preference_stat(
-    rated: Rated,
-    questions: Sequence[Question],
+    rated: RatedQuestions,
+    questions: Sequence[RatedQuestion],
     rule: Rule,
     seed: int,
     overlap: Overlap | None = None,
@@ -225,8 +225,8 @@ def preference_stat(
         overlap: What the questions share with tests; None where that isn't known.
         not_checked: Why it isn't.
     """
-    pairs = pairs_of(questions, rule, seed).pairs
-    of_question: dict[str, list[Pair]] = {}
+    pairs, _ = pairs_of(questions, rule, seed)
+    of_question: dict[str, list[PreferencePair]] = {}
     for pair in pairs:
         of_question.setdefault(pair.question.fingerprint, []).append(pair)
     return PreferenceStat(
@@ -243,54 +243,45 @@ def preference_stat(
     )
 
 
-def _grouped(questions: Iterable[Question], by: Dimension) -> dict[str, list[Question]]:
-    name_of: Mapping[Dimension, Callable[[Question], str]] = {
-        "overall": lambda _: "all",
-        "language": lambda question: question.language,
-        "category": lambda question: question.category or NOT_SAID,
-        "culture": lambda question: question.culture or NOT_SAID,
-    }
-    found: dict[str, list[Question]] = {}
+def _grouped(questions: Iterable[RatedQuestion], by: Dimension) -> dict[str, list[RatedQuestion]]:
+    found: dict[str, list[RatedQuestion]] = {}
     for question in questions:
-        found.setdefault(name_of[by](question), []).append(question)
+        name = "all" if by == "overall" else getattr(question, by) or NOT_SAID
+        found.setdefault(name, []).append(question)
     return found
 
 
 def _group(
-    by: Dimension, name: str, questions: Sequence[Question], of_question: Mapping[str, Sequence[Pair]]
+    by: Dimension, name: str, questions: Sequence[RatedQuestion], of_question: Mapping[str, Sequence[PreferencePair]]
 ) -> GroupStat:
     pairs = [pair for question in questions for pair in of_question.get(question.fingerprint, ())]
     chosen = [len(pair.chosen.text) for pair in pairs]
     rejected = [len(pair.rejected.text) for pair in pairs]
     longer = [0.5 * ((a > b) + (a >= b)) for a, b in zip(chosen, rejected, strict=True)]
-    share = mean_interval(longer, [pair.question.fingerprint for pair in pairs]) if pairs else None
+    share = mean_interval(longer, [pair.question.fingerprint for pair in pairs])
+    longer_share, low, high = (None if math.isnan(end) else end for end in share[:3])
     return GroupStat(
         by=by,
         group=name,
         questions=len(questions),
         responses=sum(len(question.answers) for question in questions),
         paired=sum(question.fingerprint in of_question for question in questions),
-        ties=sum(_is_tie(question) for question in questions),
+        ties=sum(
+            len(question.answers) > 1 and len({answer.rating for answer in question.answers}) == 1
+            for question in questions
+        ),
         single=sum(len(question.answers) == 1 for question in questions),
         pairs=len(pairs),
         mean_gap=statistics.fmean(pair.gap for pair in pairs) if pairs else None,
         chosen_length=statistics.median(chosen) if pairs else None,
         rejected_length=statistics.median(rejected) if pairs else None,
-        longer=None if share is None else _number(share.value),
-        longer_low=None if share is None else _number(share.low),
-        longer_high=None if share is None else _number(share.high),
+        longer=longer_share,
+        longer_low=low,
+        longer_high=high,
     )
 
 
-def _is_tie(question: Question) -> bool:
-    return len(question.answers) > 1 and len({answer.rating for answer in question.answers}) == 1
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _writers(questions: Iterable[Question], pairs: Iterable[Pair]) -> Iterator[WriterStat]:
+def _writers(questions: Iterable[RatedQuestion], pairs: Iterable[PreferencePair]) -> Iterator[WriterStat]:
     ratings: dict[str, list[float]] = {}
     for question in questions:
         for answer in question.answers:

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from culture_tasks.preferences.dataset_folder import rows_of
-from culture_tasks.preferences.pair_rule import Pair
-from culture_tasks.preferences.rated_questions import Answer, Question
+from culture_tasks.preferences.pair_rule import PreferencePair
+from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
 
 
 def pairs(count, each=1):
-    questions = [Question(f"Q{n}", f"id{n}", ("A",), "en") for n in range(count)]
+    questions = [RatedQuestion(f"Q{n}", f"id{n}", ("A",), "en") for n in range(count)]
     return [
-        Pair(question, Answer(f"good {n}", 9.0, ""), Answer(f"bad {n}", 1.0, ""))
+        PreferencePair(question, RatedAnswer(f"good {n}", 9.0, ""), RatedAnswer(f"bad {n}", 1.0, ""))
         for question in questions
         for n in range(each)
     ]
@@ -63,7 +63,11 @@ def test_a_single_pair_gives_two_rows():
 
 
 def test_a_response_that_is_better_in_one_pair_and_worse_in_another_has_no_label():
-    question = Question("Q", "id", ("A",), "en")
-    low, middle, high = (Answer(f"response {n}", float(n), "") for n in range(3))
-    some = [Pair(question, high, low), Pair(question, high, middle), Pair(question, middle, low)]
+    question = RatedQuestion("Q", "id", ("A",), "en")
+    low, middle, high = (RatedAnswer(f"response {n}", float(n), "") for n in range(3))
+    some = [
+        PreferencePair(question, high, low),
+        PreferencePair(question, high, middle),
+        PreferencePair(question, middle, low),
+    ]
     assert [(row["completion"], row["label"]) for row in kto(some)] == [("response 2", True), ("response 0", False)]

@@ -13,14 +13,14 @@ from culture_tasks.preferences.held_out import HeldOut, overlap
 from culture_tasks.preferences.manifest import RatedBy, Rule
 from culture_tasks.preferences.preference_pictures import write_pictures
 from culture_tasks.preferences.preference_stat import preference_stat
-from culture_tasks.preferences.rated_questions import Answer, Rated
+from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestions
 
 PEOPLE = RatedBy(kind="people", name="people", scale=(1.0, 10.0))
 
 
 def asked(text, *answers, **facts):
     made = question(text, [], **facts)
-    made.answers = [Answer(*answer) for answer in answers]
+    made.answers = [RatedAnswer(*answer) for answer in answers]
     return made
 
 
@@ -34,7 +34,7 @@ QUESTIONS = [
 
 
 def stat(questions=QUESTIONS, rule=Rule(), shared=None):  # noqa: B008 - frozen
-    return preference_stat(Rated(questions, (), PEOPLE, {}, {}), questions, rule, 0, shared)
+    return preference_stat(RatedQuestions(questions, (), PEOPLE, {}, {}), questions, rule, 0, shared)
 
 
 def group(found, by, name):

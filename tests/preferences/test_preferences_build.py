@@ -216,7 +216,7 @@ ALIKE = rows_of(3, ratings=(5, 5.0))
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        (ONE_EACH, (), "no pair is left of 3 questions: 3 with one response (equal texts count as one). Needed is"),
+        (ONE_EACH, (), "no pair is left of 3 questions: 3 with one response (equal texts count as one). Expected"),
         (
             [row("q", "a", 5), row("q", "b", 5), row("p", "c", 7)],
             (),
@@ -264,7 +264,7 @@ def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_p
     with pytest.raises(SystemExit):
         build(rated, "-o", tmp_path / "out", *options)
     name, value = options
-    assert f"argument {name}: {value}: must be a number" in capsys.readouterr().err
+    assert f"argument {name}: {value}: expected a number" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_there_is_left_alone(rated, tmp_path, capsys):

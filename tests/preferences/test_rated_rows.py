@@ -141,10 +141,9 @@ def test_long_files_keep_their_row_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"human_rating": 11}, "row 2, field 'human_rating': found 11. Needed is a number from 1 to 10"),
-        ({"human_rating": True}, "row 2, field 'human_rating': found True. Needed is a number"),
+        ({"human_rating": 11}, "row 2, field 'human_rating': found 11. Expected a number from 1 to 10"),
+        ({"human_rating": True}, "row 2, field 'human_rating': found True. Expected a number"),
         ({"human_rating": float("nan")}, "row 2, field 'human_rating': found nan"),
-        ({"human_rating": 1e300}, "row 2, field 'human_rating': found 1e+300"),
         ({"question": " "}, "row 2, field 'question'"),
         ({"cul_type": "Socal norms"}, "row 2, field 'category'"),
         ({"rubric": "no such"}, "row 2, field 'rubric': judges: no rubric 'no such'"),
