@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks import __version__
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from culture_tasks.agreement.rated_responses import RatedResponses
-    from culture_tasks.agreement.raters import Bootstrap, Comparison, Rater
+    from culture_tasks.agreement.raters import Comparison, Rater
     from culture_tasks.benchmarks.human_ratings import HumanRatings
 
 _SHORT: Mapping[Statistic, str] = {
@@ -41,16 +41,13 @@ class AgreementReport:
         data: What was graded.
         raters: Who rated it, people first.
         comparisons: Each pair of raters.
-        bootstrap: How intervals were drawn.
-        least_coverage: Groups with less coverage are marked.
-        options: The user's other choices, recorded in the report.
+        options: The user's choices; ``resamples``, ``confidence`` and ``seed`` are those of the intervals, and groups
+            with less coverage than ``least_coverage`` are marked.
     """
 
     data: RatedResponses
     raters: Sequence[Rater]
     comparisons: Sequence[Comparison]
-    bootstrap: Bootstrap
-    least_coverage: float
     options: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
@@ -66,7 +63,7 @@ class AgreementReport:
                 "skipped_rows": data.skipped,
                 "responses_equal_to_a_reference": data.verbatim,
             },
-            "options": {**self.options, **asdict(self.bootstrap), "least_coverage": self.least_coverage},
+            "options": dict(self.options),
             "judges": [
                 {
                     "name": rater.name,
@@ -103,7 +100,7 @@ class AgreementReport:
         like = self.data.like if comparison.first.outcomes is None else None
         rows: list[list[str]] = []
         for group in comparison.groups:
-            mark = " (low)" if group.coverage < self.least_coverage else ""
+            mark = " (low)" if group.coverage < self.options["least_coverage"] else ""
             counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
             cells = [group.agreement.estimates[name].text for name in STATISTICS]
             rows.append([group.dimension, group.label, *counts, *cells])
@@ -114,7 +111,7 @@ class AgreementReport:
         return rows
 
     def _facts(self) -> Iterator[str]:
-        data, level = self.data, self.bootstrap.confidence
+        data = self.data
         yield f"data: {data.origin}, fingerprint {data.fingerprint}, {len(data.responses)} responses"
         if data.skipped:
             yield f"rows skipped because they can't be used: {data.skipped}"
@@ -123,8 +120,8 @@ class AgreementReport:
         for rater in self.raters:
             if rater.outcomes is not None:
                 yield f"judge: {rater.description}; verdicts: {_counts(Counter(rater.outcomes))}"
-        how = f"{self.bootstrap.resamples} resamples of questions, seed {self.bootstrap.seed}"
-        yield f"in parentheses: {level:.0%} bootstrap percentile intervals, {how}"
+        how = f"{self.options['resamples']} resamples of questions, seed {self.options['seed']}"
+        yield f"in parentheses: {self.options['confidence']:.0%} bootstrap percentile intervals, {how}"
         yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
         if data.like is not None:
             yield f"rows that begin with 'paper': {data.like.published_in}"
@@ -162,7 +159,7 @@ def _statistics_rows(report: AgreementReport) -> Iterator[list[str | float | Non
             for name, found in group.agreement.estimates.items():
                 numbers = [_or_none(found.value), _or_none(found.low), _or_none(found.high)]
                 place = [one.first.name, one.second.name, group.dimension, group.label, name]
-                yield [*place, *numbers, report.bootstrap.confidence, found.reason, *counts, *who]
+                yield [*place, *numbers, report.options["confidence"], found.reason, *counts, *who]
 
 
 def _ratings_header(report: AgreementReport) -> list[str]:

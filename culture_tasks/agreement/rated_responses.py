@@ -188,34 +188,28 @@ class RatedResponses:
         return rubric.lowest, rubric.highest
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which rows to use.
-
-    Attributes:
-        limit: Use the first so many; None means all.
-        sample: Draw so many at random without replacement, kept in the order of the source; None means all.
-        seed: Seed of the draw.
-        rubric: Name of the rubric for all rows; None means the row's own, or that of its category.
-        skip_invalid: Leave out rows that can't be used, instead of refusing the file.
-        needs_human: Whether every row needs a human rating.
-    """
-
-    limit: int | None = None
-    sample: int | None = None
-    seed: int = 0
-    rubric: str | None = None
-    skip_invalid: bool = False
-    needs_human: bool = True
-
-
-def load(data: str, data_folder: Path | None, selection: Selection) -> RatedResponses:
+def load(
+    data: str,
+    data_folder: Path | None,
+    *,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    rubric: str | None = None,
+    skip_invalid: bool = False,
+    needs_human: bool = True,
+) -> RatedResponses:
     """Loads responses with their human ratings.
 
     Args:
         data: A benchmark that offers rated responses, or a JSON, JSONL, CSV or Parquet file.
         data_folder: The user's data folder, where a benchmark's are looked for before the Hub.
-        selection: Which rows to use.
+        limit: Use the first so many rows; None means all.
+        sample: Draw so many rows at random without replacement, kept in the order of the source; None means all.
+        seed: Seed of the draw.
+        rubric: Name of the rubric for all rows; None means the row's own, or that of its category.
+        skip_invalid: Leave out rows that can't be used, instead of refusing the file.
+        needs_human: Whether every row needs a human rating.
 
     Raises:
         DataError: If the file, a row, or the choice of rubrics can't be used.
@@ -226,47 +220,45 @@ def load(data: str, data_folder: Path | None, selection: Selection) -> RatedResp
     if like is None:
         columns = {name for row in table.rows[:1] for name in row}
         like = next((each for each in offered().values() if each.known_by <= columns), None)
-    usable, skipped = _usable(table, selection)
-    responses = _picked(usable, selection)
+    model = RatedRow if needs_human else GradableRow
+    usable = _usable(table, model, rubric=rubric, skip_invalid=skip_invalid)
+    responses = usable[:limit]
+    if sample is not None and sample < len(usable):
+        import numpy as np
+
+        chosen = np.random.default_rng(seed).choice(len(usable), size=sample, replace=False)
+        responses = [usable[index] for index in sorted(chosen)]
     _check_scales(table, responses)
     rows = ({"row": response.row, "item": asdict(response.item), "human": response.human} for response in responses)
     return RatedResponses(
-        origin=table.origin, fingerprint=fingerprint(rows), like=like, skipped=skipped, responses=responses
+        origin=table.origin,
+        fingerprint=fingerprint(rows),
+        like=like,
+        skipped=len(table.rows) - len(usable),
+        responses=tuple(responses),
     )
 
 
-def _usable(table: Table, selection: Selection) -> tuple[list[RatedResponse], int]:
-    """Returns the responses, and the number of rows that were left out."""
-    model = RatedRow if selection.needs_human else GradableRow
+def _usable(table: Table, model: type[ResponseRow], *, rubric: str | None, skip_invalid: bool) -> list[RatedResponse]:
     problems: list[str] = []
-    if selection.skip_invalid:
+    if skip_invalid:
         rows, problems = usable_rows(table, model, aliases())
     else:
         rows = dict(enumerate(validated(table, model, aliases())))
     usable: list[RatedResponse] = []
     for index, row in rows.items():
         try:
-            usable.append(_response(table.where(index), index + table.first_row, row, rubric=selection.rubric))
+            usable.append(_response(table.where(index), index + table.first_row, row, rubric=rubric))
         except DataError as error:
-            if not selection.skip_invalid:
+            if not skip_invalid:
                 raise
             problems.append(str(error))
-    skipped = len(table.rows) - len(usable)
     if not usable:
-        raise DataError(f"agreement: none of the {skipped} rows can be used. The first: {problems[0]}")
-    if skipped:
+        raise DataError(f"agreement: none of the {len(table.rows)} rows can be used. The first: {problems[0]}")
+    if problems:
+        skipped = len(table.rows) - len(usable)
         _log.warning("agreement: %d of %d rows left out; the first: %s", skipped, len(table.rows), problems[0])
-    return usable, skipped
-
-
-def _picked(responses: Sequence[RatedResponse], selection: Selection) -> tuple[RatedResponse, ...]:
-    if selection.sample is not None and selection.sample < len(responses):
-        import numpy as np
-
-        rng = np.random.default_rng(selection.seed)
-        chosen = rng.choice(len(responses), size=selection.sample, replace=False)
-        return tuple(responses[index] for index in sorted(chosen))
-    return tuple(responses[: selection.limit])
+    return usable
 
 
 def _response(where: str, number: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:

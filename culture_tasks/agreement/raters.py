@@ -122,21 +122,6 @@ def grade(
 
 
 @dataclass(frozen=True, slots=True)
-class Bootstrap:
-    """How intervals are drawn.
-
-    Attributes:
-        resamples: Number of resamples of questions.
-        confidence: Share of intervals that should contain the true value.
-        seed: Each group starts from it, so its interval doesn't depend on the other groups.
-    """
-
-    resamples: int = 1_000
-    confidence: float = 0.95
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class GroupAgreement:
     """Two raters on some of the responses.
 
@@ -169,13 +154,22 @@ class Comparison:
     groups: tuple[GroupAgreement, ...]
 
 
-def compare(raters: Sequence[Rater], responses: Sequence[RatedResponse], bootstrap: Bootstrap) -> list[Comparison]:
+def compare(
+    raters: Sequence[Rater],
+    responses: Sequence[RatedResponse],
+    *,
+    resamples: int = 1_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[Comparison]:
     """Compares each rater with each later one.
 
     Args:
         raters: Raters, people first.
         responses: What they rated, aligned with their ratings.
-        bootstrap: How intervals are drawn; resampling is by question.
+        resamples: Number of resamples of questions that intervals are drawn from.
+        confidence: Share of intervals that should contain the true value.
+        seed: Each group starts from it, so its interval doesn't depend on the other groups.
     """
     groups = _groups(responses)
 
@@ -190,9 +184,9 @@ def compare(raters: Sequence[Rater], responses: Sequence[RatedResponse], bootstr
                 [first.ratings[row] for row in rows],
                 [second.ratings[row] for row in rows],
                 clusters=[responses[row].item.question for row in rows],
-                resamples=bootstrap.resamples,
-                confidence=bootstrap.confidence,
-                rng=np.random.default_rng(bootstrap.seed),
+                resamples=resamples,
+                confidence=confidence,
+                rng=np.random.default_rng(seed),
             ),
         )
 

@@ -101,8 +101,8 @@ def run(args: argparse.Namespace) -> int:
         CultureTasksError: If the judges, the data or the settings can't be used.
     """
     from culture_tasks.agreement.agreement_report import AgreementReport
-    from culture_tasks.agreement.rated_responses import Selection, load
-    from culture_tasks.agreement.raters import Bootstrap, compare
+    from culture_tasks.agreement.rated_responses import load
+    from culture_tasks.agreement.raters import compare
     from culture_tasks.benchmarks.registry import reading_data
 
     settings = Settings.from_environment()
@@ -112,21 +112,18 @@ def run(args: argparse.Namespace) -> int:
         except OSError as error:
             raise unwritable("agreement", args.output, error) from None
     specs = _specs(args, settings)
-    options = {"rubric": args.rubric, "limit": args.limit, "sample": args.sample, "skip_invalid": args.skip_invalid}
+    rows = {"rubric": args.rubric, "limit": args.limit, "sample": args.sample, "skip_invalid": args.skip_invalid}
+    intervals = {"resamples": args.resamples, "confidence": args.confidence, "seed": args.seed}
     with reading_data(settings) as read:
-        selection = Selection(**options, seed=args.seed, needs_human=len(specs) == 1)
-        data = load(args.data, settings.data_folder, selection)
+        data = load(args.data, settings.data_folder, **rows, seed=args.seed, needs_human=len(specs) == 1)
     for commit in read.commits.values():
         data = replace(data, origin=f"{data.origin} at commit {commit}")
     raters = _raters(data, specs, settings)
-    bootstrap = Bootstrap(args.resamples, args.confidence, args.seed)
     report = AgreementReport(
         data=data,
         raters=raters,
-        comparisons=compare(raters, data.responses, bootstrap),
-        bootstrap=bootstrap,
-        least_coverage=settings.judge_min_coverage,
-        options=options,
+        comparisons=compare(raters, data.responses, **intervals),
+        options={**rows, **intervals, "least_coverage": settings.judge_min_coverage},
     )
     print(report.as_text())
     if args.output is not None:

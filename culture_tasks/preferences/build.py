@@ -197,5 +197,5 @@ def build(
             own_data=own_data,
             near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
         ),
-        model=model,
+        model,
     )

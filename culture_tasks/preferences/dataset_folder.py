@@ -131,22 +131,9 @@ def rows_of(method: str, pairs: Sequence[PreferencePair], *, plain: bool, seed: 
 
 
 def write_folder(
-    folder: Path, pairs: Mapping[str, Sequence[PreferencePair]], manifest: Manifest, *, model: str
+    folder: Path, pairs: Mapping[str, Sequence[PreferencePair]], manifest: Manifest, model: str
 ) -> Manifest:
-    """Writes the data, the recipes and the manifest.
-
-    Args:
-        folder: The folder; it must not exist, or be empty.
-        pairs: The pairs, by split. Without a pair, a split has no files; without a reference, SFT has none.
-        manifest: What is known of the data.
-        model: The model that the recipes train.
-
-    Returns:
-        The manifest with the numbers of rows, and of responses that KTO leaves out, and the hashes of the files.
-
-    Raises:
-        SettingsError: If the folder can't be written.
-    """
+    """Writes the data, the recipes and the manifest, which gets the numbers of rows and the hashes of the files."""
     files: dict[str, str] = {}
     counts: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
     with new_folder(folder) as part:
@@ -157,10 +144,9 @@ def write_folder(
                 counts[split][method], sha256 = _write_rows(part / path, rows)
                 if counts[split][method]:
                     files[path] = sha256
-        of_rows = {f"{method}_{split}_rows": counts[split][method] for method in METHODS for split in SPLITS}
         labelled = [_labelled(pairs[split]) for split in SPLITS]
-        both = sum(len(better.keys() & worse.keys()) for better, worse in labelled)
-        added = {**of_rows, "kto_responses_with_both_labels": both}
+        added = {f"{method}_{split}_rows": counts[split][method] for method in METHODS for split in SPLITS}
+        added["kto_responses_with_both_labels"] = sum(len(better.keys() & worse.keys()) for better, worse in labelled)
         written = manifest.model_copy(update={"counts": {**manifest.counts, **added}, "files": files})
         (part / FILE_NAME).write_text(written.as_json(), encoding="utf-8")
         recipes = recipe_files(

@@ -10,7 +10,7 @@ import pytest
 from support.scripted_judge import scripted_identity
 
 from culture_tasks.agreement.rated_responses import RatedResponse
-from culture_tasks.agreement.raters import Bootstrap, Rater, compare, grade, human_rater
+from culture_tasks.agreement.raters import Rater, compare, grade, human_rater
 from culture_tasks.agreement.rating_pictures import Scale, confusion, confusion_counts, scatter
 from culture_tasks.cli import agreement as command
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
@@ -251,7 +251,7 @@ def test_judges_are_checked_with_all_responses_and_progress_is_told():
 
 def compared(first, second, names=("human", "$x_1$ 文")):
     raters = [Rater(name, tuple(map(float, ratings))) for name, ratings in zip(names, (first, second), strict=True)]
-    return compare(raters, responses(first), Bootstrap(resamples=10))[0]
+    return compare(raters, responses(first), resamples=10)[0]
 
 
 def test_confusion_counts():
