@@ -217,13 +217,8 @@ def test_how_many_more_ratings_a_width_needs():
     ("world", "rated"),
     [
         ("ratings", 30),
-        ("noisy", 60),
-        ("uneven", 60),
-        ("scenarios", 60),
         ("shared scenarios", 60),
         ("right or wrong", 110),
-        ("unequally wrong", 60),
-        ("rarely wrong", 60),
     ],
 )
 def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated):
@@ -233,7 +228,7 @@ def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated):
         assert each.holds >= 0.92  # 0.95 less 2.4 standard errors of 300 draws
     assert corrected.least >= 0.88  # the worst of the cultures
     assert corrected.width < people.width
-    if "scenarios" not in world and world != "noisy":  # there, the judge's errors in three cultures nearly cancel
+    if "scenarios" not in world:
         assert found["judge alone"].holds < 0.85
 
 
@@ -241,17 +236,10 @@ def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated):
     ("world", "rated"),
     [
         ("halves", 21),
-        ("halves", 51),
-        ("few halves", 21),
-        ("half errors", 21),
         ("scenarios wrong", 51),
-        ("three raters", 51),
         ("one culture", 51),
         ("mostly right", 51),
-        ("tenths", 21),
         ("tenths", 100),
-        ("noisy tenths", 51),
-        ("too generous", 51),
     ],
 )
 def test_the_interval_holds_the_truth_of_a_judge_with_rare_gross_errors(worlds, world, rated):

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -35,16 +34,6 @@ def test_holm_at_the_extremes():
 def test_holm_against_statsmodels(size):
     values = np.random.default_rng(size).beta(0.3, 1.0, size=size).round(2)  # with ties
     assert holm(values) == pytest.approx(multipletests(values, method="holm")[1])
-
-
-@given(p_values, st.randoms(use_true_random=False))
-def test_holm_keeps_the_order_and_never_lowers(values, random):
-    adjusted = holm(values)
-    order = np.argsort(values, kind="stable")
-    assert (adjusted >= np.asarray(values)).all()
-    assert (np.diff(adjusted[order]) >= 0).all()
-    shuffled = random.sample(range(len(values)), len(values))
-    assert holm([values[place] for place in shuffled]) == pytest.approx(adjusted[shuffled])
 
 
 def test_below_the_others_by_hand():
@@ -89,17 +78,6 @@ def test_items_needed_against_statsmodels(difference, power):
     )
 
 
-@given(st.floats(0.05, 1.0), st.floats(0.5, 0.99), st.sampled_from([0.05, 0.01, 0.05 / 28]))
-def test_items_needed_have_the_power_and_few_less_have_not(difference, power, alpha):
-    def power_of(n):
-        return stats.nct.sf(stats.t.isf(alpha / 2, n - 1), n - 1, difference * math.sqrt(n))
-
-    needed = items_needed(difference, 1.0, power, alpha)
-    if needed > 15:
-        assert power_of(needed + 2) >= power
-        assert power_of(needed - 3) < power
-
-
 def test_items_needed_at_the_extremes():
     for nothing in ((0.0, 1.0), (math.nan, 1.0), (1.0, math.nan), (1e-300, 1.0)):
         assert math.isnan(items_needed(*nothing))
@@ -108,13 +86,6 @@ def test_items_needed_at_the_extremes():
     for bad in ({"power": 1.0}, {"alpha": 0.0}, {"alpha": 0.9}, {"sd_of_differences": -1.0}):
         with pytest.raises(ValueError, match="expected 0 < alpha < power < 1"):
             items_needed(**{"difference": 1.0, "sd_of_differences": 1.0} | bad)
-
-
-def test_items_needed_finds_the_difference_as_often_as_it_says():
-    rng = np.random.default_rng(1)
-    n = int(items_needed(0.4, 1.0, power=0.8))
-    found = [paired_difference(rng.normal(0.4, 1.0, size=n), np.zeros(n)).p <= 0.05 for _ in range(400)]
-    assert np.mean(found) == pytest.approx(0.8, abs=0.06)  # standard error 2 %
 
 
 def test_items_needed_takes_the_clusters_into_account():

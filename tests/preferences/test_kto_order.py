@@ -40,26 +40,12 @@ def test_no_response_is_held_against_its_own_prompt(on_a_device):
         assert all(row["prompt"] != batch[n - 1]["prompt"] for n, row in enumerate(batch))
 
 
-def test_every_response_is_there_once_with_its_own_prompt_and_label():
-    some = pairs(5, each=2)
-    expected = sorted(
-        (pair.question.text, answer.text, label)
-        for pair in some
-        for answer, label in ((pair.chosen, True), (pair.rejected, False))
-    )
-    assert sorted((row["prompt"], row["completion"], row["label"]) for row in kto(some)) == expected
-
-
 def test_the_order_is_drawn_by_the_seed_and_not_that_of_the_source():
     some = pairs(20)
     order = [row["prompt"] for row in kto(some)]
     assert order == [row["prompt"] for row in kto(some)]
     assert order != [row["prompt"] for row in kto(some, seed=1)]
     assert [row["prompt"] for row in kto(some) if row["label"]] != [pair.question.text for pair in some]
-
-
-def test_a_single_pair_gives_two_rows():
-    assert [row["label"] for row in kto(pairs(1))] == [True, False]
 
 
 def test_a_response_that_is_better_in_one_pair_and_worse_in_another_has_no_label():

@@ -68,14 +68,6 @@ def test_groups_are_by_language_category_and_culture():
     assert (native.longer, native.longer_low) == (1.0, None)  # one pair has no interval
 
 
-@pytest.mark.parametrize(
-    ("chosen", "rejected", "share"), [("long text", "short", 1.0), ("a", "bb", 0.0), ("a", "b", 0.5)]
-)
-def test_length_bias_reaches_both_extremes_and_the_middle(chosen, rejected, share):
-    questions = [asked(f"q{n}", (chosen, 9.0, ""), (rejected, 1.0, "")) for n in range(4)]
-    assert group(stat(questions), "overall", "all").longer == share
-
-
 def test_without_a_pair_there_are_counts_and_nothing_else(tmp_path):
     found = stat(QUESTIONS[3:])
     overall = group(found, "overall", "all")
@@ -90,11 +82,6 @@ def test_who_wrote_the_responses():
     assert (found["gemma"].responses, found["gemma"].chosen, found["gemma"].rejected) == (5, 3, 0)
     assert found["gemma"].mean_rating == pytest.approx((9 + 8 + 5 + 5 + 5) / 5)
     assert (found["qwen"].chosen, found["qwen"].rejected, found["people"].rejected) == (0, 2, 1)
-
-
-def test_a_smallest_gap_leaves_pairs_out():
-    found = group(stat(rule=Rule(min_gap=2)), "overall", "all")
-    assert (found.pairs, found.paired) == (2, 2)
 
 
 def test_overlap_with_tests_is_counted_by_test():
