@@ -183,7 +183,9 @@ def cluster_scores(scores: Floats, numbers: Numbers, reduce: Callable[[Sequence[
         return scores
     order = np.argsort(numbers, kind="stable")
     clusters = np.split(scores[order], np.flatnonzero(np.diff(numbers[order])) + 1)
-    return np.array([math.nan if np.isnan(own).any() else reduce(own.tolist()) for own in clusters], dtype=np.float64)
+    return np.array(
+        [math.nan if np.isnan(cluster).any() else reduce(cluster.tolist()) for cluster in clusters], dtype=np.float64
+    )
 
 
 def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Floats | None = None) -> Floats:

@@ -88,11 +88,10 @@ def _below(one: Floats, rest: Floats) -> float:
     difference, both = float(one.mean() - rest.mean()), np.concatenate([one, rest])
     if difference >= 0.0 or not both.std():
         return 1.0
-    own, other = (float(part.var(ddof=1)) / part.size for part in (one, rest))
-    alike = float(both.var(ddof=1)) * (1.0 / one.size + 1.0 / rest.size)
-    tests = [(alike, both.size - 2.0)]
-    if own + other:
-        tests.append((own + other, (own + other) ** 2 / (own**2 / (one.size - 1) + other**2 / (rest.size - 1))))
+    first, second = (float(part.var(ddof=1)) / part.size for part in (one, rest))
+    tests = [(float(both.var(ddof=1)) * (1.0 / one.size + 1.0 / rest.size), both.size - 2.0)]
+    if welch := first + second:
+        tests.append((welch, welch**2 / (first**2 / (one.size - 1) + second**2 / (rest.size - 1))))
     return max(2.0 * float(special.stdtr(freedom, difference / math.sqrt(error))) for error, freedom in tests)
 
 

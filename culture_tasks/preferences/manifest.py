@@ -79,7 +79,8 @@ class Rule(_Part):
     """How pairs were made of ratings.
 
     Attributes:
-        pairs: ``paper``: best against worst, one pair a question; ``all``: every two responses with different ratings.
+        pairs: ``paper``: best against worst, one pair per question; ``all``: every two responses with different
+            ratings.
         min_gap: Smallest difference of ratings in a pair.
         languages: Languages kept; empty means all.
         categories: Categories kept; empty means all.

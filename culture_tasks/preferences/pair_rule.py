@@ -1,4 +1,4 @@
-"""The rule that makes pairs of ratings: best against worst, one pair a question (CARE, section 4), and what varies it.
+"""The rule that makes pairs of ratings: best against worst, one pair per question (CARE, section 4), and its variants.
 
 Every draw depends on the seed and on the text that is drawn, and on nothing else: adding a question changes no other
 question's pair, and the order of the sources changes no draw.

@@ -1,4 +1,4 @@
-"""What was drawn and what people said of it, as the two small JSON files that keep them.
+"""What was drawn, and how people rated it, as the two small JSON files that keep them.
 
 ``spotcheck.json`` is written when responses are drawn: from which responses, by which seed, and which of them.
 ``rated.json`` has the ratings too. Both are checked when they are read, since anybody may have changed them.
