@@ -246,7 +246,9 @@ class Gathering:
             self.left_out["repeated_texts"] += len(question.answers) - len(alike)
             # The exact mean, rounded once: a rounding error would make a pair of a tie, and depend on the order.
             question.answers = [
-                replace(same[0], rating=float(statistics.mean(Fraction(answer.rating) for answer in same)))
+                same[0]
+                if len(same) == 1
+                else replace(same[0], rating=float(statistics.mean(Fraction(answer.rating) for answer in same)))
                 for same in alike.values()
             ]
             yield question
