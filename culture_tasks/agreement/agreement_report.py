@@ -156,10 +156,10 @@ def _statistics_rows(report: AgreementReport) -> Iterator[list[str | float | Non
             counts = [group.agreement.pairs, group.agreement.clusters, group.responses, group.coverage]
             verdicts = "; ".join(f"{name}: {_counts(counted)}" for name, counted in group.outcomes.items())
             who = [verdicts, one.first.description, one.second.description, report.data.origin, report.data.fingerprint]
-            for name, found in group.agreement.estimates.items():
-                numbers = [_or_none(found.value), _or_none(found.low), _or_none(found.high)]
+            for name, statistic in group.agreement.estimates.items():
                 place = [one.first.name, one.second.name, group.dimension, group.label, name]
-                yield [*place, *numbers, report.options["confidence"], found.reason, *counts, *who]
+                numbers = map(_or_none, statistic[:3])
+                yield [*place, *numbers, report.options["confidence"], statistic.reason, *counts, *who]
 
 
 def _ratings_header(report: AgreementReport) -> list[str]:
@@ -191,13 +191,8 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
             "coverage": group.coverage,
             "outcomes": group.outcomes,
             "statistics": {
-                name: {
-                    "value": _or_none(found.value),
-                    "low": _or_none(found.low),
-                    "high": _or_none(found.high),
-                    "reason": found.reason,
-                }
-                for name, found in group.agreement.estimates.items()
+                name: {**dict(zip(("value", "low", "high"), map(_or_none, one[:3]), strict=True)), "reason": one.reason}
+                for name, one in group.agreement.estimates.items()
             },
         }
         for group in comparison.groups

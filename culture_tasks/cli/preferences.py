@@ -82,6 +82,7 @@ def register(commands: Commands) -> None:
     )
     build.add_argument(
         "--train-on-test",
+        dest="test_questions",
         action="store_true",
         help="keep questions of tests; the manifest lists them, and the report marks the model",
     )
@@ -104,7 +105,7 @@ def register(commands: Commands) -> None:
         "-o", "--output", type=Path, metavar="DIR", help="also write JSON, Markdown, CSV and pictures to this folder"
     )
     _add_rule(stat)
-    stat.set_defaults(handler=_stat)
+    stat.set_defaults(handler=_stat, test_questions=True)
     merge = actions.add_parser(
         "merge",
         help="merge a LoRA adapter into the model that it was trained on",
@@ -166,6 +167,7 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--language",
+        dest="languages",
         action="append",
         default=[],
         metavar="CODE",
@@ -173,6 +175,7 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--category",
+        dest="categories",
         action="append",
         default=[],
         metavar="NAME",
@@ -189,28 +192,14 @@ def _build(options: argparse.Namespace) -> int:
 
     settings = Settings.from_environment()
     check_new(options.output)
-    rule = _rule(
-        options,
-        culture=options.culture,
-        fraction=options.fraction,
-        dev=options.dev,
-        test_questions=options.train_on_test,
-        plain=options.plain,
-    )
+    rule = _rule(options)
     with reading_data(settings) as read:
-        rated = gather(options.sources, _taken(options, test_questions=options.train_on_test), options.rating, settings)
+        rated = gather(options.sources, _taken(options), options.rating, settings)
         held_out, tests = held_out_by(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
-    manifest = build(
-        chosen,
-        rule,
-        options.seed,
-        options.output,
-        commits=read.commits,
-        own_data=bool(read.own),
-        model=options.model,
-    )
+    known: dict[str, Any] = {"commits": read.commits, "own_data": bool(read.own), "model": options.model}
+    manifest = build(chosen, rule, options.seed, options.output, **known)
     print(_summary(manifest, chosen, options.output))
     return 0
 
@@ -219,14 +208,13 @@ def _stat(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.registry import reading_data
     from culture_tasks.preferences.build import gather, selected
     from culture_tasks.preferences.held_out import held_out_by, overlap
-    from culture_tasks.preferences.preference_pictures import write_pictures
     from culture_tasks.preferences.preference_stat import preference_stat
 
     settings = Settings.from_environment()
     rule = _rule(options)
     shared, not_checked = None, ""
     with reading_data(settings):
-        rated = gather(options.sources, _taken(options, test_questions=True), options.rating, settings)
+        rated = gather(options.sources, _taken(options), options.rating, settings)
         questions = selected(rated.questions, rule, Counter())
         try:
             _, tests = held_out_by(options.hold_out, rule, settings)
@@ -236,6 +224,8 @@ def _stat(options: argparse.Namespace) -> int:
     stat = preference_stat(rated, questions, rule, options.seed, shared, not_checked=not_checked)
     written: list[Path] = []
     if options.output is not None:
+        from culture_tasks.preferences.preference_pictures import write_pictures
+
         try:
             written = [*stat.write(options.output), *write_pictures(stat, options.output)]
         except OSError as error:
@@ -248,28 +238,19 @@ def _stat(options: argparse.Namespace) -> int:
     return 0
 
 
-def _rule(options: argparse.Namespace, **of_build: Any) -> Rule:
+def _rule(options: argparse.Namespace) -> Rule:
     from culture_tasks.agreement.rated_responses import named_category
     from culture_tasks.preferences.manifest import Rule
 
-    return Rule(
-        pairs=options.pairs,
-        min_gap=options.min_gap,
-        languages=tuple(options.language),
-        categories=tuple(named_category("preferences: --category", name) for name in options.category),
-        **of_build,
-    )
+    chosen = {name: value for name, value in vars(options).items() if name in Rule.model_fields and name != "hold_out"}
+    categories = [named_category("preferences: --category", name) for name in options.categories]
+    return Rule(**chosen | {"categories": categories})
 
 
-def _taken(options: argparse.Namespace, *, test_questions: bool) -> Taken:
+def _taken(options: argparse.Namespace) -> Taken:
     from culture_tasks.preferences.graded_results import Taken
 
-    return Taken(
-        tasks=tuple(options.task),
-        judge=options.judge,
-        text_overlap=options.text_overlap,
-        test_questions=test_questions,
-    )
+    return Taken(tuple(options.task), options.judge, options.text_overlap, options.test_questions)
 
 
 _COUNTS = {
@@ -286,9 +267,6 @@ _COUNTS = {
     "kto_responses_with_both_labels": "responses better in one pair and worse in another, left out of KTO's data",
 }
 """Words for counts whose names don't say enough."""
-
-_NEAREST = 10
-"""Most near duplicates that are shown."""
 
 
 def _summary(manifest: Manifest, chosen: ChosenPairs, folder: Path) -> str:
@@ -310,7 +288,7 @@ def _near_duplicates(near: Sequence[NearDuplicate], rated: RatedQuestions, share
     questions = {question.fingerprint: question.text for question in rated.questions}
     shown = [
         (questions[each.question], shared.tests[each.task, each.item], each.task, f"{each.similarity:.2f}")
-        for each in near[:_NEAREST]
+        for each in near[:10]
     ]
     many = len({each.question for each in near})
     closely = "1 question closely resembles" if many == 1 else f"{many} questions closely resemble"
@@ -321,12 +299,7 @@ def _near_duplicates(near: Sequence[NearDuplicate], rated: RatedQuestions, share
 def _merge(options: argparse.Namespace) -> int:
     from culture_tasks.preferences.merging import merge
 
-    below = merge(
-        options.adapter,
-        options.output,
-        base=options.base,
-        dtype=options.dtype,
-        trust_remote_code=options.trust_remote_code,
-    )
+    choices = {"base": options.base, "dtype": options.dtype, "trust_remote_code": options.trust_remote_code}
+    below = merge(options.adapter, options.output, **choices)
     print(f"{options.adapter} merged into {below}: {options.output}")
     return 0

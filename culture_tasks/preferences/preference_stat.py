@@ -172,12 +172,7 @@ class PreferenceStat:
             ]
             for one in self.writers
         ]
-        yield (
-            "Who wrote the responses",
-            ("written by", "responses", "mean rating", "chosen", "rejected"),
-            1,
-            writers,
-        )
+        yield "Who wrote the responses", _WRITER_HEADER, 1, writers
         if self.tests:
             tests = [[one.task, f"{one.questions:,}", f"{one.same:,}", f"{one.near:,}"] for one in self.tests]
             yield "Overlap with tests", ("test", "questions", "same", "near duplicates"), 1, tests
@@ -204,6 +199,9 @@ _GROUP_HEADER = (
     *("by", "group", "questions", "responses", "pairs", "ties", "one response", "mean gap"),
     *("chosen length", "rejected length", "chosen longer"),
 )
+
+
+_WRITER_HEADER = ("written by", "responses", "mean rating", "chosen", "rejected")
 
 
 def _group_row(group: GroupStat) -> list[str]:

@@ -226,11 +226,19 @@ def test_bad_choices_are_named_before_anything_runs(run, arguments, error, messa
         run(*arguments)
 
 
-@pytest.mark.parametrize("option", ["--limit=0", "--seed=-1", "--confidence=1", "--resamples=x"])
-def test_bad_numbers_are_usage_errors(run, option, capsys):
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("--limit=0", "0: expected a whole number of at least 1"),
+        ("--seed=-1", "-1: expected a whole number of at least 0"),
+        ("--resamples=1.5", "1.5: expected a whole number"),
+        ("--confidence=x", "x: expected a number between 0 and 1"),
+    ],
+)
+def test_bad_numbers_are_usage_errors(run, option, expected, capsys):
     with pytest.raises(SystemExit):
         run("--judge", "lexical", option)
-    assert option.split("=")[0] in capsys.readouterr().err
+    assert f"argument {option.split('=')[0]}: {expected}" in capsys.readouterr().err
 
 
 def responses(ratings):

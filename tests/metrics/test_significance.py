@@ -56,16 +56,6 @@ def test_below_the_others_at_the_extremes():
     assert np.isnan(below_the_others([[1.0], [3.0, 4.0]])).all()
 
 
-def test_equal_groups_are_seldom_called_unequal_where_one_is_small_and_varies_more():
-    """With one variance for all groups 12 to 20 of 100 were."""
-    rng = np.random.default_rng(5)
-    false = 0
-    for _ in range(400):
-        groups = [rng.choice([2.0, 10.0], 12), *rng.normal(6.0, 1.5, (6, 150))]
-        false += holm(below_the_others(groups)).min() < 0.05
-    assert false <= 20  # of a binomial with p = 0.03, 99 % lie here
-
-
 def test_items_needed_by_hand():
     # ((1.959964 + 0.841621) * 2 / 0.5)^2 + 1.959964^2 / 2 = 125.582 + 1.921 = 127.503
     assert items_needed(0.5, 2.0) == items_needed(-0.5, 2.0) == 128.0

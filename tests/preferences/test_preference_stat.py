@@ -137,9 +137,3 @@ def test_tests_that_cant_be_read_are_said_and_stop_nothing(tmp_path, monkeypatch
     path = write_rows(tmp_path / "rated.jsonl", [row("q", "a", 3), row("q", "b", 4)])
     assert run(path) == 0
     assert "Overlap with tests isn't known: preferences: can't tell whether" in capsys.readouterr().out
-
-
-def test_a_folder_that_cant_be_written_is_named(tmp_path, capsys):
-    path = write_rows(tmp_path / "rated.jsonl", [row("q", "a", 3), row("q", "b", 4)])
-    assert run(path, "--hold-out", "none", "-o", path) == 1
-    assert "can't write to" in capsys.readouterr().err

@@ -94,13 +94,6 @@ def test_the_data_are_loaded_by_the_library_that_trl_loads_them_with(rated, tmp_
         assert loaded["train"].features == loaded["validation"].features
 
 
-def test_without_development_there_is_no_file_for_it(rated, tmp_path):
-    assert build(rated, "-o", tmp_path / "out", "--dev", 0) == 0
-    assert {name for name in contents(tmp_path / "out") if name.endswith(".jsonl")} == {
-        name for name in DATA if "dev" not in name
-    }
-
-
 def test_the_same_input_and_seed_give_the_same_bytes_in_another_process_too(rated, tmp_path):
     options = ("--fraction", "0.5", "--culture", "mixed")
     foreign = write_rows(

@@ -8,7 +8,6 @@ from support.rated_data import row, rows_of, write_rows
 from culture_tasks.errors import DataError
 from culture_tasks.preferences.build import gather
 from culture_tasks.preferences.graded_results import Taken
-from culture_tasks.preferences.rated_questions import kind_of_culture
 from culture_tasks.settings import Settings
 
 
@@ -146,11 +145,6 @@ def test_a_column_without_a_single_rating_is_refused(tmp_path):
     assert "no row has a rating in the column 'human_rating'" in refused(path)
 
 
-def test_responses_that_are_all_blank_are_no_ratings(tmp_path):
-    path = write_rows(tmp_path / "rated.jsonl", [row("q", "", 3)])
-    assert "the sources hold no rated response" in refused(path)
-
-
 def test_a_source_that_isnt_there_is_named_with_what_is_needed():
     assert "geyang627/CAR: no such file or folder. Did you mean 'geyang627/CARE'?" in refused("geyang627/CAR")
     assert "rated.jsonl: no such file" in refused("rated.jsonl")
@@ -165,21 +159,3 @@ def test_cares_rows_come_from_the_hub_where_there_are_none_of_the_users(monkeypa
     assert len(rated.questions) == 1200
     (source,) = rated.sources
     assert (source.name, source.responses) == ("geyang627/CARE", 3600)
-
-
-@pytest.mark.parametrize(
-    ("label", "kind"),
-    [
-        ("Native (Chinese)", "native"),
-        ("native", "native"),
-        ("Foreign (US)", "foreign"),
-        (" foreign: German", "foreign"),
-        ("General", "general"),
-        ("nativeish", None),
-        ("Chinese", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_whose_culture_a_question_is_about(label, kind):
-    assert kind_of_culture(label) == kind

@@ -80,22 +80,6 @@ def test_responses_that_two_judges_graded_are_drawn_once(runs):
     assert len(design(drawn(runs, 30))["populations"]) == 3
 
 
-def test_a_run_without_a_judge_will_do(tmp_path):
-    none = {
-        "backend": "none",
-        "model": "none",
-        "rubric": "lave",
-        "prompt": "none",
-        "prompt_sha256": "",
-        "delimiters": False,
-    }
-    own = vqa_samples([None] * 40, judge=none)
-    for each in own:
-        each["lave"] |= {"runs": [{"response": "tea", "outcome": "unjudged"}], "outcomes": {"unjudged": 1}}
-    write_run(tmp_path / "runs", "toy/model", {"culturalvqa": own})
-    assert len(design(drawn(tmp_path, 20))["rows"]) == 20
-
-
 def test_repeated_responses_are_drawn_one_by_one(tmp_path):
     own = samples({"zh": 20})
     for each in own["care_zh"]:
