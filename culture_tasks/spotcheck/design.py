@@ -21,11 +21,11 @@ _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=0)]
 
 
-class _Part(BaseModel):
+class _Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Stratum(_Part):
+class Stratum(_Frozen):
     """The responses of one culture in one task of one model.
 
     Attributes:
@@ -39,7 +39,7 @@ class Stratum(_Part):
     drawn: _Count
 
 
-class DrawnFrom(_Part):
+class DrawnFrom(_Frozen):
     """The responses of one task of one model.
 
     Attributes:
@@ -55,7 +55,7 @@ class DrawnFrom(_Part):
     strata: tuple[Stratum, ...]
 
 
-class DrawnRow(_Part):
+class DrawnRow(_Frozen):
     """One response that was drawn.
 
     Attributes:
@@ -79,7 +79,7 @@ class DrawnRow(_Part):
     highest: int
 
 
-class Design(_Part):
+class Design(_Frozen):
     """What was drawn.
 
     Attributes:
@@ -107,7 +107,7 @@ class Design(_Part):
         return self
 
 
-class Rated(_Part):
+class Rated(_Frozen):
     """What was drawn, with people's ratings.
 
     Attributes:

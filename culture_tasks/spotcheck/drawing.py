@@ -30,7 +30,7 @@ class JudgedTask(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class SheetDraw:
     """What was drawn, with the responses themselves.
 
     Attributes:
@@ -74,7 +74,7 @@ def judged_tasks(named: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
     return list({one.population.fingerprint: one for one in found}.values())  # once, whoever judged them
 
 
-def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime) -> Draw:
+def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime) -> SheetDraw:
     """Draws responses at random within strata: the cultures of each task of each model.
 
     Strata get their shares by size (Webster's method), and at least :data:`LEAST` responses each. Within a stratum
@@ -136,7 +136,7 @@ def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime
             for _, name, place, response in chosen
         ),
     )
-    return Draw(design, tuple(response for *_, response in chosen))
+    return SheetDraw(design, tuple(response for *_, response in chosen))
 
 
 def _sha256(text: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from culture_tasks.spotcheck.design import DrawnRow
-    from culture_tasks.spotcheck.drawing import Draw
+    from culture_tasks.spotcheck.drawing import SheetDraw
     from culture_tasks.spotcheck.populations import Response
 
 _SIDE = 900
@@ -40,7 +40,7 @@ class _Entry(NamedTuple):
 
 
 def write_sheets(
-    draw: Draw, folder: Path, *, raters: int = 1, shared: int | None = None, images: Path | None = None
+    draw: SheetDraw, folder: Path, *, raters: int = 1, shared: int | None = None, images: Path | None = None
 ) -> list[Path]:
     """Writes a CSV file and a page for each rater, and returns their paths.
 

@@ -10,7 +10,6 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 from culture_tasks.metrics.intervals import mean_interval, proportion_interval, share_interval
-from culture_tasks.metrics.means import cluster_numbers
 
 scores = st.floats(-100, 100) | st.just(math.nan)
 
@@ -165,11 +164,3 @@ def test_share_intervals_cover():
 
     assert coverage(alone, 0.9) == pytest.approx(0.95, abs=0.035)
     assert coverage(shared, 0.8) == pytest.approx(0.95, abs=0.035)
-
-
-def test_cluster_names_of_any_kind():
-    kept = np.array([True, False, True, True])
-    for clusters in (["b", "x", "a", "b"], [(1, "b"), None, (0,), (1, "b")], np.array([7, 9, 3, 7])):
-        numbers = cluster_numbers(clusters, kept)
-        assert numbers[0] == numbers[2] != numbers[1]
-        assert set(numbers) == {0, 1}

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from support.rated_data import row, rows_of, write_model, write_rows
+from support.rated_data import row, rows_of, write_rows
 
 from culture_tasks.cli.main import main
 from culture_tasks.preferences.manifest import Manifest, question_fingerprint
@@ -155,21 +155,6 @@ def test_who_trains_on_a_test_gets_its_items_into_the_manifest(rated, tmp_path, 
     assert len(manifest.tested_items["care_zh"]) == 2
     assert manifest.tested_items["care_zh"] == manifest.tested_items["care_greedy_zh"]
     assert manifest.rule.test_questions
-
-
-def test_results_of_two_models_make_a_folder(tmp_path):
-    write_model(tmp_path, "gemma", [9, 2, 5])
-    write_model(tmp_path, "qwen", [3, 8, 5])
-    assert build(tmp_path / "gemma", tmp_path / "qwen", "-o", tmp_path / "out", "--train-on-test", "--dev", 0) == 0
-    rows = {each["prompt"][0]["content"]: each for each in lines(tmp_path / "out/dpo/train.jsonl")}
-    assert {name: (each["chosen_by"], each["rejected_by"]) for name, each in rows.items()} == {
-        "怎么做zh-0？": ("gemma", "qwen"),
-        "怎么做zh-1？": ("qwen", "gemma"),
-    }
-    manifest = Manifest.load(tmp_path / "out")
-    assert manifest.counts["ties"] == 1
-    assert manifest.tested_items["care_zh"] == ("zh-0", "zh-1")
-    assert [source.model for source in manifest.sources] == ["gemma", "qwen"]
 
 
 def test_questions_are_chosen_by_language_and_category(tmp_path):

@@ -169,19 +169,6 @@ def test_how_many_more_ratings_a_width_takes(checked, capsys):
     assert (never.value, never.note) == (None, "ratings of all responses wouldn't be enough")
 
 
-def test_every_format_of_the_report_has_it(checked):
-    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
-    out = checked / "out"
-    options = ["--spotcheck", str(checked / "sheet"), "--formats", "markdown,csv,latex,json,html"]
-    assert main(["report", str(checked / "runs"), "-o", str(out), *options]) == 0
-    for path in ("report.md", "report.html", "report.tex", "report.json"):
-        assert "Scores corrected by people" in (out / path).read_text(encoding="utf-8"), path
-    with (out / "csv" / "spotcheck.csv").open(encoding="utf-8-sig", newline="") as file:
-        first = next(csv.DictReader(file))
-    assert float(first["Corrected low"]) < float(first["Corrected"]) < float(first["Corrected high"])
-    assert "Can the judge be trusted?" in (out / "report.md").read_text(encoding="utf-8")
-
-
 def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
     assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
     rated = read_rated(checked / "sheet")
