@@ -33,7 +33,7 @@ def number(expected: str, allowed: Callable[[float], bool]) -> Callable[[str], f
 
 def at_least(least: int) -> Callable[[str], int]:
     """Returns the type of an option that takes whole numbers from a least one on."""
-    checked = number(f"a whole number of at least {least}", lambda value: value >= least and value == int(value))
+    checked = number(f"a whole number of at least {least}", lambda value: value >= least and value.is_integer())
     return lambda text: int(checked(text))
 
 
