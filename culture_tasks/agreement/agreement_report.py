@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks import __version__
@@ -13,13 +13,12 @@ from culture_tasks.metrics.rater_agreement import STATISTICS, Statistic
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, plain, write_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from culture_tasks.agreement.rated_responses import RatedResponses
-    from culture_tasks.agreement.raters import Bootstrap, Comparison, Group, Rater
+    from culture_tasks.agreement.raters import Comparison, Rater
     from culture_tasks.benchmarks.human_ratings import HumanRatings
-    from culture_tasks.metrics.rater_agreement import Estimate
 
 _SHORT: Mapping[Statistic, str] = {
     "pearson": "Pearson r",
@@ -35,23 +34,20 @@ _HEADER = ("by", "group", "n", "questions", "coverage", *(_SHORT[name] for name 
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AgreementReport:
     """An agreement run.
 
     Attributes:
         data: What was graded.
         raters: Who rated it, people first.
         comparisons: Each pair of raters.
-        bootstrap: How intervals were drawn.
-        least_coverage: Groups with less coverage are marked.
-        options: The user's other choices, recorded in the report.
+        options: The user's choices; ``resamples``, ``confidence`` and ``seed`` are those of the intervals, and groups
+            with less coverage than ``least_coverage`` are marked.
     """
 
     data: RatedResponses
     raters: Sequence[Rater]
     comparisons: Sequence[Comparison]
-    bootstrap: Bootstrap
-    least_coverage: float
     options: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
@@ -67,8 +63,17 @@ class Report:
                 "skipped_rows": data.skipped,
                 "responses_equal_to_a_reference": data.verbatim,
             },
-            "options": {**self.options, **asdict(self.bootstrap), "least_coverage": self.least_coverage},
-            "judges": [_judge(rater) for rater in self.raters if rater.outcomes is not None],
+            "options": dict(self.options),
+            "judges": [
+                {
+                    "name": rater.name,
+                    "identities": [identity.json for identity in rater.identities],
+                    "endpoints": list(rater.endpoints),
+                    "outcomes": dict(Counter(rater.outcomes)),
+                }
+                for rater in self.raters
+                if rater.outcomes is not None
+            ],
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "paper": None if data.like is None else _published_json(data.like),
         }
@@ -87,29 +92,26 @@ class Report:
         for comparison in self.comparisons:
             table = as_markdown(_HEADER, ([markdown_cell(cell) for cell in row] for row in self._rows(comparison)))
             parts += [f"## {markdown_cell(_heading(comparison))}", table]
-            parts += [_bullets(notes)] if (notes := _notes(comparison)) else []
-        parts += ["## Data and judges", _bullets(self._facts())]
-        return "\n\n".join(parts) + "\n"
+            parts.append("\n".join(f"- {markdown_cell(note)}" for note in _notes(comparison)))
+        parts += ["## Data and judges", "\n".join(f"- {markdown_cell(fact)}" for fact in self._facts())]
+        return "\n\n".join(filter(None, parts)) + "\n"
 
     def _rows(self, comparison: Comparison) -> list[list[str]]:
         like = self.data.like if comparison.first.outcomes is None else None
         rows: list[list[str]] = []
         for group in comparison.groups:
-            rows.append(self._row(group))
+            mark = " (low)" if group.coverage < self.options["least_coverage"] else ""
+            counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
+            cells = [group.agreement.estimates[name].text for name in STATISTICS]
+            rows.append([group.dimension, group.label, *counts, *cells])
             for published in like.published if like else ():
                 if published.by == group.dimension and group.label in published.figures:
                     figures = published.figures[group.label]
                     rows.append(["", published.raters, "", "", "", *(figures.get(name, "") for name in STATISTICS)])
         return rows
 
-    def _row(self, group: Group) -> list[str]:
-        mark = " (low)" if group.coverage < self.least_coverage else ""
-        cells = [group.agreement.estimates[name].text for name in STATISTICS]
-        counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
-        return [group.dimension, group.label, *counts, *cells]
-
     def _facts(self) -> Iterator[str]:
-        data, level = self.data, self.bootstrap.confidence
+        data = self.data
         yield f"data: {data.origin}, fingerprint {data.fingerprint}, {len(data.responses)} responses"
         if data.skipped:
             yield f"rows skipped because they can't be used: {data.skipped}"
@@ -118,14 +120,14 @@ class Report:
         for rater in self.raters:
             if rater.outcomes is not None:
                 yield f"judge: {rater.description}; verdicts: {_counts(Counter(rater.outcomes))}"
-        how = f"{self.bootstrap.resamples} resamples of questions, seed {self.bootstrap.seed}"
-        yield f"in parentheses: {level:.0%} bootstrap percentile intervals, {how}"
+        how = f"{self.options['resamples']} resamples of questions, seed {self.options['seed']}"
+        yield f"in parentheses: {self.options['confidence']:.0%} bootstrap percentile intervals, {how}"
         yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
         if data.like is not None:
             yield f"rows that begin with 'paper': {data.like.published_in}"
 
 
-def write_report(report: Report, folder: Path) -> list[Path]:
+def write_report(report: AgreementReport, folder: Path) -> list[Path]:
     """Writes ``agreement.json``, ``agreement.md``, ``agreement.csv`` and ``ratings.csv``, and returns their paths.
 
     Args:
@@ -148,19 +150,19 @@ _STATISTICS_HEADER = (
 )
 
 
-def _statistics_rows(report: Report) -> Iterator[list[str | float | None]]:
+def _statistics_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
     for one in report.comparisons:
         for group in one.groups:
             counts = [group.agreement.pairs, group.agreement.clusters, group.responses, group.coverage]
             verdicts = "; ".join(f"{name}: {_counts(counted)}" for name, counted in group.outcomes.items())
             who = [verdicts, one.first.description, one.second.description, report.data.origin, report.data.fingerprint]
-            for name, found in group.agreement.estimates.items():
-                numbers = [_or_none(found.value), _or_none(found.low), _or_none(found.high)]
+            for name, statistic in group.agreement.estimates.items():
                 place = [one.first.name, one.second.name, group.dimension, group.label, name]
-                yield [*place, *numbers, report.bootstrap.confidence, found.reason, *counts, *who]
+                numbers = map(_or_none, statistic[:3])
+                yield [*place, *numbers, report.options["confidence"], statistic.reason, *counts, *who]
 
 
-def _ratings_header(report: Report) -> list[str]:
+def _ratings_header(report: AgreementReport) -> list[str]:
     header = ["row", "language", "category", "rubric", "question"]
     for rater in report.raters:
         judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.outcomes is not None else []
@@ -168,24 +170,14 @@ def _ratings_header(report: Report) -> list[str]:
     return header
 
 
-def _ratings_rows(report: Report) -> Iterator[list[str | float | None]]:
-    for index, response in enumerate(report.data.responses):
-        row: list[str | float | None] = [response.row, response.language, response.category, response.rubric]
-        row.append(response.item.question)
+def _ratings_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
+    for index, one in enumerate(report.data.responses):
+        row: list[str | float | None] = [one.row, one.language, one.category, one.rubric, one.item.question]
         for rater in report.raters:
             row.append(_or_none(rater.ratings[index]))
-            if rater.outcomes is not None and rater.errors is not None:
+            if rater.outcomes is not None:
                 row += [rater.outcomes[index], rater.errors[index]]
         yield row
-
-
-def _judge(rater: Rater) -> dict[str, Any]:
-    return {
-        "name": rater.name,
-        "identities": [identity.json for identity in rater.identities],
-        "endpoints": list(rater.endpoints),
-        "outcomes": dict(Counter(rater.outcomes or ())),
-    }
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
@@ -198,16 +190,14 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
             "questions": group.agreement.clusters,
             "coverage": group.coverage,
             "outcomes": group.outcomes,
-            "statistics": {name: _estimate(found) for name, found in group.agreement.estimates.items()},
+            "statistics": {
+                name: {**dict(zip(("value", "low", "high"), map(_or_none, one[:3]), strict=True)), "reason": one.reason}
+                for name, one in group.agreement.estimates.items()
+            },
         }
         for group in comparison.groups
     ]
     return {"first": comparison.first.name, "second": comparison.second.name, "groups": groups}
-
-
-def _estimate(found: Estimate) -> dict[str, float | str | None]:
-    ends = {"low": _or_none(found.low), "high": _or_none(found.high)}
-    return {"value": _or_none(found.value), **ends, "reason": found.reason}
 
 
 def _heading(comparison: Comparison) -> str:
@@ -217,21 +207,14 @@ def _heading(comparison: Comparison) -> str:
 
 def _notes(comparison: Comparison) -> list[str]:
     """Explains each missing statistic, once per group and reason."""
-    notes = {
-        f"{group.dimension} {group.label}, {_undefined(group, found.reason)}: {found.reason}": None
-        for group in comparison.groups
-        for found in group.agreement.estimates.values()
-        if found.reason is not None
-    }
-    return list(notes)
-
-
-def _bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {markdown_cell(line)}" for line in lines)
-
-
-def _undefined(group: Group, reason: str) -> str:
-    return ", ".join(_SHORT[name] for name, found in group.agreement.estimates.items() if found.reason == reason)
+    notes = []
+    for group in comparison.groups:
+        missing: dict[str, list[str]] = {}
+        for name, found in group.agreement.estimates.items():
+            if found.reason is not None:
+                missing.setdefault(found.reason, []).append(_SHORT[name])
+        notes += [f"{group.dimension} {group.label}, {', '.join(names)}: {why}" for why, names in missing.items()]
+    return notes
 
 
 def _counts(counted: Mapping[Any, int]) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
 from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import OptionalLabel, Table, Text, fingerprint, read_file, validated
+from culture_tasks.data.tables import OptionalLabel, Table, Text, fingerprint, read_file, usable_rows, validated
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.verdicts import JudgeItem
 
@@ -35,42 +35,106 @@ def offered() -> Mapping[str, HumanRatings]:
     return {name: each.human_ratings() for name, each in benchmarks().items() if isinstance(each, OffersHumanRatings)}
 
 
+# Rows
+
+
 def _number(value: object) -> object:
     if isinstance(value, bool):
-        raise ValueError("Needed is a number")
+        raise ValueError("Expected a number")
     return value
 
 
-def _none_if_blank(value: object) -> object:
-    return None if isinstance(value, str) and not value.strip() else value
+def _number_or_none(value: object) -> object:
+    return None if isinstance(value, str) and not value.strip() else _number(value)
 
 
-_Rating = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
+Rating = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
+"""A rating: a finite number."""
+
+OptionalRating = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(_number_or_none)]
+"""A rating, or None; an empty field of a CSV file counts as none."""
 
 
 class ResponseRow(BaseModel):
-    """One row; ``reference`` may be named ``references`` or ``answer``, ``category`` ``cul_type``."""
+    """One row of a table of responses; :func:`aliases` has other names of its columns."""
 
     model_config = ConfigDict(extra="forbid")
 
     question: Text
-    reference: Text | Annotated[list[Text], Field(min_length=1)]
+    reference: Text | Annotated[list[Text], Field(min_length=1)] | None = None
     response: str
-    human_rating: Annotated[_Rating | None, BeforeValidator(_none_if_blank)] = None
+    human_rating: OptionalRating = None
     rubric: OptionalLabel = None
     category: OptionalLabel = None
     language: OptionalLabel = None
     associated_culture: OptionalLabel = None
-    source: str | None = None
-    translated_question: str | None = None
-    id: str | int | None = None
-    model: str | None = None
+    source: OptionalLabel = None
+    model: OptionalLabel = None
+    translated_question: Any = None
+    id: Any = None
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The answers that count as right."""
+        return (self.reference,) if isinstance(self.reference, str) else tuple(self.reference or ())
 
 
-class RatedRow(ResponseRow):
-    """One row that needs a human rating."""
+class GradableRow(ResponseRow):
+    """One row that a judge can grade."""
 
-    human_rating: _Rating
+    reference: Text | Annotated[list[Text], Field(min_length=1)]
+
+
+class RatedRow(GradableRow):
+    """One row that a judge can grade and a person has rated."""
+
+    human_rating: Rating
+
+
+def aliases() -> dict[str, str]:
+    """Returns other names of columns, each with the field that it means."""
+    named = {name: column for each in offered().values() for name, column in each.aliases.items()}
+    return {"references": "reference", **named}
+
+
+def named_category(where: str, text: str | None) -> str:
+    """Returns a benchmark's category, or the data's own one, unless it looks like a misspelling of the former."""
+    if text is None:
+        return NO_CATEGORY
+    try:
+        return next(filter(None, (each.category_named(text) for each in offered().values())), text)
+    except DataError as error:
+        raise DataError(f"{where}: {error} Correct it, or choose a less similar name.") from None
+
+
+def rubric_of(where: str, name: str | None, category: str) -> Rubric | None:
+    """Returns the rubric that is named, or else that of a benchmark's category; None for another category.
+
+    Raises:
+        DataError: If no rubric has the name.
+    """
+    if name is None:
+        return next((each.rubric_for(category) for each in offered().values() if category in each.categories), None)
+    try:
+        return rubric_named(name)
+    except JudgeError as error:
+        raise DataError(f"{where}, field 'rubric': {error}") from None
+
+
+def check_rating(where: str, column: str, rating: float, rubric: Rubric, way_out: str) -> None:
+    """Makes sure that a rating is on the scale of its rubric.
+
+    Raises:
+        DataError: If it isn't.
+    """
+    if not rubric.lowest <= rating <= rubric.highest:
+        raise DataError(
+            f"{where}, field {column!r}: found {rating:g}. Expected a number from {rubric.lowest} to {rubric.highest}, "
+            f"the scale of the rubric {rubric.name}. {way_out}"
+        )
+
+
+# Responses that a judge grades
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,34 +188,28 @@ class RatedResponses:
         return rubric.lowest, rubric.highest
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which rows to use.
-
-    Attributes:
-        limit: Use the first so many; None means all.
-        sample: Draw so many at random without replacement, kept in the order of the source; None means all.
-        seed: Seed of the draw.
-        rubric: Name of the rubric for all rows; None means the row's own, or that of its category.
-        skip_invalid: Leave out rows that can't be used, instead of refusing the file.
-        needs_human: Whether every row needs a human rating.
-    """
-
-    limit: int | None = None
-    sample: int | None = None
-    seed: int = 0
-    rubric: str | None = None
-    skip_invalid: bool = False
-    needs_human: bool = True
-
-
-def load(data: str, data_folder: Path | None, selection: Selection) -> RatedResponses:
+def load(
+    data: str,
+    data_folder: Path | None,
+    *,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    rubric: str | None = None,
+    skip_invalid: bool = False,
+    needs_human: bool = True,
+) -> RatedResponses:
     """Loads responses with their human ratings.
 
     Args:
         data: A benchmark that offers rated responses, or a JSON, JSONL, CSV or Parquet file.
         data_folder: The user's data folder, where a benchmark's are looked for before the Hub.
-        selection: Which rows to use.
+        limit: Use the first so many rows; None means all.
+        sample: Draw so many rows at random without replacement, kept in the order of the source; None means all.
+        seed: Seed of the draw.
+        rubric: Name of the rubric for all rows; None means the row's own, or that of its category.
+        skip_invalid: Leave out rows that can't be used, instead of refusing the file.
+        needs_human: Whether every row needs a human rating.
 
     Raises:
         DataError: If the file, a row, or the choice of rubrics can't be used.
@@ -162,100 +220,66 @@ def load(data: str, data_folder: Path | None, selection: Selection) -> RatedResp
     if like is None:
         columns = {name for row in table.rows[:1] for name in row}
         like = next((each for each in offered().values() if each.known_by <= columns), None)
-    usable, skipped = _usable(table, selection) if selection.skip_invalid else (_all(table, selection), 0)
-    responses = _picked(usable, selection)
+    model = RatedRow if needs_human else GradableRow
+    usable = _usable(table, model, rubric=rubric, skip_invalid=skip_invalid)
+    responses = usable[:limit]
+    if sample is not None and sample < len(usable):
+        import numpy as np
+
+        chosen = np.random.default_rng(seed).choice(len(usable), size=sample, replace=False)
+        responses = [usable[index] for index in sorted(chosen)]
     _check_scales(table, responses)
     rows = ({"row": response.row, "item": asdict(response.item), "human": response.human} for response in responses)
     return RatedResponses(
-        origin=table.origin, fingerprint=fingerprint(rows), like=like, skipped=skipped, responses=responses
+        origin=table.origin,
+        fingerprint=fingerprint(rows),
+        like=like,
+        skipped=len(table.rows) - len(usable),
+        responses=tuple(responses),
     )
 
 
-def _aliases() -> dict[str, str]:
-    own = {name: column for each in offered().values() for name, column in each.aliases.items()}
-    return {"references": "reference", **own}
-
-
-def _all(table: Table, selection: Selection) -> list[RatedResponse]:
-    rows = validated(table, _model(selection), _aliases())
-    return [_response(table, index, row, rubric=selection.rubric) for index, row in enumerate(rows)]
-
-
-def _usable(table: Table, selection: Selection) -> tuple[list[RatedResponse], int]:
-    usable: list[RatedResponse] = []
+def _usable(table: Table, model: type[ResponseRow], *, rubric: str | None, skip_invalid: bool) -> list[RatedResponse]:
     problems: list[str] = []
-    for index, content in enumerate(table.rows):
-        part = replace(table, rows=[content], images=None, first_row=table.first_row + index)
+    if skip_invalid:
+        rows, problems = usable_rows(table, model, aliases())
+    else:
+        rows = dict(enumerate(validated(table, model, aliases())))
+    usable: list[RatedResponse] = []
+    for index, row in rows.items():
         try:
-            row = validated(part, _model(selection), _aliases())[0]
-            usable.append(_response(table, index, row, rubric=selection.rubric))
+            usable.append(_response(table.where(index), index + table.first_row, row, rubric=rubric))
         except DataError as error:
+            if not skip_invalid:
+                raise
             problems.append(str(error))
-    if problems:
-        _log.warning("agreement: %d of %d rows left out; the first: %s", len(problems), len(table.rows), problems[0])
     if not usable:
         raise DataError(f"agreement: none of the {len(table.rows)} rows can be used. The first: {problems[0]}")
-    return usable, len(problems)
+    if problems:
+        skipped = len(table.rows) - len(usable)
+        _log.warning("agreement: %d of %d rows left out; the first: %s", skipped, len(table.rows), problems[0])
+    return usable
 
 
-def _picked(responses: Sequence[RatedResponse], selection: Selection) -> tuple[RatedResponse, ...]:
-    if selection.sample is not None and selection.sample < len(responses):
-        import numpy as np
-
-        rng = np.random.default_rng(selection.seed)
-        chosen = rng.choice(len(responses), size=selection.sample, replace=False)
-        return tuple(responses[index] for index in sorted(chosen))
-    return tuple(responses[: selection.limit])
-
-
-def _model(selection: Selection) -> type[ResponseRow]:
-    return RatedRow if selection.needs_human else ResponseRow
-
-
-def _response(table: Table, index: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:
-    where = table.where(index)
+def _response(where: str, number: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:
     category = named_category(f"{where}, field 'category'", row.category)
-    graded_by = _rubric(where, row.rubric if rubric is None else rubric, category)
-    if row.human_rating is not None and not graded_by.lowest <= row.human_rating <= graded_by.highest:
+    graded_by = rubric_of(where, row.rubric if rubric is None else rubric, category)
+    if graded_by is None:
         raise DataError(
-            f"{where}, field 'human_rating': found {row.human_rating:g}. Needed is a number from "
-            f"{graded_by.lowest} to {graded_by.highest}, the scale of the rubric {graded_by.name}. "
-            "Correct it, or leave such rows out with --skip-invalid."
+            f"{where}: no rubric for the category {category!r}. Either choose one for all rows with --rubric, or "
+            f"add a column 'rubric', or a 'category' with one of {', '.join(known_categories())}. "
+            f"Rubrics are {', '.join(rubrics())}."
         )
-    references = (row.reference,) if isinstance(row.reference, str) else tuple(row.reference)
+    if row.human_rating is not None:
+        way_out = "Correct it, or leave such rows out with --skip-invalid."
+        check_rating(where, "human_rating", row.human_rating, graded_by, way_out)
     return RatedResponse(
-        row=index + table.first_row,
-        item=JudgeItem(row.question, references, row.response),
+        row=number,
+        item=JudgeItem(row.question, row.references, row.response),
         human=row.human_rating,
         rubric=graded_by.name,
         category=category,
         language=language_of(row.question, language=row.language, culture=row.associated_culture),
-    )
-
-
-def named_category(where: str, text: str | None) -> str:
-    """Returns a benchmark's category, or the data's own one, unless it looks like a misspelling of the former."""
-    if text is None:
-        return NO_CATEGORY
-    try:
-        return next(filter(None, (each.category_named(text) for each in offered().values())), text)
-    except DataError as error:
-        raise DataError(f"{where}: {error} Correct it, or choose a less similar name.") from None
-
-
-def _rubric(where: str, name: str | None, category: str) -> Rubric:
-    if name is not None:
-        try:
-            return rubric_named(name)
-        except JudgeError as error:
-            raise DataError(f"{where}, field 'rubric': {error}") from None
-    for each in offered().values():
-        if category in each.categories:
-            return each.rubric_for(category)
-    raise DataError(
-        f"{where}: no rubric for the category {category!r}. Either choose one for all rows with --rubric, or "
-        f"add a column 'rubric', or a 'category' with one of {', '.join(known_categories())}. "
-        f"Rubrics are {', '.join(rubrics())}."
     )
 
 
@@ -273,6 +297,9 @@ def _check_scales(table: Table, responses: Sequence[RatedResponse]) -> None:
             f"{table.origin}: rubrics with different scales: {found}. Ratings compare on one "
             "scale only. Choose one rubric with --rubric, or split the file."
         )
+
+
+# Languages
 
 
 UNKNOWN = "und"
@@ -298,6 +325,7 @@ _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3\u0750-\u077f\ufb50-\ufdff\ufe7
 _LEAST_KANA = 0.2
 
 
+@lru_cache(maxsize=1_000)  # the rows of a question mostly follow each other
 def language_of(question: str, *, language: str | None = None, culture: str | None = None) -> str:
     """Returns a question's language.
 
@@ -313,7 +341,8 @@ def language_of(question: str, *, language: str | None = None, culture: str | No
         A code such as ``zh``, or ``und``.
     """
     if language is not None:
-        return _code(language)
+        name = language.strip().casefold().replace("_", "-")
+        return _CODES.get(name, name.split("-")[0])
     for each in offered().values():
         native = each.native_language(culture) if culture else None
         if native and native.casefold() in _CODES:
@@ -335,8 +364,3 @@ def language_of_script(text: str) -> str:
     if arabic > east_asian:
         return "ar"
     return "ja" if kana >= _LEAST_KANA * east_asian else "zh"
-
-
-def _code(language: str) -> str:
-    name = language.strip().casefold().replace("_", "-")
-    return _CODES.get(name, name.split("-")[0])

@@ -1,7 +1,4 @@
-"""Who rated the responses, people and judges, and how well each pair of them agrees.
-
-Judges are asked for all verdicts before the first is awaited.
-"""
+"""Who rated the responses, people and judges, and how well each pair of them agrees."""
 
 from __future__ import annotations
 
@@ -24,15 +21,13 @@ if TYPE_CHECKING:
 
     from culture_tasks.agreement.rated_responses import RatedResponse
     from culture_tasks.judges.judge import Judge
-    from culture_tasks.judges.rubrics import Rubric
-    from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Outcome, Verdict
+    from culture_tasks.judges.verdicts import JudgeIdentity, Outcome
 
     Progress = Callable[[int, int], None]
 
 HUMAN = "human"
 
 _log = logging.getLogger(__name__)
-_HASH_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +38,15 @@ class Rater:
         name: ``human``, or the judge as the user names it.
         ratings: A rating for each response; NaN if there is none.
         outcomes: The outcome of each verdict; None for people.
-        errors: Why there is no rating, for each response; None for people.
+        errors: Why there is no rating, for each response; empty for people.
         identities: The judge with each rubric that was used; empty for people.
-        endpoints: The endpoints asked, without secrets.
+        endpoints: The endpoints that answered, without secrets.
     """
 
     name: str
     ratings: tuple[float, ...]
     outcomes: tuple[Outcome, ...] | None = None
-    errors: tuple[str | None, ...] | None = None
+    errors: tuple[str | None, ...] = ()
     identities: tuple[JudgeIdentity, ...] = ()
     endpoints: tuple[str, ...] = ()
 
@@ -62,13 +57,11 @@ class Rater:
             return self.name
         one = self.identities[0]
         endpoint = f", endpoint {', '.join(self.endpoints)}" if self.endpoints else ""
-        prompts = "; ".join(sorted({_prompt(identity) for identity in self.identities}))
-        return f"{self.name} ({one.backend} {one.model}{endpoint}, prompts: {prompts})"
-
-
-def _prompt(identity: JudgeIdentity) -> str:
-    digits = identity.prompt_sha256[:_HASH_DIGITS]
-    return f"{identity.prompt} sha256 {digits}" if digits else identity.prompt
+        prompts = {
+            f"{each.prompt} sha256 {each.prompt_sha256[:12]}" if each.prompt_sha256 else each.prompt
+            for each in self.identities
+        }
+        return f"{self.name} ({one.backend} {one.model}{endpoint}, prompts: {'; '.join(sorted(prompts))})"
 
 
 def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
@@ -81,7 +74,7 @@ def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
 def grade(
     judges: Mapping[str, Judge], responses: Sequence[RatedResponse], progress: Progress | None = None
 ) -> list[Rater]:
-    """Has every judge grade every response.
+    """Has every judge grade every response; all verdicts are asked for before the first is awaited.
 
     Args:
         judges: Judges by name.
@@ -94,64 +87,42 @@ def grade(
     Raises:
         JudgeError: If a judge can't be used at all; a verdict that fails is an outcome.
     """
+    rubrics = {name: rubric_named(name) for name in sorted({response.rubric for response in responses})}
+    distinct = dict.fromkeys((response.rubric, response.item) for response in responses)
     for judge in judges.values():
-        judge.check(_expected(responses), responses_known=True)
+        judge.check([(rubrics[name], item) for name, item in distinct], responses_known=True)
     tickets = {
-        name: [judge.submit(rubric_named(response.rubric), response.item) for response in responses]
+        name: [judge.submit(rubrics[response.rubric], response.item) for response in responses]
         for name, judge in judges.items()
     }
     total = len(judges) * len(responses)
-    _log.info("agreement: %d verdicts asked for", total)
+    _log.info("agreement: %d verdicts requested", total)
+    done = itertools.count(1)
     raters: list[Rater] = []
-    done = 0
     for name, judge in judges.items():
-        verdicts: list[Verdict] = []
+        verdicts = []
         for ticket in tickets[name]:
             verdicts.append(ticket.verdict())
-            done += 1
             if progress is not None:
-                progress(done, total)
-        identities = tuple(judge.identity(rubric_named(rubric)) for rubric in sorted({one.rubric for one in responses}))
-        raters.append(_rater(name, verdicts, identities))
+                progress(next(done), total)
+        scored = sum(verdict.outcome == "scored" for verdict in verdicts)
+        if scored < len(verdicts):
+            _log.warning("agreement: %s scored %d of %d responses", name, scored, len(verdicts))
+        raters.append(
+            Rater(
+                name=name,
+                ratings=tuple(math.nan if verdict.score is None else verdict.score for verdict in verdicts),
+                outcomes=tuple(verdict.outcome for verdict in verdicts),
+                errors=tuple(verdict.error for verdict in verdicts),
+                identities=tuple(map(judge.identity, rubrics.values())),
+                endpoints=tuple(sorted({verdict.endpoint for verdict in verdicts if verdict.endpoint})),
+            )
+        )
     return raters
 
 
-def _expected(responses: Sequence[RatedResponse]) -> list[tuple[Rubric, JudgeItem]]:
-    distinct = dict.fromkeys((response.rubric, response.item) for response in responses)
-    return [(rubric_named(rubric), item) for rubric, item in distinct]
-
-
-def _rater(name: str, verdicts: Sequence[Verdict], identities: tuple[JudgeIdentity, ...]) -> Rater:
-    outcomes = Counter(verdict.outcome for verdict in verdicts)
-    if outcomes["scored"] < len(verdicts):
-        _log.warning("agreement: %s scored %d of %d responses", name, outcomes["scored"], len(verdicts))
-    return Rater(
-        name=name,
-        ratings=tuple(math.nan if verdict.score is None else verdict.score for verdict in verdicts),
-        outcomes=tuple(verdict.outcome for verdict in verdicts),
-        errors=tuple(verdict.error for verdict in verdicts),
-        identities=identities,
-        endpoints=tuple(sorted({verdict.endpoint for verdict in verdicts if verdict.endpoint})),
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class Bootstrap:
-    """How intervals are drawn.
-
-    Attributes:
-        resamples: Number of resamples of questions.
-        confidence: Share of intervals that should contain the true value.
-        seed: Each group starts from it, so its interval doesn't depend on the other groups.
-    """
-
-    resamples: int = 1_000
-    confidence: float = 0.95
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
+class GroupAgreement:
     """Two raters on some of the responses.
 
     Attributes:
@@ -180,50 +151,57 @@ class Comparison:
 
     first: Rater
     second: Rater
-    groups: tuple[Group, ...]
+    groups: tuple[GroupAgreement, ...]
 
 
-def compare(raters: Sequence[Rater], responses: Sequence[RatedResponse], bootstrap: Bootstrap) -> list[Comparison]:
+def compare(
+    raters: Sequence[Rater],
+    responses: Sequence[RatedResponse],
+    *,
+    resamples: int = 1_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[Comparison]:
     """Compares each rater with each later one.
 
     Args:
         raters: Raters, people first.
         responses: What they rated, aligned with their ratings.
-        bootstrap: How intervals are drawn; resampling is by question.
+        resamples: Number of resamples of questions that intervals are drawn from.
+        confidence: Share of intervals that should contain the true value.
+        seed: Each group starts from it, so its interval doesn't depend on the other groups.
     """
     groups = _groups(responses)
-    comparisons: list[Comparison] = []
-    for first, second in itertools.combinations(raters, 2):
-        found = [
-            Group(
-                dimension=dimension,
-                label=label,
-                responses=len(rows),
-                outcomes={
-                    rater.name: dict(Counter(rater.outcomes[row] for row in rows))
-                    for rater in (first, second)
-                    if rater.outcomes is not None
-                },
-                agreement=agreement(
-                    [first.ratings[row] for row in rows],
-                    [second.ratings[row] for row in rows],
-                    clusters=[responses[row].item.question for row in rows],
-                    resamples=bootstrap.resamples,
-                    confidence=bootstrap.confidence,
-                    rng=np.random.default_rng(bootstrap.seed),
-                ),
-            )
-            for (dimension, label), rows in groups.items()
-        ]
-        comparisons.append(Comparison(first, second, tuple(found)))
-    return comparisons
+
+    def compared(first: Rater, second: Rater, dimension: Dimension, label: str, rows: list[int]) -> GroupAgreement:
+        judges = {rater.name: rater.outcomes for rater in (first, second) if rater.outcomes is not None}
+        return GroupAgreement(
+            dimension=dimension,
+            label=label,
+            responses=len(rows),
+            outcomes={name: dict(Counter(outcomes[row] for row in rows)) for name, outcomes in judges.items()},
+            agreement=agreement(
+                [first.ratings[row] for row in rows],
+                [second.ratings[row] for row in rows],
+                clusters=[responses[row].item.question for row in rows],
+                resamples=resamples,
+                confidence=confidence,
+                rng=np.random.default_rng(seed),
+            ),
+        )
+
+    return [
+        Comparison(first, second, tuple(compared(first, second, *group, rows) for group, rows in groups.items()))
+        for first, second in itertools.combinations(raters, 2)
+    ]
 
 
 def _groups(responses: Sequence[RatedResponse]) -> dict[tuple[Dimension, str], list[int]]:
+    """Returns the places of the responses of each group: all, languages, and categories in their papers' order."""
+    order = {category: place for place, category in enumerate(known_categories())}
     groups: dict[tuple[Dimension, str], list[int]] = {("overall", "all"): list(range(len(responses)))}
     for language in sorted({response.language for response in responses}):
         groups["language", language] = [row for row, one in enumerate(responses) if one.language == language]
-    order = {category: place for place, category in enumerate(known_categories())}
     categories = {response.category for response in responses}
     for category in sorted(categories, key=lambda name: (order.get(name, len(order)), name)):
         groups["category", category] = [row for row, one in enumerate(responses) if one.category == category]

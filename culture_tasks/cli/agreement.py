@@ -7,19 +7,18 @@ import sys
 import textwrap
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.registry import rubrics
+from culture_tasks.cli.options import at_least, between_0_and_1, rated_data, unwritable
 from culture_tasks.errors import SettingsError
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
-    from culture_tasks.agreement.agreement_report import Report
-    from culture_tasks.agreement.rated_responses import RatedResponses, Selection
+    from culture_tasks.agreement.agreement_report import AgreementReport
+    from culture_tasks.agreement.rated_responses import RatedResponses
     from culture_tasks.agreement.raters import Rater
-    from culture_tasks.benchmarks.human_ratings import HumanRatings
     from culture_tasks.cli.main import Commands
     from culture_tasks.judges.judge import Judge
     from culture_tasks.judges.selection import JudgeSpec
@@ -54,7 +53,7 @@ def register(commands: Commands) -> None:
     parser = commands.add_parser(
         "agreement",
         description=_DESCRIPTION,
-        epilog=_EPILOG.format(offered="\n".join(starmap(_described, offered().items()))),
+        epilog=_EPILOG.format(offered=rated_data()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
@@ -73,39 +72,26 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="also write JSON, Markdown, CSV and figures to this folder"
     )
-    _add_numbers(parser)
-    parser.add_argument(
-        "--skip-invalid", action="store_true", help="skip rows that can't be used, instead of refusing the data"
-    )
-    parser.set_defaults(handler=run)
-
-
-def _described(name: str, ratings: HumanRatings) -> str:
-    source = ratings.source
-    text = (
-        f"{ratings.about}: from the Hub ({source.hub}, split {source.split}), or from "
-        f"{source.folder}/{source.stems[0]}.parquet (or .jsonl, .json, .csv) in the folder CULTURE_TASKS_DATA"
-    )
-    return textwrap.fill(text, 112, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14)
-
-
-def _add_numbers(parser: argparse.ArgumentParser) -> None:
     part = parser.add_mutually_exclusive_group()
-    part.add_argument("--limit", type=_at_least_one, metavar="N", help="use only the first N responses")
-    part.add_argument("--sample", type=_at_least_one, metavar="N", help="use N responses drawn at random")
+    part.add_argument("--limit", type=at_least(1), metavar="N", help="use only the first N responses")
+    part.add_argument("--sample", type=at_least(1), metavar="N", help="use N responses drawn at random")
     parser.add_argument(
-        "--seed", type=_seed, default=0, help="seed of the sample and of the bootstrap (default: %(default)s)"
+        "--seed", type=at_least(0), default=0, help="seed of the sample and of the bootstrap (default: %(default)s)"
     )
     parser.add_argument(
-        "--resamples", type=_at_least_one, default=1_000, metavar="N", help="bootstrap resamples (default: %(default)s)"
+        "--resamples", type=at_least(1), default=1_000, metavar="N", help="bootstrap resamples (default: %(default)s)"
     )
     parser.add_argument(
         "--confidence",
-        type=_share,
+        type=between_0_and_1,
         default=0.95,
         metavar="P",
         help="confidence of the intervals (default: %(default)s)",
     )
+    parser.add_argument(
+        "--skip-invalid", action="store_true", help="skip rows that can't be used, instead of refusing the data"
+    )
+    parser.set_defaults(handler=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -114,33 +100,35 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CultureTasksError: If the judges, the data or the settings can't be used.
     """
+    from culture_tasks.agreement.agreement_report import AgreementReport
     from culture_tasks.agreement.rated_responses import load
+    from culture_tasks.agreement.raters import compare
     from culture_tasks.benchmarks.registry import reading_data
 
     settings = Settings.from_environment()
-    _prepare(args.output)
+    if args.output is not None:  # it must be writable before any verdict is paid for
+        try:
+            args.output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable("agreement", args.output, error) from None
     specs = _specs(args, settings)
+    rows = {"rubric": args.rubric, "limit": args.limit, "sample": args.sample, "skip_invalid": args.skip_invalid}
+    intervals = {"resamples": args.resamples, "confidence": args.confidence, "seed": args.seed}
     with reading_data(settings) as read:
-        data = load(args.data, settings.data_folder, _selection(args, len(specs)))
+        data = load(args.data, settings.data_folder, **rows, seed=args.seed, needs_human=len(specs) == 1)
     for commit in read.commits.values():
         data = replace(data, origin=f"{data.origin} at commit {commit}")
-    report = _report(data, _raters(data, specs, settings), args, settings)
+    raters = _raters(data, specs, settings)
+    report = AgreementReport(
+        data=data,
+        raters=raters,
+        comparisons=compare(raters, data.responses, **intervals),
+        options={**rows, **intervals, "least_coverage": settings.judge_min_coverage},
+    )
     print(report.as_text())
     if args.output is not None:
         _write(report, args.output)
     return 0
-
-
-def _prepare(folder: Path | None) -> None:
-    """Makes sure that the report can be written, before any verdict is paid for."""
-    if folder is None:
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(
-            f"agreement: can't make the folder {folder} ({error.strerror}). Choose another with -o."
-        ) from None
 
 
 def _specs(args: argparse.Namespace, settings: Settings) -> list[JudgeSpec]:
@@ -162,19 +150,6 @@ def _specs(args: argparse.Namespace, settings: Settings) -> list[JudgeSpec]:
     return specs
 
 
-def _selection(args: argparse.Namespace, judges: int) -> Selection:
-    from culture_tasks.agreement.rated_responses import Selection
-
-    return Selection(
-        limit=args.limit,
-        sample=args.sample,
-        seed=args.seed,
-        rubric=args.rubric,
-        skip_invalid=args.skip_invalid,
-        needs_human=judges == 1,
-    )
-
-
 def _raters(data: RatedResponses, specs: list[JudgeSpec], settings: Settings) -> list[Rater]:
     from culture_tasks.agreement.raters import grade, human_rater
     from culture_tasks.judges.selection import make_judge
@@ -189,23 +164,7 @@ def _raters(data: RatedResponses, specs: list[JudgeSpec], settings: Settings) ->
     return [*([human] if human else []), *graded]
 
 
-def _report(data: RatedResponses, raters: list[Rater], args: argparse.Namespace, settings: Settings) -> Report:
-    from culture_tasks.agreement.agreement_report import Report
-    from culture_tasks.agreement.raters import Bootstrap, compare
-
-    bootstrap = Bootstrap(args.resamples, args.confidence, args.seed)
-    options = {"rubric": args.rubric, "limit": args.limit, "sample": args.sample, "skip_invalid": args.skip_invalid}
-    return Report(
-        data=data,
-        raters=raters,
-        comparisons=compare(raters, data.responses, bootstrap),
-        bootstrap=bootstrap,
-        least_coverage=settings.judge_min_coverage,
-        options=options,
-    )
-
-
-def _write(report: Report, folder: Path) -> None:
+def _write(report: AgreementReport, folder: Path) -> None:
     from culture_tasks.agreement.agreement_report import write_report
     from culture_tasks.agreement.rating_pictures import Scale, write_pictures
 
@@ -220,24 +179,3 @@ def _write(report: Report, folder: Path) -> None:
 def _show_progress(done: int, total: int) -> None:
     if done == total or done % max(1, total // 200) == 0:
         print(f"\rverdicts: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
-
-
-def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 1")
-    return number
-
-
-def _seed(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 0")
-    return number
-
-
-def _share(text: str) -> float:
-    number = float(text)
-    if not 0.0 < number < 1.0:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a number between 0 and 1")
-    return number

@@ -9,7 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.errors import DataUnavailableError, SettingsError
+from culture_tasks.cli.options import number, rated_data, unwritable
+from culture_tasks.errors import DataUnavailableError
 from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
 from culture_tasks.settings import Settings
 
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from culture_tasks.cli.main import Commands
-    from culture_tasks.preferences.build import Chosen
+    from culture_tasks.preferences.build import ChosenPairs
     from culture_tasks.preferences.graded_results import Taken
     from culture_tasks.preferences.held_out import Overlap
     from culture_tasks.preferences.manifest import Manifest, NearDuplicate, Rule
-    from culture_tasks.preferences.preference_stat import PreferenceStat
-    from culture_tasks.preferences.rated_questions import Rated
+    from culture_tasks.preferences.rated_questions import RatedQuestions
 
 _SOURCES = """\
 sources:
@@ -34,7 +34,7 @@ sources:
 """
 
 _BUILD = """\
-Writes a folder to train on with TRL: the best-rated response of each question against the worst-rated one, one pair a
+Writes a folder to train on with TRL: the best-rated response of each question against the worst-rated one, one pair per
 question (CARE, section 4), as sft/, dpo/ and kto/, each with train.jsonl and dev.jsonl, and manifest.json. Questions of
 CARE's tests are left out. The folder is written whole or not at all, and is the same for the same input and seed.
 """
@@ -50,84 +50,82 @@ def register(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser("preferences")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    _add_build(actions)
-    _add_stat(actions)
-    _add_merge(actions)
-
-
-def _add_build(actions: argparse._SubParsersAction[Any]) -> None:
-    made = actions.add_parser(
+    sources = _SOURCES.format(offered=rated_data())
+    build = actions.add_parser(
         "build",
         help="write a folder to train on: data, recipes and a manifest",
         description=_BUILD,
-        epilog=_sources(),
+        epilog=sources,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_sources(made)
-    made.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
-    _add_rule(made)
-    made.add_argument(
+    _add_sources(build)
+    build.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
+    _add_rule(build)
+    build.add_argument(
         "--culture",
         choices=("native", "foreign", "mixed"),
         help="draw questions about native cultures, foreign ones or half of each, equally many (section 4.5)",
     )
-    made.add_argument(
+    build.add_argument(
         "--fraction",
-        type=_share,
+        type=number("a number above 0 and at most 1", lambda share: 0.0 < share <= 1.0),
         default=1.0,
         metavar="P",
         help="train on this share of the questions; a larger share contains every smaller one (Figure 3)",
     )
-    made.add_argument(
+    build.add_argument(
         "--dev",
-        type=_dev_share,
+        type=number("a number of at least 0 and below 1", lambda share: 0.0 <= share < 1.0),
         default=0.1,
         metavar="P",
         help="share of the questions set aside for development, 0 for none (default: %(default)s)",
     )
-    made.add_argument(
+    build.add_argument(
         "--train-on-test",
+        dest="test_questions",
         action="store_true",
         help="keep questions of tests; the manifest lists them, and the report marks the model",
     )
-    made.add_argument("--plain", action="store_true", help="write plain text rather than messages")
-    made.add_argument(
+    build.add_argument("--plain", action="store_true", help="write plain text rather than messages")
+    build.add_argument(
         "--model",
         default=PAPER_MODELS[0],
         help="model that the recipes train, on the Hub or in a folder (default: %(default)s)",
     )
-    made.set_defaults(handler=_build)
-
-
-def _add_stat(actions: argparse._SubParsersAction[Any]) -> None:
-    shown = actions.add_parser(
+    build.set_defaults(handler=_build)
+    stat = actions.add_parser(
         "stat",
         help="show what rated responses hold: pairs, ties, gaps, lengths, who wrote them, overlap with tests",
         description=_STAT,
-        epilog=_sources(),
+        epilog=sources,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_sources(shown)
-    shown.add_argument(
+    _add_sources(stat)
+    stat.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="also write JSON, Markdown, CSV and pictures to this folder"
     )
-    _add_rule(shown)
-    shown.set_defaults(handler=_stat)
-
-
-def _sources() -> str:
-    from culture_tasks.agreement.rated_responses import offered
-
-    known = [
-        textwrap.fill(
-            f"{each.about}, from the Hub, or from {each.source.folder}/ in the folder CULTURE_TASKS_DATA",
-            112,
-            initial_indent=f"  {each.source.hub or name:<15}  ",
-            subsequent_indent=" " * 19,
-        )
-        for name, each in offered().items()
-    ]
-    return _SOURCES.format(offered="\n".join(known))
+    _add_rule(stat)
+    stat.set_defaults(handler=_stat, test_questions=True)
+    merge = actions.add_parser(
+        "merge",
+        help="merge a LoRA adapter into the model that it was trained on",
+        description="Writes a model with a LoRA adapter's weights added, for programs that take no adapter, such as "
+        "lmms-eval's chat models. lm-eval needs none of this: it takes the adapter by peft=ADAPTER (hf) or "
+        "lora_local_path=ADAPTER (vllm).",
+    )
+    merge.add_argument("adapter", type=Path, metavar="ADAPTER", help="folder of the adapter")
+    merge.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
+    merge.add_argument(
+        "--base", metavar="MODEL", help="the base model (default: the one that the adapter was trained on)"
+    )
+    merge.add_argument(
+        "--dtype",
+        choices=("auto", "bfloat16", "float16", "float32"),
+        default="auto",
+        help="data type of the weights (default: the checkpoint's)",
+    )
+    merge.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
+    merge.set_defaults(handler=_merge)
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
@@ -158,13 +156,18 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
         "--pairs",
         choices=("paper", "all"),
         default="paper",
-        help="one pair a question, or every pair of responses with different ratings (default: %(default)s)",
+        help="one pair per question, or every pair of responses with different ratings (default: %(default)s)",
     )
     parser.add_argument(
-        "--min-gap", type=_gap, default=0.0, metavar="N", help="smallest difference between the ratings of a pair"
+        "--min-gap",
+        type=number("a number of at least 0", lambda gap: 0.0 <= gap < math.inf),
+        default=0.0,
+        metavar="N",
+        help="smallest difference between the ratings of a pair",
     )
     parser.add_argument(
         "--language",
+        dest="languages",
         action="append",
         default=[],
         metavar="CODE",
@@ -172,6 +175,7 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--category",
+        dest="categories",
         action="append",
         default=[],
         metavar="NAME",
@@ -180,74 +184,37 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of every draw (default: %(default)s)")
 
 
-def _add_merge(actions: argparse._SubParsersAction[Any]) -> None:
-    merged = actions.add_parser(
-        "merge",
-        help="merge a LoRA adapter into the model that it was trained on",
-        description="Writes a model with a LoRA adapter's weights added, for programs that take no adapter, such as "
-        "lmms-eval's chat models. lm-eval needs none of this: it takes the adapter by peft=ADAPTER (hf) or "
-        "lora_local_path=ADAPTER (vllm).",
-    )
-    merged.add_argument("adapter", type=Path, metavar="ADAPTER", help="folder of the adapter")
-    merged.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write")
-    merged.add_argument(
-        "--base", metavar="MODEL", help="the base model (default: the one that the adapter was trained on)"
-    )
-    merged.add_argument(
-        "--dtype",
-        choices=("auto", "bfloat16", "float16", "float32"),
-        default="auto",
-        help="data type of the weights (default: the checkpoint's)",
-    )
-    merged.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
-    merged.set_defaults(handler=_merge)
-
-
 def _build(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.registry import reading_data
-    from culture_tasks.preferences.build import build, choose, gather, held_out_by
+    from culture_tasks.preferences.build import build, choose, gather
     from culture_tasks.preferences.dataset_folder import check_new
+    from culture_tasks.preferences.held_out import held_out_by
 
     settings = Settings.from_environment()
     check_new(options.output)
-    rule = _rule(options).model_copy(
-        update={
-            "culture": options.culture,
-            "fraction": options.fraction,
-            "dev": options.dev,
-            "test_questions": options.train_on_test,
-            "plain": options.plain,
-        }
-    )
+    rule = _rule(options)
     with reading_data(settings) as read:
-        rated = gather(options.sources, _taken(options, test_questions=options.train_on_test), options.rating, settings)
+        rated = gather(options.sources, _taken(options), options.rating, settings)
         held_out, tests = held_out_by(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
-    manifest = build(
-        chosen,
-        rule,
-        options.seed,
-        options.output,
-        commits=read.commits,
-        own_data=bool(read.own),
-        model=options.model,
-    )
+    known: dict[str, Any] = {"commits": read.commits, "own_data": bool(read.own), "model": options.model}
+    manifest = build(chosen, rule, options.seed, options.output, **known)
     print(_summary(manifest, chosen, options.output))
     return 0
 
 
 def _stat(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.registry import reading_data
-    from culture_tasks.preferences.build import gather, held_out_by, selected
-    from culture_tasks.preferences.held_out import overlap
+    from culture_tasks.preferences.build import gather, selected
+    from culture_tasks.preferences.held_out import held_out_by, overlap
     from culture_tasks.preferences.preference_stat import preference_stat
 
     settings = Settings.from_environment()
     rule = _rule(options)
     shared, not_checked = None, ""
     with reading_data(settings):
-        rated = gather(options.sources, _taken(options, test_questions=True), options.rating, settings)
+        rated = gather(options.sources, _taken(options), options.rating, settings)
         questions = selected(rated.questions, rule, Counter())
         try:
             _, tests = held_out_by(options.hold_out, rule, settings)
@@ -255,7 +222,14 @@ def _stat(options: argparse.Namespace) -> int:
         except DataUnavailableError as error:
             not_checked = str(error)
     stat = preference_stat(rated, questions, rule, options.seed, shared, not_checked=not_checked)
-    written = [] if options.output is None else _written(stat, options.output)
+    written: list[Path] = []
+    if options.output is not None:
+        from culture_tasks.preferences.preference_pictures import write_pictures
+
+        try:
+            written = [*stat.write(options.output), *write_pictures(stat, options.output)]
+        except OSError as error:
+            raise unwritable("preferences", options.output, error) from None
     print(stat.as_text())
     if shared is not None and shared.near:
         print(_near_duplicates(shared.near, rated, shared))
@@ -264,41 +238,22 @@ def _stat(options: argparse.Namespace) -> int:
     return 0
 
 
-def _written(stat: PreferenceStat, folder: Path) -> list[Path]:
-    from culture_tasks.preferences.preference_pictures import write_pictures
-
-    try:
-        return [*stat.write(folder), *write_pictures(stat, folder)]
-    except OSError as error:
-        raise SettingsError(
-            f"preferences: can't write to {folder} ({error.strerror}). Choose another folder with -o."
-        ) from None
-
-
 def _rule(options: argparse.Namespace) -> Rule:
     from culture_tasks.agreement.rated_responses import named_category
     from culture_tasks.preferences.manifest import Rule
 
-    return Rule(
-        pairs=options.pairs,
-        min_gap=options.min_gap,
-        languages=tuple(options.language),
-        categories=tuple(named_category("preferences: --category", name) for name in options.category),
-    )
+    chosen = {name: value for name, value in vars(options).items() if name in Rule.model_fields and name != "hold_out"}
+    categories = [named_category("preferences: --category", name) for name in options.categories]
+    return Rule(**chosen | {"categories": categories})
 
 
-def _taken(options: argparse.Namespace, *, test_questions: bool) -> Taken:
+def _taken(options: argparse.Namespace) -> Taken:
     from culture_tasks.preferences.graded_results import Taken
 
-    return Taken(
-        tasks=tuple(options.task),
-        judge=options.judge,
-        text_overlap=options.text_overlap,
-        test_questions=test_questions,
-    )
+    return Taken(tuple(options.task), options.judge, options.text_overlap, options.test_questions)
 
 
-_SAID = {
+_COUNTS = {
     "responses": "rated responses",
     "questions_of_unknown_language": "questions in an unknown language",
     "questions_of_another_language": "questions in other languages, left out",
@@ -311,18 +266,15 @@ _SAID = {
     "questions_beyond_fraction": "questions outside the fraction, left out",
     "kto_responses_with_both_labels": "responses better in one pair and worse in another, left out of KTO's data",
 }
-"""What a count is called, where it isn't its name."""
-
-_NEAREST = 10
-"""Most near duplicates that are shown."""
+"""Words for counts whose names don't say enough."""
 
 
-def _summary(manifest: Manifest, chosen: Chosen, folder: Path) -> str:
+def _summary(manifest: Manifest, chosen: ChosenPairs, folder: Path) -> str:
     from culture_tasks.preferences.rated_questions import LEFT_OUT
     from culture_tasks.text_tables import as_text
 
-    said = _SAID | {name: f"{what}, left out" for name, what in LEFT_OUT.items()}
-    rows = [(said.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
+    words = _COUNTS | {name: f"{responses}, left out" for name, responses in LEFT_OUT.items()}
+    rows = [(words.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
     lines = [as_text(("", f"rated by {manifest.rated_by.name}"), rows)]
     if manifest.near_duplicates:
         lines.append(_near_duplicates(manifest.near_duplicates, chosen.rated, chosen.overlap))
@@ -330,58 +282,24 @@ def _summary(manifest: Manifest, chosen: Chosen, folder: Path) -> str:
     return "\n".join(lines)
 
 
-def _near_duplicates(near: Sequence[NearDuplicate], rated: Rated, shared: Overlap) -> str:
+def _near_duplicates(near: Sequence[NearDuplicate], rated: RatedQuestions, shared: Overlap) -> str:
     from culture_tasks.text_tables import as_text
 
     questions = {question.fingerprint: question.text for question in rated.questions}
     shown = [
         (questions[each.question], shared.tests[each.task, each.item], each.task, f"{each.similarity:.2f}")
-        for each in near[:_NEAREST]
+        for each in near[:10]
     ]
-    number = len({each.question for each in near})
-    closely = "1 question closely resembles" if number == 1 else f"{number} questions closely resemble"
+    many = len({each.question for each in near})
+    closely = "1 question closely resembles" if many == 1 else f"{many} questions closely resemble"
     table = as_text(("question", "test question", "task", "similarity"), shown)
-    return f"\n{closely} a test question, and {'is' if number == 1 else 'are'} not left out:\n{table}"
-
-
-def _gap(text: str) -> float:
-    number = _number(text)
-    if not 0.0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text}: must be a number, 0 or larger")
-    return number
-
-
-def _share(text: str) -> float:
-    number = _number(text)
-    if not 0.0 < number <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text}: must be a number above 0, and at most 1")
-    return number
-
-
-def _dev_share(text: str) -> float:
-    number = _number(text)
-    if not 0.0 <= number < 1.0:
-        raise argparse.ArgumentTypeError(f"{text}: must be a number below 1, and at least 0")
-    return number
-
-
-def _number(text: str) -> float:
-    """Returns the number that an option holds, or NaN, which no option allows."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+    return f"\n{closely} a test question, and {'is' if many == 1 else 'are'} not left out:\n{table}"
 
 
 def _merge(options: argparse.Namespace) -> int:
     from culture_tasks.preferences.merging import merge
 
-    below = merge(
-        options.adapter,
-        options.output,
-        base=options.base,
-        dtype=options.dtype,
-        trust_remote_code=options.trust_remote_code,
-    )
+    choices = {"base": options.base, "dtype": options.dtype, "trust_remote_code": options.trust_remote_code}
+    below = merge(options.adapter, options.output, **choices)
     print(f"{options.adapter} merged into {below}: {options.output}")
     return 0

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from culture_tasks.cli.options import at_least, names, positive, unwritable
 from culture_tasks.errors import SettingsError
 from culture_tasks.text_tables import printable
 
 if TYPE_CHECKING:
     from culture_tasks.cli.main import Commands
-    from culture_tasks.report.model import Table
-    from culture_tasks.spotcheck.drawing import Drawn
+    from culture_tasks.report.model import Cell, Table
 
 _DESCRIPTION = """\
 Has people rate a random part of a model's responses, and corrects the judge's score by their ratings: with an interval
@@ -54,20 +54,18 @@ def register(commands: Commands) -> None:
     steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
     draw = steps.add_parser("draw", help="draw responses and write the sheet", description=_DRAW)
     draw.add_argument("results", nargs="+", help="result or sample files, folders or patterns")
-    draw.add_argument(
-        "-n", "--number", type=_at_least_one, required=True, metavar="N", help="how many responses to draw"
-    )
+    draw.add_argument("-n", "--number", type=at_least(1), required=True, metavar="N", help="how many responses to draw")
     draw.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write to")
     draw.add_argument(
-        "--tasks", type=_list, default=(), metavar="LIST", help="only these tasks, by names or patterns (default: all)"
+        "--tasks", type=names, default=(), metavar="LIST", help="only these tasks, by names or patterns (default: all)"
     )
     draw.add_argument("--seed", type=int, default=0, help="seed of the draw (default: %(default)s)")
     draw.add_argument(
-        "--raters", type=_at_least_one, default=1, metavar="N", help="write sheets for this many raters (default: 1)"
+        "--raters", type=at_least(1), default=1, metavar="N", help="write sheets for this many raters (default: 1)"
     )
     draw.add_argument(
         "--shared",
-        type=_number,
+        type=at_least(0),
         metavar="N",
         help="responses that every rater gets; the others go to one rater each (default: all responses)",
     )
@@ -81,7 +79,7 @@ def register(commands: Commands) -> None:
     )
     score.add_argument(
         "--width",
-        type=_positive,
+        type=positive,
         metavar="W",
         help="also say how many more ratings would narrow the interval of a score to this width, from end to end",
     )
@@ -90,8 +88,9 @@ def register(commands: Commands) -> None:
 
 def _draw(options: argparse.Namespace) -> int:
     from culture_tasks.spotcheck.design import DESIGN_FILE, write
-    from culture_tasks.spotcheck.drawing import draw, sources_in
-    from culture_tasks.spotcheck.sheets import Dealing, write_sheets
+    from culture_tasks.spotcheck.drawing import draw, judged_tasks
+    from culture_tasks.spotcheck.sheets import write_sheets
+    from culture_tasks.text_tables import as_text
 
     if options.images is not None and not options.images.is_dir():
         raise SettingsError(f"spotcheck: --images {options.images}: no such folder. Name the folder of the images.")
@@ -100,32 +99,25 @@ def _draw(options: argparse.Namespace) -> int:
             f"spotcheck: {options.output} has the sheet of another draw. Choose another folder with -o, so that no "
             "ratings are lost."
         )
-    drawn = draw(sources_in(options.results, options.tasks), options.number, seed=options.seed, now=datetime.now(UTC))
+    sources = judged_tasks(options.results, options.tasks)
+    drawn = draw(sources, options.number, seed=options.seed, now=datetime.now(UTC))
     try:
         options.output.mkdir(parents=True, exist_ok=True)
-        paths = write_sheets(drawn, options.output, Dealing(options.raters, options.shared), options.images)
+        paths = write_sheets(drawn, options.output, raters=options.raters, shared=options.shared, images=options.images)
         write(drawn.design, options.output / DESIGN_FILE)
     except OSError as error:
-        raise SettingsError(
-            f"spotcheck: can't write to {options.output} ({error.strerror}). Choose another folder with -o."
-        ) from None
-    _say_drawn(drawn, [*paths, options.output / DESIGN_FILE])
-    if options.images is None and any(response.image for response in drawn.responses):
-        print("The questions are about images, which the sheet lacks: to show them, draw with --images DIR.")
-    return 0
-
-
-def _say_drawn(drawn: Drawn, paths: list[Path]) -> None:
-    from culture_tasks.text_tables import as_text
-
+        raise unwritable("spotcheck", options.output, error) from None
     rows = [
         [source.model, source.task, stratum.culture, str(stratum.size), str(stratum.drawn)]
         for source in drawn.design.populations
         for stratum in source.strata
     ]
     print(as_text(("model", "task", "culture", "responses", "drawn"), rows))
-    for path in paths:
+    for path in (*paths, options.output / DESIGN_FILE):
         print(printable(str(path)))
+    if options.images is None and any(response.image for response in drawn.responses):
+        print("The questions are about images, which the sheet lacks: to show them, draw with --images DIR.")
+    return 0
 
 
 def _score(options: argparse.Namespace) -> int:
@@ -150,18 +142,12 @@ def _as_text(table: Table) -> str:
     from culture_tasks.report.text.wording import NOTHING, headers, interval, number
     from culture_tasks.text_tables import as_text, plain
 
-    rows = [
-        [
-            *row.labels,
-            *(
-                ""
-                if cell is None
-                else f"{number(cell.value, cell.scale)}{f' ({interval(cell)})' if interval(cell) else ''}"
-                for cell in row.cells
-            ),
-        ]
-        for row in table.rows
-    ]
+    def text(cell: Cell | None) -> str:
+        if cell is None:
+            return ""
+        return f"{number(cell.value, cell.scale)} ({interval(cell)})".replace(" ()", "")
+
+    rows = [[*row.labels, *map(text, row.cells)] for row in table.rows]
     missing = dict.fromkeys(
         f"{NOTHING} {' '.join(row.labels)}: {cell.note}"
         for row in table.rows
@@ -170,27 +156,3 @@ def _as_text(table: Table) -> str:
     )
     notes = (textwrap.fill(plain(note), 118) for note in (*missing, *table.notes))
     return "\n".join([table.title, as_text(headers(table), rows), *notes])
-
-
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _number(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 0")
-    return number
-
-
-def _at_least_one(text: str) -> int:
-    if _number(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text}: needed is a whole number of at least 1")
-    return int(text)
-
-
-def _positive(text: str) -> float:
-    number = float(text)
-    if not 0.0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text}: needed is a positive number")
-    return number

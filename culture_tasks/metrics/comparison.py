@@ -83,9 +83,7 @@ def _differences(a: ArrayLike, b: ArrayLike) -> Floats:
     """
     ours, theirs = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if ours.ndim != 1 or ours.shape != theirs.shape:
-        raise ValueError(
-            f"comparison: two lists of one length are needed; came shapes {ours.shape} and {theirs.shape}."
-        )
+        raise ValueError(f"comparison: expected two lists of one length; found shapes {ours.shape} and {theirs.shape}.")
     if np.isinf(ours).any() or np.isinf(theirs).any():
         raise ValueError("comparison: a score is infinite; write NaN for a missing one.")
     return ours - theirs
@@ -117,17 +115,17 @@ def paired_difference(
     Source: Student (1908); Liang and Zeger (1986); Miller (2024), "Adding Error Bars to Evals", section 4.
 
     Examples:
-        >>> found = paired_difference([4.0, 5.0, 3.0, 5.0], [3.0, 3.0, 3.0, 4.0])
-        >>> found.difference, round(found.low, 2), round(found.high, 2), round(found.p, 3)
+        >>> result = paired_difference([4.0, 5.0, 3.0, 5.0], [3.0, 3.0, 3.0, 4.0])
+        >>> result.difference, round(result.low, 2), round(result.high, 2), round(result.p, 3)
         (1.0, -0.3, 2.3, 0.092)
     """
     differences = _differences(a, b)
     kept = ~np.isnan(differences)
     sums = cluster_sums(differences[kept][:, None], cluster_numbers(clusters, kept))
-    found = _by_t(
+    result = _by_t(
         mean_and_error(differences, clusters), "paired t" if clusters is None else "clustered paired t", confidence
     )
-    return found._replace(differing=int(np.count_nonzero(_without_noise(sums))))
+    return result._replace(differing=int(np.count_nonzero(_without_noise(sums))))
 
 
 def paired_bootstrap(
@@ -152,8 +150,8 @@ def paired_bootstrap(
         :func:`paired_difference`.
 
     Examples:
-        >>> found = paired_bootstrap(0.2, np.array([0.1, 0.2, 0.3, 0.2]), n=40, clusters=20)
-        >>> round(found.low, 2), round(found.high, 2), round(found.p, 3)
+        >>> result = paired_bootstrap(0.2, np.array([0.1, 0.2, 0.3, 0.2]), n=40, clusters=20)
+        >>> round(result.low, 2), round(result.high, 2), round(result.p, 3)
         (0.02, 0.38, 0.028)
     """
     return _by_t(bootstrapped(value, replicates, n=n, clusters=clusters), "cluster bootstrap", confidence)
@@ -178,30 +176,30 @@ def _by_t(mean: Mean, method: Method, confidence: float) -> Difference:
     )
 
 
-def at_confidence(found: Difference, confidence: float) -> Difference | None:
+def at_confidence(result: Difference, confidence: float) -> Difference | None:
     """Returns a difference with an interval of another confidence; None where that takes the scores.
 
     Args:
-        found: What :func:`paired_difference` or :func:`mcnemar` returned.
+        result: What :func:`paired_difference` or :func:`mcnemar` returned.
         confidence: Share of intervals meant to hold the true difference, between 0 and 1.
 
     Examples:
-        >>> found = paired_difference([4.0, 5.0, 3.0, 5.0], [3.0, 3.0, 3.0, 4.0])
-        >>> wider = at_confidence(found, 0.99)
+        >>> result = paired_difference([4.0, 5.0, 3.0, 5.0], [3.0, 3.0, 3.0, 4.0])
+        >>> wider = at_confidence(result, 0.99)
         >>> round(wider.low, 2), round(wider.high, 2)
         (-1.38, 3.38)
     """
     check_confidence(confidence)
-    if found.method in ("sign flips", "all sign flips"):
+    if result.method in ("sign flips", "all sign flips"):
         return None
-    if math.isnan(found.low):
-        return found
-    if found.method in ("McNemar exact", "McNemar mid-p"):
-        surplus = round(found.difference * found.n)
-        ours, theirs = (found.differing + surplus) // 2, (found.differing - surplus) // 2
-        return _mcnemar(ours, theirs, n=found.n, confidence=confidence)
-    reach = t_quantile(confidence, found.clusters) * found.sd / math.sqrt(found.n)
-    return found._replace(low=found.difference - reach, high=found.difference + reach)
+    if math.isnan(result.low):
+        return result
+    if result.method in ("McNemar exact", "McNemar mid-p"):
+        surplus = round(result.difference * result.n)
+        ours, theirs = (result.differing + surplus) // 2, (result.differing - surplus) // 2
+        return _mcnemar(ours, theirs, n=result.n, confidence=confidence)
+    reach = t_quantile(confidence, result.clusters) * result.sd / math.sqrt(result.n)
+    return result._replace(low=result.difference - reach, high=result.difference + reach)
 
 
 def paired_permutation(
@@ -249,12 +247,12 @@ def paired_permutation(
     Source: Fisher (1935); Phipson and Smyth (2010) for the correction of drawn swaps; Hartigan (1969) for the ends.
 
     Examples:
-        >>> found = paired_permutation([5.0, 4.0, 3.0, 5.0, 4.0], [4.0, 2.0, 2.5, 2.0, 1.0])
-        >>> found.difference, found.p, found.method
+        >>> result = paired_permutation([5.0, 4.0, 3.0, 5.0, 4.0], [4.0, 2.0, 2.5, 2.0, 1.0])
+        >>> result.difference, result.p, result.method
         (1.9, 0.0625, 'all sign flips')
     """
     if resamples < 1:
-        raise ValueError(f"comparison: resamples={resamples}; at least 1 is needed.")
+        raise ValueError(f"comparison: resamples={resamples}; expected at least 1.")
     check_confidence(confidence)
     differences = _differences(a, b)
     kept = ~np.isnan(differences)
@@ -268,14 +266,14 @@ def paired_permutation(
     by_cluster = cluster_sums(columns, cluster_numbers(clusters, kept))
     sums = by_cluster[:, 0] = _without_noise(by_cluster[:, 0])
     differing = int(np.count_nonzero(sums))
-    found = by_t._replace(low=math.nan, high=math.nan, method="sign flips", differing=differing)
+    result = by_t._replace(low=math.nan, high=math.nan, method="sign flips", differing=differing)
     if not differing:
-        return found._replace(p=1.0 if by_t.n else math.nan, method="all sign flips" if by_t.n else "sign flips")
+        return result._replace(p=1.0 if by_t.n else math.nan, method="all sign flips" if by_t.n else "sign flips")
     if sums.sum() < 0.0:  # the same draws for both orders of the models
         back = paired_permutation(
             b, a, clusters, resamples=resamples, seed=seed, confidence=confidence, weights=weights
         )
-        return back._replace(difference=found.difference, low=-back.high, high=-back.low)
+        return back._replace(difference=result.difference, low=-back.high, high=-back.low)
     exact = differing <= math.log2(resamples)
     lower, higher = _parted(by_cluster, resamples, np.random.default_rng(seed))
     extreme, drawn = int(np.count_nonzero((lower <= 0.0) & (higher >= 0.0))), lower.size
@@ -292,7 +290,7 @@ def paired_permutation(
     else:
         low = float(np.partition(lower, passed - 1)[passed - 1]) if passed else -math.inf
         high = float(np.partition(higher, drawn - passed)[drawn - passed]) if passed else math.inf
-    return found._replace(p=p, low=low, high=high, method="all sign flips" if exact else "sign flips")
+    return result._replace(p=p, low=low, high=high, method="all sign flips" if exact else "sign flips")
 
 
 def _without_noise(sums: Floats) -> Floats:
@@ -349,7 +347,7 @@ def _randomly_signed(rows: Floats, resamples: int, rng: np.random.Generator) -> 
         rng: Source of randomness.
 
     Returns:
-        The sums, one a resample.
+        The sums, one per resample.
     """
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
     repeated = counts > _MANY_EQUAL
@@ -437,13 +435,14 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
     interval of the share, which he multiplies by m / n as if that were known.
 
     Examples:
-        >>> found = mcnemar([1, 1, 1, 1, 1, 1, 0, 1], [0, 0, 0, 0, 0, 0, 0, 1])
-        >>> found.difference, found.p, found.method
+        >>> result = mcnemar([1, 1, 1, 1, 1, 1, 0, 1], [0, 0, 0, 0, 0, 0, 0, 1])
+        >>> result.difference, result.p, result.method
         (0.75, 0.03125, 'McNemar exact')
     """
     differences = _differences(a, b)
-    if not (_right_or_wrong(a) and _right_or_wrong(b)):
-        raise ValueError("mcnemar: needs 1 for right, 0 for wrong and NaN for no score; came another number.")
+    scores = np.concatenate([np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)])
+    if not np.isin(scores[~np.isnan(scores)], (0.0, 1.0)).all():
+        raise ValueError("mcnemar: expected 1 for right, 0 for wrong and NaN for no score; found another number.")
     n = int(np.count_nonzero(~np.isnan(differences)))
     ours, theirs = int(np.count_nonzero(differences == 1.0)), int(np.count_nonzero(differences == -1.0))
     return _mcnemar(ours, theirs, n=n, confidence=confidence)
@@ -472,11 +471,6 @@ def _mcnemar(ours: int, theirs: int, *, n: int, confidence: float) -> Difference
         differing=discordant,
         sd=sd,
     )
-
-
-def _right_or_wrong(scores: ArrayLike) -> bool:
-    values = np.asarray(scores, dtype=np.float64)
-    return bool((np.isnan(values) | (values == 0.0) | (values == 1.0)).all())
 
 
 def _tails(k: int, m: int, *, mid: bool) -> tuple[Callable[[float], float], Callable[[float], float]]:

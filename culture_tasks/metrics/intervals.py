@@ -1,6 +1,6 @@
 """Confidence intervals of one model's score.
 
-Scores are numbers; NaN stands for an item without a score, which is left out. Items that share an image, a scenario or
+Scores are numbers; NaN is an item without a score, which is left out. Items that share an image, a scenario or
 a source question are not independent: give their clusters. Nothing here raises for data that are too few or too much
 alike: the ends are NaN, and :attr:`Interval.reason` says why.
 """
@@ -40,6 +40,13 @@ class Interval(NamedTuple):
     clusters: int = 0
     reason: str | None = None
 
+    @property
+    def text(self) -> str:
+        """The score with its interval, such as ``0.924 (0.918, 0.930)``, or ``n/a``."""
+        if math.isnan(self.value):
+            return "n/a"
+        return f"{self.value:.3f}" if math.isnan(self.low) else f"{self.value:.3f} ({self.low:.3f}, {self.high:.3f})"
+
 
 def mean_interval(values: ArrayLike, clusters: Clusters | None = None, confidence: float = 0.95) -> Interval:
     """Interval of a mean score, by Student's t.
@@ -52,7 +59,7 @@ def mean_interval(values: ArrayLike, clusters: Clusters | None = None, confidenc
     better near 0 and 1.
 
     Args:
-        values: One score an item; NaN where there is none.
+        values: One score per item; NaN where there is none.
         clusters: What each item belongs to, such as its image; None means that each stands alone.
         confidence: Share of intervals meant to hold the true mean, between 0 and 1.
 
@@ -117,7 +124,7 @@ def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Int
     """
     check_confidence(confidence)
     if not 0 <= successes <= n:
-        raise ValueError(f"proportion_interval: {successes} successes of {n}; needed are 0 <= successes <= n.")
+        raise ValueError(f"proportion_interval: {successes} successes of {n}; expected 0 <= successes <= n.")
     if n == 0:
         return Interval(reason="no item has a score")
     low, high = _wilson(successes / n, n, float(special.ndtri((1.0 + confidence) / 2.0)))
@@ -154,15 +161,18 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
     """
     scores = np.asarray(values, dtype=np.float64)
     if not np.isin(scores[~np.isnan(scores)], (0.0, 1.0)).all():
-        raise ValueError("share_interval: needs 1 for right, 0 for wrong and NaN for no score; came another number.")
+        raise ValueError(
+            "share_interval: expected 1 for right, 0 for wrong and NaN for no score; found another number."
+        )
     if clusters is None:
         return proportion_interval(int(np.nansum(scores)), int(np.count_nonzero(~np.isnan(scores))), confidence)
     check_confidence(confidence)
     mean = mean_and_error(scores, clusters)
     if mean.clusters < 2:
         return Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason)
-    size = _effective_size(mean)
-    low, high = _wilson(mean.value, size, t_quantile(confidence, mean.clusters))
+    alone = mean.value * (1.0 - mean.value) / max(mean.n - 1, 1)
+    effective = mean.n / max(mean.error**2 / alone, 1.0) if alone > 0.0 else float(mean.clusters)
+    low, high = _wilson(mean.value, effective, t_quantile(confidence, mean.clusters))
     return Interval(mean.value, low, high, n=mean.n, clusters=mean.clusters)
 
 
@@ -174,13 +184,6 @@ def t_quantile(confidence: float, clusters: int) -> float:
         2.262
     """
     return float(special.stdtrit(clusters - 1, (1.0 + confidence) / 2.0))
-
-
-def _effective_size(mean: Mean) -> float:
-    alone = mean.value * (1.0 - mean.value) / max(mean.n - 1, 1)
-    if alone <= 0.0:
-        return float(mean.clusters)
-    return mean.n / max(mean.error**2 / alone, 1.0)
 
 
 def _wilson(share: float, n: float, quantile: float) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """The mean with its standard error, which knows of clusters, and scores that are other than a plain mean.
 
-Scores are numbers; NaN stands for an item without a score, which is left out.
+Scores are numbers; NaN is an item without a score, which is left out.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ Clusters: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
 
 _TINY = 1e-12
 """A standard error below this part of the largest score is what rounding leaves of none."""
-
-_HUGE = 1e300
-"""A sum of squares above this is on the way to infinity."""
 
 
 class Mean(NamedTuple):
@@ -50,10 +47,10 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     """A mean with its cluster-robust standard error.
 
     Formula: se^2 = G / (G - 1) * sum over clusters of (sum of its residuals)^2 / n^2, for G clusters and n items: the
-    CR1 estimator of a regression on a constant alone. With one item a cluster it is s^2 / n.
+    CR1 estimator of a regression on a constant alone. With one item per cluster it is s^2 / n.
 
     Args:
-        values: One score an item; NaN where there is none.
+        values: One score per item; NaN where there is none.
         clusters: What each item belongs to; None means that each stands alone.
 
     Returns:
@@ -73,36 +70,23 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     """
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 1 or np.isinf(scores).any():
-        raise ValueError(f"mean: needs a list of finite scores, NaN where there is none; came shape {scores.shape}.")
+        raise ValueError(
+            f"mean: expected a list of finite scores, NaN where there is none; found shape {scores.shape}."
+        )
     kept = ~np.isnan(scores)
     scores, numbers = scores[kept], cluster_numbers(clusters, kept)
     if scores.size == 0:
         return Mean(reason="no item has a score")
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _clustered(scores, numbers)
-
-
-def _clustered(scores: Floats, numbers: Numbers) -> Mean:
-    middle, n = _steady_mean(scores), scores.size
+    middle, n = float(scores[0] + (scores - scores[0]).mean()), scores.size  # exact where all scores are equal
     residuals = cluster_sums((scores - middle)[:, None], numbers)[:, 0]
     many = residuals.size
-    if not float(residuals @ residuals) < _HUGE:
-        return Mean(n=n, clusters=many, reason="the scores are too large to be computed with")
     if many < 2:
         return Mean(middle, n=n, clusters=many, reason="one cluster: its spread can't be known")
     error = math.sqrt(many / (many - 1) * float(residuals @ residuals)) / n
     if error <= _TINY * float(np.abs(scores).max()):
-        return Mean(middle, 0.0, n=n, clusters=many, reason=_why_no_spread(scores))
+        why = f"every score is {scores[0]:g}" if np.ptp(scores) == 0.0 else "every cluster has the same mean"
+        return Mean(middle, 0.0, n=n, clusters=many, reason=why)
     return Mean(middle, error, n=n, clusters=many)
-
-
-def _steady_mean(scores: Floats) -> float:
-    """The mean; exactly the common value where all are equal."""
-    return float(scores[0] + (scores - scores[0]).mean())
-
-
-def _why_no_spread(scores: Floats) -> str:
-    return f"every score is {scores[0]:g}" if np.ptp(scores) == 0.0 else "every cluster has the same mean"
 
 
 def check_confidence(confidence: float) -> None:
@@ -113,13 +97,13 @@ def check_confidence(confidence: float) -> None:
         >>> check_confidence(95)
         Traceback (most recent call last):
             ...
-        ValueError: interval: confidence=95; needed is a number between 0 and 1.
+        ValueError: interval: confidence=95; expected a number between 0 and 1.
     """
     if not 0.0 < confidence < 1.0:
-        raise ValueError(f"interval: confidence={confidence}; needed is a number between 0 and 1.")
+        raise ValueError(f"interval: confidence={confidence}; expected a number between 0 and 1.")
 
 
-def cluster_numbers(clusters: Sequence[Hashable] | NDArray[np.generic] | None, kept: NDArray[np.bool_]) -> Numbers:
+def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbers:
     """Numbers the clusters of the kept items from 0 on without gaps.
 
     Args:
@@ -139,7 +123,7 @@ def cluster_numbers(clusters: Sequence[Hashable] | NDArray[np.generic] | None, k
     if clusters is None:
         return np.arange(np.count_nonzero(kept), dtype=np.intp)
     if len(clusters) != kept.size:
-        raise ValueError(f"clusters: {len(clusters)} for {kept.size} items; one for each is needed.")
+        raise ValueError(f"clusters: {len(clusters)} for {kept.size} items; expected one for each.")
     if isinstance(clusters, np.ndarray) and clusters.dtype != np.object_:
         return numbered(clusters[kept])[1]
     numbers: dict[Hashable, int] = {}
@@ -168,11 +152,11 @@ def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:
     """Sums the columns within clusters.
 
     Args:
-        columns: One row an item, one column a quantity.
+        columns: One row per item, one column per quantity.
         numbers: The cluster's number of each item, from :func:`cluster_numbers`.
 
     Returns:
-        One row a cluster, one column a quantity.
+        One row per cluster, one column per quantity.
 
     Examples:
         >>> cluster_sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 0])).tolist()
@@ -187,7 +171,7 @@ def cluster_scores(scores: Floats, numbers: Numbers, reduce: Callable[[Sequence[
     """Makes one score of the scores of each cluster's items; NaN where an item has none.
 
     Args:
-        scores: One score an item; NaN where there is none.
+        scores: One score per item; NaN where there is none.
         numbers: The cluster's number of each item, from :func:`cluster_numbers`.
         reduce: Makes it, such as ``min`` where all items must be right.
 
@@ -199,17 +183,19 @@ def cluster_scores(scores: Floats, numbers: Numbers, reduce: Callable[[Sequence[
         return scores
     order = np.argsort(numbers, kind="stable")
     clusters = np.split(scores[order], np.flatnonzero(np.diff(numbers[order])) + 1)
-    return np.array([math.nan if np.isnan(own).any() else reduce(own.tolist()) for own in clusters], dtype=np.float64)
+    return np.array(
+        [math.nan if np.isnan(cluster).any() else reduce(cluster.tolist()) for cluster in clusters], dtype=np.float64
+    )
 
 
 def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Floats | None = None) -> Floats:
-    """Returns one value an item, so that their mean is the score and their spread its sampling error.
+    """Returns one value per item, so that their mean is the score and their spread its sampling error.
 
     Without strata these are the scores. With strata, the score is the mean of the strata's means; an item's value is
     that plus n times its influence on it (a linearisation, exact for the mean and to first order for the error).
 
     Args:
-        scores: One score an item; NaN where there is none.
+        scores: One score per item; NaN where there is none.
         strata: What part each item belongs to, numbered from 0; None without parts.
         shares: What each stratum counts in the mean, by its number; None for all the same.
 
@@ -247,7 +233,7 @@ def counts(strata: NDArray[np.integer], shares: Floats | None = None) -> Floats:
 
 
 def ratio_contributions(above: Floats, below: Floats) -> Floats:
-    """Returns one value an item, as :func:`contributions` does, for the ratio of two totals.
+    """Returns one value per item, as :func:`contributions` does, for the ratio of two totals.
 
     Examples:
         >>> ratio_contributions(np.array([1.0, 0.0]), np.array([2.0, 2.0])).tolist()

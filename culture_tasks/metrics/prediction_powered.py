@@ -22,9 +22,7 @@ from culture_tasks.metrics.means import check_confidence, cluster_numbers
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from culture_tasks.metrics.means import Clusters, Floats
-
-    Numbers = NDArray[np.intp]
+    from culture_tasks.metrics.means import Clusters, Floats, Numbers
 
 LARGEST_WEIGHT = 1.5
 """Upper end of the weight; the lower one is 0, where the judge says nothing."""
@@ -68,7 +66,7 @@ class CorrectedMean:
 
     Attributes:
         overall: The mean over the strata, each with its share.
-        strata: Each stratum's own, by its label, in the order in which they first came.
+        strata: That of each stratum, by its label, in the order of their first responses.
     """
 
     overall: Corrected
@@ -96,7 +94,7 @@ class CorrectedMean:
         """
         unknown = [label for label in shares if label not in self.strata]
         if unknown or not any(share > 0.0 for share in shares.values()):
-            raise ValueError(f"over: {dict(shares)}; needed are positive shares of some of {list(self.strata)}.")
+            raise ValueError(f"over: {dict(shares)}; expected positive shares of some of {list(self.strata)}.")
         inside = {label: self.strata[label] for label, share in shares.items() if share > 0.0}
         if self._fit is None or any(math.isnan(one.value) for one in inside.values()):
             return _waiting(inside)
@@ -126,7 +124,7 @@ class CorrectedMean:
             37
         """
         if not width > 0.0:
-            raise ValueError(f"more_ratings: width={width}; needed is a positive number.")
+            raise ValueError(f"more_ratings: width={width}; expected a positive number.")
         if self._fit is None or self.overall.reason or self._fit.width(self.overall.size) > width:
             return None
         few, enough = self.overall.rated, self.overall.size
@@ -213,12 +211,16 @@ def corrected_mean(
     check_confidence(confidence)
     f, y = np.asarray(judge, dtype=np.float64), np.asarray(people, dtype=np.float64)
     if f.ndim != 1 or f.shape != y.shape:
-        raise ValueError(f"corrected_mean: two lists of one length are needed; came shapes {f.shape} and {y.shape}.")
+        raise ValueError(f"corrected_mean: expected two lists of one length; found shapes {f.shape} and {y.shape}.")
     if np.isinf(f).any() or np.isinf(y).any():
         raise ValueError("corrected_mean: a score is infinite; write NaN for a missing one.")
     if f.size == 0:
         return CorrectedMean(Corrected(reason="there is no response"), {})
-    labels, codes = _coded(strata, f.size)
+    if strata is not None and len(strata) != f.size:
+        raise ValueError(f"corrected_mean: {len(strata)} strata for {f.size} responses; expected one for each.")
+    of_each = ["all"] * f.size if strata is None else strata
+    labels = list(dict.fromkeys(of_each))
+    codes = np.array(list(map({label: place for place, label in enumerate(labels)}.__getitem__, of_each)))
     rated = ~np.isnan(y)
     counts = np.bincount(codes[rated], minlength=len(labels))
     sizes = np.bincount(codes, minlength=len(labels))
@@ -243,33 +245,27 @@ def corrected_mean(
     )
     differing = np.count_nonzero(np.abs(f - y)[inside] > 0.0)
     people_alone = fit_of(judge=np.zeros(numbers.size)) if differing < _FEW_DIFFERING else None
-    fit = fit_of(judge=_complete(f[inside], numbers, weights.size), at_least=people_alone)
+    f = f[inside]
+    known = ~np.isnan(f)
+    sums = np.bincount(numbers[known], weights=f[known], minlength=weights.size)
+    means = sums / np.maximum(np.bincount(numbers[known], minlength=weights.size), 1)
+    fit = fit_of(judge=np.where(known, f, means[numbers]), at_least=people_alone)
     alone = iter(np.eye(weights.size))
-    own = {
-        label: fit.at(next(alone)) if known else _waiting({label: one})
-        for (label, one), known in zip(unscored.items(), usable, strict=True)
+    by_stratum = {
+        label: fit.at(next(alone)) if is_usable else _waiting({label: one})
+        for (label, one), is_usable in zip(unscored.items(), usable, strict=True)
     }
-    return CorrectedMean(fit.at(weights) if usable.all() else _waiting(own), own, fit)
-
-
-def _coded(strata: Sequence[Hashable] | None, size: int) -> tuple[list[Hashable], Numbers]:
-    if strata is None:
-        return ["all"], np.zeros(size, dtype=np.intp)
-    if len(strata) != size:
-        raise ValueError(f"corrected_mean: {len(strata)} strata for {size} responses; one for each is needed.")
-    numbers: dict[Hashable, int] = {}
-    codes = np.array([numbers.setdefault(each, len(numbers)) for each in strata], dtype=np.intp)
-    return list(numbers), codes
+    return CorrectedMean(fit.at(weights) if usable.all() else _waiting(by_stratum), by_stratum, fit)
 
 
 def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Any, float] | None) -> Floats:
     if shares is None:
         return np.bincount(codes, minlength=len(labels)).astype(np.float64)
     if any(label not in shares or not 0.0 <= shares[label] < math.inf for label in labels):
-        raise ValueError(f"corrected_mean: shares {dict(shares)}; needed is one of at least 0 for each of {labels}.")
+        raise ValueError(f"corrected_mean: shares {dict(shares)}; expected one of at least 0 for each of {labels}.")
     weights = np.array([shares[label] for label in labels], dtype=np.float64)
     if not weights.sum() > 0.0:
-        raise ValueError("corrected_mean: all shares are 0; needed is one that is positive.")
+        raise ValueError("corrected_mean: all shares are 0; expected a positive one.")
     return weights
 
 
@@ -290,16 +286,8 @@ def _waiting(strata: Mapping[Any, Corrected]) -> Corrected:
     )
 
 
-def _complete(f: Floats, codes: Numbers, strata: int) -> Floats:
-    """Returns the judge's scores with the mean of their stratum where there is none: 0 in a stratum without any."""
-    known = ~np.isnan(f)
-    sums = np.bincount(codes[known], weights=f[known], minlength=strata)
-    means = sums / np.maximum(np.bincount(codes[known], minlength=strata), 1)
-    return np.where(known, f, means[codes])
-
-
 class _Fit:
-    """The strata with their weight, values and variances; an overall mean and a stratum's own differ in shares alone.
+    """The strata with their weight, values and variances; their overall mean and that of each differ in shares alone.
 
     Attributes:
         shares: What each stratum counts in the overall mean.
@@ -322,33 +310,36 @@ class _Fit:
         self._at_least = at_least  # no interval is narrower than its
         self.shares = shares / shares.sum() if shares.any() else shares
         self._codes, self._clusters, self._confidence = codes, clusters, confidence
-        own, f = codes[rated], judge[rated]
-        self._sizes, self._counts = np.bincount(codes), np.bincount(own)
-        self._weight = self._tuned(f, people, own)
+        members, f = codes[rated], judge[rated]
+        self._sizes, self._counts = np.bincount(codes), np.bincount(members)
+        self._weight = self._tuned(f, people, members)
         residuals = people - self._weight * f
-        of_judge, of_rated = _means(judge, codes), _means(residuals, own)
+        of_judge, of_rated = _means(judge, codes), _means(residuals, members)
         self._values = self._weight * of_judge + of_rated
-        off = residuals - of_rated[own]
-        squares = np.bincount(own, weights=off**2)
+        off = residuals - of_rated[members]
+        squares = np.bincount(members, weights=off**2)
         total = float(squares.sum())
         similar = float((off**4).sum()) / total if total else 0.0
-        square = max(similar, _largest_error(self._weight * judge + of_rated[codes], people, ends) - total)
+        predicted = self._weight * judge + of_rated[codes]  # of people, for every response
+        low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
+        farthest = np.maximum(predicted - low, high - predicted)
+        square = max(similar, float((farthest**2).mean()) - total)
         self._unseen = math.log(1.0 - confidence) ** 2 * square  # what the ratings may have missed, squared, times n
-        freedom, of_each = own.size - self._counts.size - 1.0, self._counts * (1.0 - 1.0 / own.size) - 1.0
+        freedom, of_each = members.size - self._counts.size - 1.0, self._counts * (1.0 - 1.0 / members.size) - 1.0
         # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
         self._spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
         self._departures = self._weight * (judge - of_judge[codes])  # of each response from the mean of its stratum
         of_scores = np.bincount(codes, weights=self._departures**2) / np.maximum(self._sizes - 1, 1)
-        together = np.bincount(own, weights=2.0 * self._departures[rated] * off) / self._counts
+        together = np.bincount(members, weights=2.0 * self._departures[rated] * off) / self._counts
         self._variances = np.maximum(of_scores + together + self._spreads, 0.0)
-        self._departures[rated] += (self._sizes / self._counts)[own] * off
+        self._departures[rated] += (self._sizes / self._counts)[members] * off
 
-    def _tuned(self, f: Floats, y: Floats, own: Numbers) -> float:
+    def _tuned(self, f: Floats, y: Floats, members: Numbers) -> float:
         """Returns the weight of the judge's scores, of the rated responses."""
-        of_f, of_y = f - _means(f, own)[own], y - _means(y, own)[own]
+        of_f, of_y = f - _means(f, members)[members], y - _means(y, members)[members]
         influence = self.shares**2 * (1.0 / self._counts - 1.0 / self._sizes) / np.maximum(self._counts - 1, 1)
-        above = float(influence @ np.bincount(own, weights=of_f * of_y))
-        below = float(influence @ np.bincount(own, weights=of_f**2))
+        above = float(influence @ np.bincount(members, weights=of_f * of_y))
+        below = float(influence @ np.bincount(members, weights=of_f**2))
         return min(max(above / below, 0.0), LARGEST_WEIGHT) if below > 0.0 else 0.0
 
     def at(self, shares: Floats) -> Corrected:
@@ -384,9 +375,8 @@ class _Fit:
         freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)
         sampling = shares**2 * (1.0 / counts - 1.0 / self._sizes)
         variance, unseen = float(sampling @ self._spreads), self._unseen / rated
-        lasting = self._reach(
-            variance + self._lasting(shares), self._fewer(freedom, shares), unseen * float((shares**2 / counts).sum())
-        )
+        fewer = freedom if self._clusters is None else max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
+        lasting = self._reach(variance + self._lasting(shares), fewer, unseen * float((shares**2 / counts).sum()))
         in_set = self._reach(variance, freedom, unseen * float(sampling.sum()))
         if self._at_least is None:
             return lasting, in_set
@@ -405,12 +395,7 @@ class _Fit:
         return found + max(products, 0.0)
 
     def _clusters_of(self, shares: Floats) -> int:
-        inside = shares[self._codes] > 0.0
-        return inside.size if self._clusters is None else np.unique(self._clusters[inside]).size
-
-    def _fewer(self, freedom: float, shares: Floats) -> float:
-        """Returns the degrees of freedom of the ratings, or of the clusters where these are fewer."""
-        return freedom if self._clusters is None else max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
+        return 0 if self._clusters is None else np.unique(self._clusters[shares[self._codes] > 0.0]).size
 
     def _reach(self, variance: float, freedom: float, unseen: float) -> float:
         return math.sqrt(float(special.stdtrit(freedom, (1.0 + self._confidence) / 2.0)) ** 2 * variance + unseen)
@@ -419,9 +404,3 @@ class _Fit:
 def _means(values: Floats, codes: Numbers) -> Floats:
     means: Floats = np.bincount(codes, weights=values) / np.bincount(codes)
     return means
-
-
-def _largest_error(predicted: Floats, people: Floats, ends: tuple[float, float] | None) -> float:
-    """Returns the mean square of the distances from the scores predicted of people to the farther end of the scale."""
-    low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
-    return float((np.maximum(predicted - low, high - predicted) ** 2).mean())

@@ -6,11 +6,12 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 class Places(NamedTuple):
@@ -56,7 +57,9 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
         [(1, 2), (1, 3), (2, 3)]
     """
     if any(one == two or not (0 <= one < models and 0 <= two < models) for one, two in better):
-        raise ValueError(f"places: needs pairs of two of the {models} models, numbered from 0; came {sorted(better)}.")
+        raise ValueError(
+            f"places: expected pairs of two of the {models} models, numbered from 0; found {sorted(better)}."
+        )
     above, below = [0] * models, [0] * models
     for one, two in set(better):
         below[one] += 1
@@ -125,7 +128,7 @@ def spread(
     Args:
         values_by_group: Each group's score; NaN where there is none.
         errors_by_group: Standard error of each group's score, where known.
-        ddof: 0 for the variance of these very groups, 1 to estimate that of a population of groups they stand for.
+        ddof: 0 for the variance of these very groups, 1 to estimate that of a population that they are a sample of.
         higher_is_better: Whether the highest score is the best.
 
     Returns:
@@ -142,7 +145,9 @@ def spread(
         ('Peru', 'Kenya', 0.5, 0.0417)
     """
     if ddof not in (0, 1) or any(math.isinf(value) for value in values_by_group.values()):
-        raise ValueError(f"spread: needs finite scores, NaN where there is none, and ddof 0 or 1; came ddof={ddof}.")
+        raise ValueError(
+            f"spread: expected finite scores, NaN where there is none, and ddof 0 or 1; found ddof={ddof}."
+        )
     scored = {group: float(value) for group, value in values_by_group.items() if not math.isnan(value)}
     missing = len(values_by_group) - len(scored)
     if not scored:
@@ -150,6 +155,8 @@ def spread(
     highest, lowest = max(scored, key=scored.__getitem__), min(scored, key=scored.__getitem__)
     best, worst = (highest, lowest) if higher_is_better else (lowest, highest)
     values = np.array(list(scored.values()))
+    errors = np.array([(errors_by_group or {}).get(group, math.nan) for group in scored])
+    by_chance = np.square(errors).mean() * (errors.size - 1) / (errors.size - ddof) if errors.size > ddof else math.nan
     all_equal = len(scored) > 1 and scored[best] == scored[worst]
     return Spread(
         best=scored[best],
@@ -161,14 +168,8 @@ def spread(
         mean=float(values.mean()),
         groups=len(scored),
         missing=missing,
-        by_chance=_variance_by_chance([(errors_by_group or {}).get(group, math.nan) for group in scored], ddof),
+        by_chance=float(by_chance),
     )
-
-
-def _variance_by_chance(errors: Sequence[float], ddof: int) -> float:
-    if len(errors) <= ddof:
-        return math.nan
-    return float(np.square(errors).mean() * (len(errors) - 1) / (len(errors) - ddof))
 
 
 def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: bool = True) -> list[MeanRank]:
@@ -179,12 +180,12 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
     count.
 
     Args:
-        scores: One row a model, one column a benchmark; NaN where there is no score.
+        scores: One row per model, one column per benchmark; NaN where there is no score.
         higher_is_better: Whether a high score is good, in all columns.
         shared_only: False ranks the models that a column has, and lets a model skip those that lack it.
 
     Returns:
-        One mean rank a row; NaN where no column counts.
+        One mean rank per row; NaN where no column counts.
 
     Raises:
         ValueError: If there are not rows and columns, or a score is infinite.
@@ -197,11 +198,11 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
     """
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or np.isinf(table).any():
-        raise ValueError(f"mean_rank: needs finite scores, models by benchmarks; came shape {table.shape}.")
+        raise ValueError(f"mean_rank: expected finite scores, models by benchmarks; found shape {table.shape}.")
     scored = ~np.isnan(table)
     used = scored & scored.all(axis=0) if shared_only else scored
     signed = np.where(used, -table if higher_is_better else table, np.nan)
-    ranks = np.apply_along_axis(_ranks, 0, signed) if table.size else table
+    ranks = stats.rankdata(signed, axis=0, nan_policy="omit")
     counted = used.sum(axis=1)
     totals = np.where(used, ranks, 0.0).sum(axis=1)
     means = np.divide(totals, counted, out=np.full(counted.shape, np.nan), where=counted > 0)
@@ -210,10 +211,3 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
         MeanRank(float(mean), counted=int(count), scored=int(has), columns=columns)
         for mean, count, has in zip(means, counted, scored.sum(axis=1), strict=True)
     ]
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks from 1 on for the lowest; equals share the mean of theirs, and NaN has none."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2.0)[places]
-    return np.where(np.isnan(values), np.nan, ranks)

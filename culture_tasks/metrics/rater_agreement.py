@@ -1,8 +1,11 @@
 """Agreement of raters on one ordered scale, with bootstrap intervals that respect what responses share.
 
-Ratings are numbers; NaN stands for a rating that is missing. Nothing here raises for data that are too few or too much
-alike: the value is NaN and says why. Values are computed from tables of joint counts
-(:mod:`culture_tasks.metrics.rating_tables`), so a scale may have at most :data:`MOST_VALUES` distinct values.
+Ratings are numbers; NaN is a missing rating. Nothing here raises for data that are too few or too much alike: the value
+is NaN and says why.
+
+On a scale of few values, every statistic of two raters is a function of how often each pair of values occurs. So all
+are computed from tables of joint counts, many tables at a time, and a resample of questions is a sum of the questions'
+tables. 1,000 resamples of 8,162 responses take 0.2 s; scipy and krippendorff, called once per resample, take 16 s.
 """
 
 from __future__ import annotations
@@ -12,21 +15,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
+from scipy import sparse
 
-from culture_tasks.metrics import rating_tables
-from culture_tasks.metrics.rating_tables import Level, RatingTables, resampled_tables
+from culture_tasks.metrics.intervals import Interval
+from culture_tasks.metrics.means import cluster_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from culture_tasks.metrics.rating_tables import Floats
+    from culture_tasks.metrics.means import Floats, Numbers
 
 Statistic = Literal["pearson", "spearman", "kendall_tau_b", "krippendorff_alpha", "mean_error", "mean_absolute_error"]
 """A statistic of two raters' agreement."""
 
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
+
+Level = Literal["nominal", "ordinal", "interval"]
+"""Level of measurement: unordered categories, ordered ones, or numbers with equal distances."""
 
 MOST_VALUES = 250
 """Most distinct ratings that are told apart; a rating scale has far fewer."""
@@ -34,45 +41,22 @@ MOST_VALUES = 250
 _LEAST_DEFINED = 0.9
 """An interval needs at least this share of resamples in which the statistic is defined."""
 
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A statistic with its bootstrap percentile interval.
-
-    Attributes:
-        value: The value on all pairs, or NaN.
-        low: Lower end of the interval, or NaN.
-        high: Upper end of the interval, or NaN.
-        reason: Why the value or the interval is NaN; None where neither is.
-    """
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    reason: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The statistic with its interval, such as ``0.924 (0.918, 0.930)``, or ``n/a``."""
-        if math.isnan(self.value):
-            return "n/a"
-        interval = "" if math.isnan(self.low) else f" ({self.low:.3f}, {self.high:.3f})"
-        return f"{self.value:.3f}{interval}"
+_BATCH_CELLS = 2_000_000
+"""Most numbers in one array of a batch of resamples: bounds memory at some hundred megabytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(NamedTuple):
     """Agreement of two raters.
 
     Attributes:
         pairs: Number of responses that both rated.
         clusters: Number of clusters (questions) that these belong to.
-        estimates: An estimate of each of :data:`STATISTICS`.
+        estimates: Each of :data:`STATISTICS` with its bootstrap percentile interval.
     """
 
     pairs: int
     clusters: int
-    estimates: Mapping[Statistic, Estimate]
+    estimates: Mapping[Statistic, Interval]
 
 
 def agreement(
@@ -115,52 +99,34 @@ def agreement(
         0.9
     """
     if resamples < 0 or not 0.0 < confidence < 1.0:
-        raise ValueError(f"agreement: resamples={resamples} and confidence={confidence}; needed are >= 0 and 0 to 1.")
+        raise ValueError(
+            f"agreement: resamples={resamples} and confidence={confidence}; expected at least 0 and between 0 and 1."
+        )
     ours, theirs, rated = complete_pairs(first, second)
-    members = np.arange(rated.size) if clusters is None else _numbered(clusters, rated.size)
+    members = cluster_numbers(None if clusters is None else list(clusters), np.ones(rated.size, dtype=np.bool_))
     owners = np.unique(members[rated], return_inverse=True)[1]
     many = int(owners.max()) + 1 if owners.size else 0
-    points = {name: statistic(name, ours, theirs) for name in STATISTICS}
+    points = {name: statistic(name, ours, theirs)._replace(clusters=many) for name in STATISTICS}
     if resamples == 0 or many < 2 or points["mean_error"].reason:
         why = "no resamples were asked for" if resamples == 0 else f"{many} question(s): nothing to resample"
-        estimates = {name: Estimate(value, reason=no or why) for name, (value, no) in points.items()}
+        estimates = {name: point._replace(reason=point.reason or why) for name, point in points.items()}
         return Agreement(ours.size, many, estimates)
-    tables = resampled_tables(ours, theirs, clusters=owners, resamples=resamples, rng=rng or np.random.default_rng(0))
+    batches = _resampled(ours, theirs, owners, resamples=resamples, rng=rng or np.random.default_rng(0))
     with np.errstate(all="ignore"):
-        batches = [{name: KERNELS[name](batch) for name in STATISTICS} for batch in tables]
-    draws = {name: np.concatenate([batch[name] for batch in batches]) for name in STATISTICS}
-    return Agreement(ours.size, many, {name: _estimate(points[name], draws[name], confidence) for name in STATISTICS})
+        values = [[kernel(batch) for kernel in _KERNELS.values()] for batch in batches]
+    draws = dict(zip(_KERNELS, np.concatenate(values, axis=1), strict=True))
+    return Agreement(ours.size, many, {name: _with_ends(points[name], draws[name], confidence) for name in STATISTICS})
 
 
-def _numbered(clusters: Sequence[Hashable], size: int) -> NDArray[np.intp]:
-    if len(clusters) != size:
-        raise ValueError(f"agreement: {len(clusters)} clusters for {size} ratings; one for each is needed.")
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
-
-
-def _estimate(point: Value, draws: Floats, confidence: float) -> Estimate:
+def _with_ends(point: Interval, draws: Floats, confidence: float) -> Interval:
     defined = draws[np.isfinite(draws)]
     if point.reason or defined.size < _LEAST_DEFINED * draws.size:
-        why = point.reason or f"defined in {defined.size} of {draws.size} resamples only"
-        return Estimate(point.value, reason=why)
+        return point._replace(reason=point.reason or f"defined in {defined.size} of {draws.size} resamples only")
     low, high = np.quantile(defined, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
-    return Estimate(point.value, float(low), float(high))
+    return point._replace(low=float(low), high=float(high))
 
 
-class Value(NamedTuple):
-    """A statistic.
-
-    Attributes:
-        value: The value, or NaN.
-        reason: Why the value is NaN; None where it isn't.
-    """
-
-    value: float
-    reason: str | None
-
-
-def pearson(first: ArrayLike, second: ArrayLike) -> Value:
+def pearson(first: ArrayLike, second: ArrayLike) -> Interval:
     """Pearson's r: how nearly the second rater's ratings are a rising straight line of the first's.
 
     Formula: covariance / (sd of first * sd of second). Range -1 to 1: +1 a rising line, 0 no linear relation (what
@@ -171,7 +137,7 @@ def pearson(first: ArrayLike, second: ArrayLike) -> Value:
         second: The other's, in the same order.
 
     Returns:
-        The value; NaN where there are no pairs or a rater gave one value only.
+        The value, without ends; NaN where there are no pairs or a rater gave one value only.
 
     Raises:
         ValueError: If the lengths differ or a rating is infinite.
@@ -185,7 +151,7 @@ def pearson(first: ArrayLike, second: ArrayLike) -> Value:
     return statistic("pearson", first, second)
 
 
-def spearman(first: ArrayLike, second: ArrayLike) -> Value:
+def spearman(first: ArrayLike, second: ArrayLike) -> Interval:
     """Spearman's rho: how nearly the raters order the responses alike.
 
     Formula: Pearson's r of the mid-ranks. Range -1 to 1: +1 the same order and ties, 0 no monotonic relation (what
@@ -202,7 +168,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> Value:
     return statistic("spearman", first, second)
 
 
-def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> Value:
+def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> Interval:
     """Kendall's tau-b: surplus of response pairs ordered alike over those ordered oppositely, corrected for ties.
 
     Formula: (C - D) / sqrt((N - T1) * (N - T2)), with N pairs of responses, C ordered alike, D ordered oppositely, T1
@@ -220,7 +186,7 @@ def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> Value:
     return statistic("kendall_tau_b", first, second)
 
 
-def mean_error(first: ArrayLike, second: ArrayLike) -> Value:
+def mean_error(first: ArrayLike, second: ArrayLike) -> Interval:
     """Mean signed error: how much higher the second rater rates, in points of the scale.
 
     Formula: mean(second - first). Positive: the second is more generous; 0: no bias; negative: stricter. Range: the
@@ -235,7 +201,7 @@ def mean_error(first: ArrayLike, second: ArrayLike) -> Value:
     return statistic("mean_error", first, second)
 
 
-def mean_absolute_error(first: ArrayLike, second: ArrayLike) -> Value:
+def mean_absolute_error(first: ArrayLike, second: ArrayLike) -> Interval:
     """Mean absolute error: how far apart the two ratings of a response are, in points of the scale.
 
     Formula: mean(abs(second - first)). From 0, identical ratings, to the width of the scale. What unrelated
@@ -250,7 +216,7 @@ def mean_absolute_error(first: ArrayLike, second: ArrayLike) -> Value:
     return statistic("mean_absolute_error", first, second)
 
 
-def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Value:
+def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Interval:
     """Krippendorff's alpha: agreement of any number of raters beyond chance, offsets counting as disagreement.
 
     Formula: 1 - (observed disagreement) / (disagreement expected if ratings were dealt out to responses at random).
@@ -260,11 +226,12 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Value:
     difference (interval).
 
     Args:
-        ratings: One row a rater, one column a response; NaN where missing. Responses with one rating don't count.
+        ratings: One row per rater, one column per response; NaN where missing. Responses with one rating don't count.
         level: Level of measurement.
 
     Returns:
-        The value; NaN where no response has two ratings, or all ratings are equal (no disagreement can be expected).
+        The value, without ends; NaN where no response has two ratings, or all ratings are equal (no disagreement can
+        be expected).
 
     Raises:
         ValueError: If the ratings have no two dimensions, one is infinite, or the level is unknown.
@@ -282,21 +249,26 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Value:
         raise ValueError(f"krippendorff_alpha: unknown level {level!r}. Allowed are {', '.join(get_args(Level))}.")
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or np.isinf(table).any():
-        raise ValueError(f"krippendorff_alpha: needs finite ratings, raters by responses; came shape {table.shape}.")
+        raise ValueError(
+            f"krippendorff_alpha: expected finite ratings, raters by responses; found shape {table.shape}."
+        )
     table = table[:, np.count_nonzero(~np.isnan(table), axis=0) > 1]
     if table.size == 0:
-        return Value(math.nan, "no response has two ratings")
+        return Interval(reason="no response has two ratings")
     values = np.unique(table[~np.isnan(table)])
     if values.size == 1:
-        return Value(math.nan, f"every rating is {values[0]:g}")
+        return Interval(reason=f"every rating is {values[0]:g}")
     if values.size > MOST_VALUES:
-        return Value(math.nan, _too_many(values.size))
+        return Interval(reason=_too_many(values.size))
+    counts = np.stack([np.count_nonzero(table == value, axis=0) for value in values]).astype(np.float64)
+    weighted = counts / (counts.sum(axis=0) - 1.0)
+    coincidences = weighted @ counts.T - np.diag(weighted.sum(axis=1))
     with np.errstate(all="ignore"):
-        alpha = rating_tables.alpha_of_coincidences(values, _coincidences(table, values)[None], level)
-    return _with_reason(float(alpha[0]), "the ratings differ too little to be told apart")
+        alpha = float(_alpha(values, coincidences[None], level)[0])
+    return _point(alpha, table.shape[1], "the ratings differ too little to be told apart")
 
 
-def statistic(name: Statistic, first: ArrayLike, second: ArrayLike) -> Value:
+def statistic(name: Statistic, first: ArrayLike, second: ArrayLike) -> Interval:
     """Computes one of :data:`STATISTICS` of two raters; see the function of that name (alpha is ordinal).
 
     Args, returns and errors are those of :func:`pearson`.
@@ -304,30 +276,19 @@ def statistic(name: Statistic, first: ArrayLike, second: ArrayLike) -> Value:
     Examples:
         >>> statistic("mean_error", [1, 2], [2, 3]).value
         1.0
-        >>> statistic("pearson", [1, 1], [2, 3])
-        Value(value=nan, reason='the first rater gave no other rating than 1')
+        >>> statistic("pearson", [1, 1], [2, 3]).reason
+        'the first rater gave no other rating than 1'
     """
     ours, theirs, _ = complete_pairs(first, second)
     if ours.size == 0:
-        return Value(math.nan, "no response has both ratings")
-    distinct = np.unique(np.concatenate([ours, theirs])).size
-    if distinct > MOST_VALUES:
-        return Value(math.nan, _too_many(distinct))
-    tables = rating_tables.tabulate(ours, theirs)
+        return Interval(reason="no response has both ratings")
+    values, cells = _cells(ours, theirs)
+    if values.size > MOST_VALUES:
+        return Interval(reason=_too_many(values.size))
+    counts = np.bincount(cells, minlength=values.size**2).astype(np.float64)
+    tables = _Tables(values, counts.reshape(1, values.size, values.size))
     with np.errstate(all="ignore"):
-        value = float(KERNELS[name](tables)[0])
-    return _with_reason(value, _why_undefined(tables))
-
-
-KERNELS: Mapping[Statistic, Callable[[RatingTables], Floats]] = {
-    "pearson": rating_tables.pearson_of,
-    "spearman": rating_tables.spearman_of,
-    "kendall_tau_b": rating_tables.kendall_of,
-    "krippendorff_alpha": rating_tables.alpha_of,
-    "mean_error": rating_tables.mean_error_of,
-    "mean_absolute_error": rating_tables.mean_absolute_error_of,
-}
-"""Each statistic as a function of tables of joint counts."""
+        return _point(float(_KERNELS[name](tables)[0]), ours.size, _why_undefined(tables))
 
 
 def complete_pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -343,14 +304,68 @@ def complete_pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats,
     """
     ours, theirs = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if ours.ndim != 1 or ours.shape != theirs.shape:
-        raise ValueError(f"agreement: two lists of one length are needed; came shapes {ours.shape} and {theirs.shape}.")
+        raise ValueError(f"agreement: expected two lists of one length; found shapes {ours.shape} and {theirs.shape}.")
     if np.isinf(ours).any() or np.isinf(theirs).any():
         raise ValueError("agreement: a rating is infinite; write NaN for a missing one.")
     rated = ~(np.isnan(ours) | np.isnan(theirs))
     return ours[rated], theirs[rated], rated
 
 
-def _why_undefined(tables: RatingTables) -> str:
+def _point(value: float, n: int, reason: str) -> Interval:
+    return Interval(value, n=n, clusters=n) if math.isfinite(value) else Interval(n=n, clusters=n, reason=reason)
+
+
+def _too_many(distinct: int) -> str:
+    return f"{distinct} distinct ratings, more than {MOST_VALUES}: not a rating scale"
+
+
+# Tables of joint counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """Joint counts of two raters' ratings, one table per resample.
+
+    Attributes:
+        values: The distinct ratings of both raters, ascending.
+        counts: ``counts[b, i, j]`` pairs have ``values[i]`` from the first rater and ``values[j]`` from the second.
+    """
+
+    values: Floats
+    counts: Floats
+
+    @property
+    def first(self) -> Floats:
+        """How often the first rater gave each value, one row per table."""
+        return np.asarray(self.counts.sum(axis=2))
+
+    @property
+    def second(self) -> Floats:
+        """How often the second rater gave each value, one row per table."""
+        return np.asarray(self.counts.sum(axis=1))
+
+
+def _cells(first: Floats, second: Floats) -> tuple[Floats, Numbers]:
+    values, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    return values, codes[: first.size] * values.size + codes[first.size :]
+
+
+def _resampled(
+    first: Floats, second: Floats, clusters: Numbers, *, resamples: int, rng: np.random.Generator
+) -> Iterator[_Tables]:
+    """Draws as many whole clusters as there are, with replacement; yields batches of tables, one per resample."""
+    values, cells = _cells(first, second)
+    many, size = int(clusters.max()) + 1, values.size
+    by_cluster = sparse.csr_array((np.ones(cells.size), (clusters, cells)), shape=(many, size**2))
+    batch = max(1, _BATCH_CELLS // max(many, size**2))
+    for start in range(0, resamples, batch):
+        drawn = min(batch, resamples - start)
+        picks = rng.integers(many, size=(drawn, many)) + many * np.arange(drawn)[:, None]
+        weights = np.bincount(picks.ravel(), minlength=drawn * many).reshape(drawn, many).astype(np.float64)
+        yield _Tables(values, (weights @ by_cluster).reshape(drawn, size, size))
+
+
+def _why_undefined(tables: _Tables) -> str:
     if tables.values.size == 1:
         return f"every rating is {tables.values[0]:g}"
     for rater, counts in (("first", tables.first), ("second", tables.second)):
@@ -360,16 +375,74 @@ def _why_undefined(tables: RatingTables) -> str:
     return "the ratings differ too little to be told apart"
 
 
-def _with_reason(value: float, reason: str) -> Value:
-    return Value(value, None) if math.isfinite(value) else Value(math.nan, reason)
+# Each statistic of many tables at once; NaN, without a warning, where it is undefined
 
 
-def _too_many(distinct: int) -> str:
-    return f"{distinct} distinct ratings, more than {MOST_VALUES}: not a rating scale"
+def _correlation(tables: _Tables, rows: Floats, columns: Floats) -> Floats:
+    (rows, row_variance), (columns, column_variance) = _centred(rows, tables.first), _centred(columns, tables.second)
+    covariance = np.einsum("bi,bij,bj->b", rows, tables.counts, columns)
+    return np.clip(_ratio(covariance, np.sqrt(row_variance) * np.sqrt(column_variance)), -1.0, 1.0)
 
 
-def _coincidences(table: Floats, values: Floats) -> Floats:
-    counts = np.stack([np.count_nonzero(table == value, axis=0) for value in values]).astype(np.float64)
-    weighted = counts / (counts.sum(axis=0) - 1.0)
-    coincidences: Floats = weighted @ counts.T - np.diag(weighted.sum(axis=1))
-    return coincidences
+def _centred(scores: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    mean = _ratio((scores * counts).sum(axis=1), counts.sum(axis=1))
+    centred = np.where(np.count_nonzero(counts, axis=1)[:, None] > 1, scores - mean[:, None], 0.0)
+    return centred, (counts * centred**2).sum(axis=1)
+
+
+def _mid_ranks(counts: Floats) -> Floats:
+    """Mid-rank of each value less one half: the ratings below it, and half of those at it."""
+    return np.asarray(counts.cumsum(axis=1) - counts / 2.0)
+
+
+def _kendall(tables: _Tables) -> Floats:
+    surplus = tables.counts * _below_minus_above(_below_minus_above(tables.counts, 1), 2)
+    untied = (counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1) for counts in (tables.first, tables.second))
+    return _ratio(surplus.sum(axis=(1, 2)), np.sqrt(math.prod(untied)))
+
+
+def _below_minus_above(counts: Floats, axis: int) -> Floats:
+    return np.asarray(2.0 * counts.cumsum(axis=axis) - counts - counts.sum(axis=axis, keepdims=True))
+
+
+def _alpha(values: Floats, coincidences: Floats, level: Level) -> Floats:
+    """Krippendorff's alpha of each matrix of coincidences.
+
+    Args:
+        values: The distinct ratings, ascending.
+        coincidences: ``coincidences[b, c, k]``: ordered pairs of values c and k within responses, each response
+            weighted by one over its number of ratings less one (Krippendorff 2011, step B).
+        level: Level of measurement.
+    """
+    totals = coincidences.sum(axis=2)
+    if level == "nominal":
+        distances = np.broadcast_to(1.0 - np.eye(values.size), coincidences.shape)
+    else:
+        places = _mid_ranks(totals) if level == "ordinal" else np.broadcast_to(values, totals.shape)
+        distances = (places[:, :, None] - places[:, None, :]) ** 2
+    observed = (coincidences * distances).sum(axis=(1, 2))
+    expected = np.einsum("bc,bck,bk->b", totals, distances, totals)
+    return 1.0 - _ratio(observed * (totals.sum(axis=1) - 1.0), expected)
+
+
+def _mean_distance(tables: _Tables, distances: Floats) -> Floats:
+    return _ratio((tables.counts * distances).sum(axis=(1, 2)), tables.counts.sum(axis=(1, 2)))
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    ratio: Floats = np.divide(above, below, out=np.full(below.shape, np.nan), where=below > 0.0)
+    return ratio
+
+
+_KERNELS: Mapping[Statistic, Callable[[_Tables], Floats]] = {
+    "pearson": lambda tables: _correlation(tables, tables.values, tables.values),
+    "spearman": lambda tables: _correlation(tables, _mid_ranks(tables.first), _mid_ranks(tables.second)),
+    "kendall_tau_b": _kendall,
+    "krippendorff_alpha": lambda tables: _alpha(
+        tables.values, tables.counts + tables.counts.transpose(0, 2, 1), "ordinal"
+    ),
+    "mean_error": lambda tables: _mean_distance(tables, np.subtract.outer(tables.values, tables.values).T),
+    "mean_absolute_error": lambda tables: _mean_distance(
+        tables, np.abs(np.subtract.outer(tables.values, tables.values))
+    ),
+}

@@ -34,7 +34,7 @@ def replicates(score: Score, clusters: Clusters, resamples: int = RESAMPLES, see
             subtracted.
 
     Returns:
-        One score a resample; NaN where it is undefined.
+        One score per resample; NaN where it is undefined.
 
     Examples:
         >>> replicates(lambda places: float(places.size), ["a", "b", "c"], resamples=2).tolist()
@@ -52,7 +52,7 @@ def bootstrapped(value: float, replicates: Floats, *, n: int, clusters: int) -> 
 
     Formula: the standard deviation of the replicates times sqrt(G / (G - 1)) over G clusters, which makes it that of
     :func:`~culture_tasks.metrics.means.mean_and_error` where the score is a mean. For an interval or a test it is used
-    with Student's t of G - 1 degrees of freedom: in simulations of macro F1 with 20 to 200 clusters, such 95 %
+    with Student's t of G - 1 degrees of freedom: in simulations of macro F1 with 20 to 200 clusters, these 95 %
     intervals held the truth in 92 to 95 %, and the percentiles of the replicates in 90 to 95 %.
 
     Args:

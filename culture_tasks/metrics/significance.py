@@ -44,7 +44,7 @@ def holm(pvalues: ArrayLike) -> Floats:
     raw = np.asarray(pvalues, dtype=np.float64)
     made = ~np.isnan(raw)
     if raw.ndim != 1 or ((raw[made] < 0.0) | (raw[made] > 1.0)).any():
-        raise ValueError("holm: needs one list of p values from 0 to 1, NaN where there is none.")
+        raise ValueError("holm: expected one list of p values from 0 to 1, NaN where there is none.")
     tested = raw[made]
     order = np.argsort(tested, kind="stable")
     stepped = np.maximum.accumulate(tested[order] * np.arange(tested.size, 0, -1))
@@ -68,7 +68,7 @@ def below_the_others(groups: Sequence[ArrayLike]) -> Floats:
         groups: The scores of each group, each independent of the others and none NaN.
 
     Returns:
-        One p value a group; NaN where the group or the others have fewer than two scores.
+        One p value per group; NaN where the group or the others have fewer than two scores.
 
     Source: Welch (1947), with Satterthwaite's degrees of freedom.
 
@@ -88,11 +88,10 @@ def _below(one: Floats, rest: Floats) -> float:
     difference, both = float(one.mean() - rest.mean()), np.concatenate([one, rest])
     if difference >= 0.0 or not both.std():
         return 1.0
-    own, other = (float(part.var(ddof=1)) / part.size for part in (one, rest))
-    alike = float(both.var(ddof=1)) * (1.0 / one.size + 1.0 / rest.size)
-    tests = [(alike, both.size - 2.0)]
-    if own + other:
-        tests.append((own + other, (own + other) ** 2 / (own**2 / (one.size - 1) + other**2 / (rest.size - 1))))
+    first, second = (float(part.var(ddof=1)) / part.size for part in (one, rest))
+    tests = [(float(both.var(ddof=1)) * (1.0 / one.size + 1.0 / rest.size), both.size - 2.0)]
+    if welch := first + second:
+        tests.append((welch, welch**2 / (first**2 / (one.size - 1) + second**2 / (rest.size - 1))))
     return max(2.0 * float(special.stdtr(freedom, difference / math.sqrt(error))) for error, freedom in tests)
 
 
@@ -100,7 +99,7 @@ def items_needed(difference: float, sd_of_differences: float, power: float = 0.8
     """How many common items a paired t test needs to tell two models apart at this difference.
 
     Formula: ((z_(1 - alpha / 2) + z_power) * sd / difference)^2 + z_(1 - alpha / 2)^2 / 2, rounded up; the last term
-    stands for using t in place of z, and is right to about one item. A whole number, at least 2.
+    allows for t in place of z, and is right to about one item. A whole number, at least 2.
 
     Args:
         difference: The true mean difference to be found, in the unit of the scores; the sign doesn't matter.
@@ -122,19 +121,17 @@ def items_needed(difference: float, sd_of_differences: float, power: float = 0.8
         787
     """
     if not 0.0 < alpha < power < 1.0 or sd_of_differences < 0.0:
-        came = f"alpha={alpha}, power={power}, sd={sd_of_differences}"
-        raise ValueError(f"items_needed: {came}; needed are 0 < alpha < power < 1 and sd >= 0.")
+        raise ValueError(
+            f"items_needed: alpha={alpha}, power={power}, sd={sd_of_differences}; expected 0 < alpha < power < 1 and "
+            "sd >= 0."
+        )
     if difference == 0.0 or not (math.isfinite(difference) and math.isfinite(sd_of_differences)):
         return math.nan
     level, beyond = float(special.ndtri(1.0 - alpha / 2.0)), float(special.ndtri(power))
     ratio = sd_of_differences / abs(difference)
-    if ratio > MOST_RATIO:
+    if ratio > 1e6:  # what rounding leaves of no difference
         return math.nan
     return max(2.0, math.ceil(((level + beyond) * ratio) ** 2 + level**2 / 2.0))
-
-
-MOST_RATIO = 1e6
-"""A difference smaller than this part of the standard deviation counts as none."""
 
 
 def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdict:

@@ -9,22 +9,13 @@ from pathlib import Path
 
 from culture_tasks.agreement.rated_responses import UNKNOWN, offered
 from culture_tasks.data.tables import SUFFIXES
-from culture_tasks.errors import DataError, SettingsError, nearest
+from culture_tasks.errors import DataError, nearest
 from culture_tasks.preferences.dataset_folder import SPLITS, write_folder
 from culture_tasks.preferences.graded_results import Taken, gather_results
-from culture_tasks.preferences.held_out import (
-    NOTHING,
-    HeldOut,
-    Overlap,
-    default_tests,
-    held_out_tasks,
-    items_by_task,
-    overlap,
-    read_tests,
-)
+from culture_tasks.preferences.held_out import HeldOut, Overlap, items_by_task, overlap
 from culture_tasks.preferences.manifest import Manifest, Rule
-from culture_tasks.preferences.pair_rule import Pair, of_culture, pairs_of, split
-from culture_tasks.preferences.rated_questions import Gathering, Question, Rated
+from culture_tasks.preferences.pair_rule import PreferencePair, of_culture, pairs_of, split
+from culture_tasks.preferences.rated_questions import Gathering, RatedQuestion, RatedQuestions
 from culture_tasks.preferences.rated_rows import gather_rows
 from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
 from culture_tasks.results.finding import parse_name
@@ -32,7 +23,7 @@ from culture_tasks.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenPairs:
     """The pairs of a build.
 
     Attributes:
@@ -42,13 +33,13 @@ class Chosen:
         overlap: What all questions, before any were held out, share with tests.
     """
 
-    rated: Rated
-    pairs: dict[str, list[Pair]]
+    rated: RatedQuestions
+    pairs: dict[str, list[PreferencePair]]
     counts: dict[str, int]
     overlap: Overlap
 
 
-def gather(sources: Sequence[str], taken: Taken, rating: str | None, settings: Settings) -> Rated:
+def gather(sources: Sequence[str], taken: Taken, rating: str | None, settings: Settings) -> RatedQuestions:
     """Reads sources: result files and folders together, and tables of rated rows.
 
     Args:
@@ -61,12 +52,13 @@ def gather(sources: Sequence[str], taken: Taken, rating: str | None, settings: S
         DataError: If a source can't be used, or they don't go together.
     """
     gathering = Gathering()
-    results = [Path(source).expanduser() for source in dict.fromkeys(sources) if _holds_results(source)]
-    for source in dict.fromkeys(sources):
-        if Path(source).expanduser() not in results:
+    distinct = list(dict.fromkeys(sources))
+    results = [source for source in distinct if _holds_results(source)]
+    for source in distinct:
+        if source not in results:
             gather_rows(source, rating, settings.data_folder, gathering)
     if results:
-        gather_results(results, taken, gathering)
+        gather_results([Path(source).expanduser() for source in results], taken, gathering)
     return gathering.finished()
 
 
@@ -74,39 +66,16 @@ def _holds_results(source: str) -> bool:
     path = Path(source).expanduser()
     if any(source in (name, each.source.hub) for name, each in offered().items()):
         return False
-    named = parse_name(path)
     if path.exists() or path.suffix.lower() in SUFFIXES:
-        return path.is_dir() or named is not None
+        return path.is_dir() or parse_name(path) is not None
     known = [name for key, each in offered().items() for name in (key, each.source.hub) if name]
     raise DataError(
-        f"preferences: {source}: no such file or folder.{nearest(source, known)} Needed is a file of rated rows "
+        f"preferences: {source}: no such file or folder.{nearest(source, known)} Expected a file of rated rows "
         f"({', '.join(SUFFIXES)}), a folder of results, or {' or '.join(known)}."
     )
 
 
-def held_out_by(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[HeldOut]]:
-    """Returns the tasks whose questions are held out, and the questions of all tests that are looked for.
-
-    Args:
-        names: What the user wants held out, beside the default; ``none`` for nothing at all.
-        rule: Whether questions of tests may be used.
-        settings: The user's settings.
-
-    Raises:
-        SettingsError: If there is no such task.
-        DataError: If the data of a test aren't there or can't be used.
-    """
-    if NOTHING in names:
-        if len(names) > 1:
-            raise SettingsError(f"preferences: --hold-out {NOTHING} and another task. Leave out one of them.")
-        return (), []
-    always = held_out_tasks(names)
-    usual = [task for task in held_out_tasks(default_tests()) if task not in always]
-    kept = () if rule.test_questions else tuple(task.name for task in usual)
-    return (*(task.name for task in always), *kept), read_tests((*always, *usual), settings)
-
-
-def choose(rated: Rated, rule: Rule, seed: int, tests: Sequence[HeldOut]) -> Chosen:
+def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[HeldOut]) -> ChosenPairs:
     """Makes the pairs of a build.
 
     Args:
@@ -129,26 +98,24 @@ def choose(rated: Rated, rule: Rule, seed: int, tests: Sequence[HeldOut]) -> Cho
     }
     counts["questions_held_out"] = len(held_out)
     questions = [question for question in questions if question.fingerprint not in held_out]
-    paired = pairs_of(questions, rule, seed)
-    counts.update(paired.without)
-    with_pair = list({pair.question.fingerprint: pair.question for pair in paired.pairs}.values())
-    of_one_culture = of_culture(with_pair, rule, seed)
-    counts["questions_not_drawn_for_culture"] = len(with_pair) - len(of_one_culture)
+    all_pairs, without = pairs_of(questions, rule, seed)
+    counts.update(without)
+    paired = list({pair.question.fingerprint: pair.question for pair in all_pairs}.values())
+    of_one_culture = of_culture(paired, rule, seed)
+    counts["questions_not_drawn_for_culture"] = len(paired) - len(of_one_culture)
     if not of_one_culture:
         raise DataError(_why_no_pair(counts, rule))
     parts = split(of_one_culture, rule, seed)
-    counts["questions_beyond_fraction"] = len(of_one_culture) - len(parts.train) - len(parts.dev)
-    pairs = {
-        name: [pair for pair in paired.pairs if pair.question.fingerprint in getattr(parts, name)] for name in SPLITS
-    }
+    counts["questions_beyond_fraction"] = len(of_one_culture) - len(parts["train"]) - len(parts["dev"])
+    pairs = {name: [pair for pair in all_pairs if pair.question.fingerprint in parts[name]] for name in SPLITS}
     for name in SPLITS:
-        counts[f"{name}_questions"] = len(getattr(parts, name))
+        counts[f"{name}_questions"] = len(parts[name])
         counts[f"{name}_pairs"] = len(pairs[name])
-    return Chosen(rated, pairs, dict(counts), found)
+    return ChosenPairs(rated, pairs, dict(counts), found)
 
 
-def selected(questions: Iterable[Question], rule: Rule, counts: Counter[str]) -> list[Question]:
-    """Returns the questions of the languages and categories that were chosen, and counts the others.
+def selected(questions: Iterable[RatedQuestion], rule: Rule, counts: Counter[str]) -> list[RatedQuestion]:
+    """Returns the questions of the languages and categories of a rule, and counts the others.
 
     Raises:
         DataError: If no question is of one of them.
@@ -175,18 +142,19 @@ def _why_no_pair(counts: Counter[str], rule: Rule) -> str:
         "questions_with_one_response": "with one response (equal texts count as one)",
         "ties": "with responses that are all rated alike",
         "questions_below_min_gap": f"without two ratings that are {rule.min_gap:g} apart (--min-gap)",
-        "questions_not_drawn_for_culture": "that --culture leaves out, since no language has both native and foreign "
-        "ones",
+        "questions_not_drawn_for_culture": (
+            "that --culture leaves out, since no language has both native and foreign ones"
+        ),
     }
-    why = ", ".join(f"{counts[name]} {said}" for name, said in reasons.items() if counts[name])
+    why = ", ".join(f"{counts[name]} {reason}" for name, reason in reasons.items() if counts[name])
     return (
-        f"preferences: no pair is left of {counts['questions']} questions: {why}. Needed is at least one question "
+        f"preferences: no pair is left of {counts['questions']} questions: {why}. Expected at least one question "
         "with two responses that are rated differently."
     )
 
 
 def build(
-    chosen: Chosen,
+    chosen: ChosenPairs,
     rule: Rule,
     seed: int,
     folder: Path,
@@ -229,5 +197,5 @@ def build(
             own_data=own_data,
             near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
         ),
-        model=model,
+        model,
     )

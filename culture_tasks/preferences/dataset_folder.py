@@ -18,33 +18,21 @@ from typing import Any
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.preferences.manifest import FILE_NAME, Manifest
-from culture_tasks.preferences.pair_rule import Pair, drawn
-from culture_tasks.preferences.rated_questions import Answer
+from culture_tasks.preferences.pair_rule import PreferencePair, drawn
+from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
 from culture_tasks.preferences.recipes.recipe_files import recipe_files
 from culture_tasks.text import storable
 
 SPLITS = ("train", "dev")
 
-Row = Mapping[str, Any]
-Turn = Callable[[str, str], str | list[dict[str, str]]]
-RowsOf = Callable[[Sequence[Pair], Turn, int], Iterator[Row]]
-"""Gives the rows of pairs, by what a text becomes, and the seed."""
+Row = dict[str, Any]
 
-Labelled = dict[tuple[str, str], tuple[Pair, Answer]]
+Labelled = dict[tuple[str, str], tuple[PreferencePair, RatedAnswer]]
 """Responses with a pair that each is in, by their question and text."""
 
 
-def _message(role: str, text: str) -> list[dict[str, str]]:
-    return [{"role": role, "content": text}]
-
-
-def _text(role: str, text: str) -> str:  # noqa: ARG001 - a text has no role
-    return text
-
-
-def _facts(pair: Pair) -> Row:
-    """Returns what a row says of its question beside the text; trainers pass over it."""
-    question = pair.question
+def _facts(question: RatedQuestion) -> Row:
+    """Returns the facts of a question that rows have beside the text; trainers pass over them."""
     return {
         "question_id": question.fingerprint,
         "language": question.language,
@@ -53,21 +41,19 @@ def _facts(pair: Pair) -> Row:
     }
 
 
-def _sft(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:  # noqa: ARG001 - nothing is drawn
-    questions = {pair.question.fingerprint: pair for pair in pairs}
-    for pair in questions.values():
-        for reference in pair.question.references[:1]:
-            completion = turn("assistant", reference)
-            yield {"prompt": turn("user", pair.question.text), "completion": completion, **_facts(pair)}
+def _sft(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:  # noqa: ARG001 - nothing is drawn
+    for question in {pair.question.fingerprint: pair.question for pair in pairs}.values():
+        for reference in question.references[:1]:
+            yield {"prompt": question.text, "completion": reference, **_facts(question)}
 
 
-def _dpo(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:  # noqa: ARG001 - nothing is drawn
+def _dpo(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:  # noqa: ARG001 - nothing is drawn
     for pair in pairs:
         yield {
-            "prompt": turn("user", pair.question.text),
-            "chosen": turn("assistant", pair.chosen.text),
-            "rejected": turn("assistant", pair.rejected.text),
-            **_facts(pair),
+            "prompt": pair.question.text,
+            "chosen": pair.chosen.text,
+            "rejected": pair.rejected.text,
+            **_facts(pair.question),
             "chosen_rating": float(pair.chosen.rating),
             "rejected_rating": float(pair.rejected.rating),
             "chosen_by": pair.chosen.by,
@@ -75,7 +61,7 @@ def _dpo(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:  # noqa
         }
 
 
-def _labelled(pairs: Iterable[Pair]) -> tuple[Labelled, Labelled]:
+def _labelled(pairs: Iterable[PreferencePair]) -> tuple[Labelled, Labelled]:
     """Returns the responses that are the better ones of some pair, and those that are the worse ones of some."""
     better: Labelled = {}
     worse: Labelled = {}
@@ -85,25 +71,22 @@ def _labelled(pairs: Iterable[Pair]) -> tuple[Labelled, Labelled]:
     return better, worse
 
 
-def _with_both_labels(pairs: Iterable[Pair]) -> int:
-    """Returns how many responses KTO leaves out, being better in one pair and worse in another."""
-    better, worse = _labelled(pairs)
-    return len(better.keys() & worse.keys())
-
-
-def _kto(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:
+def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
     """Yields rows in the order that TRL's estimate of the loss's reference point needs.
 
     TRL trains KTO in the order of its rows, and estimates the reference point by giving each response to the prompt of
-    the next row. The order is drawn. With one pair a question, and three questions or more, neighbours differ in their
-    question, and every second row is desirable; with all pairs, that holds for most rows.
+    the next row. The order is drawn. With one pair per question, and three questions or more, neighbours differ in
+    their question, and every second row is desirable; with all pairs, that holds for most rows.
 
     Of several pairs of a question, a response may be the better one of some and the worse one of others. It is left
     out: KTO has no place for both labels.
     """
     better, worse = _labelled(pairs)
     wanted, unwanted = (
-        sorted((row for key, row in some.items() if key not in other), key=lambda row: _place(row[0], seed))
+        sorted(
+            (row for key, row in some.items() if key not in other),
+            key=lambda row: drawn(seed, "kto", row[0].question.fingerprint),
+        )
         for some, other in ((better, worse), (worse, better))
     )
     half = (len(unwanted) + 1) // 2
@@ -112,24 +95,27 @@ def _kto(pairs: Sequence[Pair], turn: Turn, seed: int) -> Iterator[Row]:
             if row is not None:
                 pair, answer = row
                 yield {
-                    "prompt": turn("user", pair.question.text),
-                    "completion": turn("assistant", answer.text),
+                    "prompt": pair.question.text,
+                    "completion": answer.text,
                     "label": label,
-                    **_facts(pair),
+                    **_facts(pair.question),
                     "rating": float(answer.rating),
                     "by": answer.by,
                 }
 
 
-def _place(pair: Pair, seed: int) -> int:
-    return drawn(seed, "kto", pair.question.fingerprint)
+METHODS: Mapping[str, Callable[[Sequence[PreferencePair], int], Iterator[Row]]] = {
+    "sft": _sft,
+    "dpo": _dpo,
+    "kto": _kto,
+}
+"""Each method's function from pairs and seed to rows."""
+
+_ROLES = {"prompt": "user", "completion": "assistant", "chosen": "assistant", "rejected": "assistant"}
+"""Whose message a column is."""
 
 
-METHODS: Mapping[str, RowsOf] = {"sft": _sft, "dpo": _dpo, "kto": _kto}
-"""What gives the rows of each method's folder."""
-
-
-def rows_of(method: str, pairs: Sequence[Pair], *, plain: bool, seed: int) -> Iterator[Row]:
+def rows_of(method: str, pairs: Sequence[PreferencePair], *, plain: bool, seed: int) -> Iterator[Row]:
     """Yields the rows of a method.
 
     Args:
@@ -138,24 +124,16 @@ def rows_of(method: str, pairs: Sequence[Pair], *, plain: bool, seed: int) -> It
         plain: Texts rather than messages.
         seed: Seed of KTO's order.
     """
-    return METHODS[method](pairs, _text if plain else _message, seed)
+    for row in METHODS[method](pairs, seed):
+        if not plain:
+            row |= {name: [{"role": role, "content": row[name]}] for name, role in _ROLES.items() if name in row}
+        yield row
 
 
-def write_folder(folder: Path, pairs: Mapping[str, Sequence[Pair]], manifest: Manifest, *, model: str) -> Manifest:
-    """Writes the data, the recipes and the manifest.
-
-    Args:
-        folder: The folder; it must not exist, or be empty.
-        pairs: The pairs, by split. Without a pair, a split has no files; without a reference, SFT has none.
-        manifest: What is known of the data.
-        model: The model that the recipes train.
-
-    Returns:
-        The manifest with the numbers of rows, and of responses that KTO leaves out, and the hashes of the files.
-
-    Raises:
-        SettingsError: If the folder can't be written.
-    """
+def write_folder(
+    folder: Path, pairs: Mapping[str, Sequence[PreferencePair]], manifest: Manifest, model: str
+) -> Manifest:
+    """Writes the data, the recipes and the manifest, which gets the numbers of rows and the hashes of the files."""
     files: dict[str, str] = {}
     counts: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
     with new_folder(folder) as part:
@@ -166,9 +144,10 @@ def write_folder(folder: Path, pairs: Mapping[str, Sequence[Pair]], manifest: Ma
                 counts[split][method], sha256 = _write_rows(part / path, rows)
                 if counts[split][method]:
                     files[path] = sha256
-        of_rows = {f"{method}_{split}_rows": counts[split][method] for method in METHODS for split in SPLITS}
-        both = {"kto_responses_with_both_labels": sum(_with_both_labels(pairs[split]) for split in SPLITS)}
-        written = manifest.model_copy(update={"counts": {**manifest.counts, **of_rows, **both}, "files": files})
+        labelled = [_labelled(pairs[split]) for split in SPLITS]
+        added = {f"{method}_{split}_rows": counts[split][method] for method in METHODS for split in SPLITS}
+        added["kto_responses_with_both_labels"] = sum(len(better.keys() & worse.keys()) for better, worse in labelled)
+        written = manifest.model_copy(update={"counts": {**manifest.counts, **added}, "files": files})
         (part / FILE_NAME).write_text(written.as_json(), encoding="utf-8")
         recipes = recipe_files(
             folder,
@@ -219,7 +198,7 @@ def _write_rows(path: Path, rows: Iterable[Row]) -> tuple[int, str]:
     path.parent.mkdir(exist_ok=True)
     with path.open("wb") as file:
         for number, row in enumerate(rows, start=1):  # noqa: B007 - the number of rows
-            line = storable(_ENCODE(row) + "\n").encode()
+            line = storable(json.dumps(row, ensure_ascii=False) + "\n").encode()
             digest.update(line)
             file.write(line)
     if not number:
@@ -227,6 +206,3 @@ def _write_rows(path: Path, rows: Iterable[Row]) -> tuple[int, str]:
         if not any(path.parent.iterdir()):
             path.parent.rmdir()
     return number, digest.hexdigest()
-
-
-_ENCODE = json.JSONEncoder(ensure_ascii=False).encode

@@ -15,7 +15,7 @@ from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries,
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.preferences.manifest import RatedBy, TrainingSource
-from culture_tasks.preferences.rated_questions import Gathering, Scale, Seen, kind_of_culture
+from culture_tasks.preferences.rated_questions import Gathering, RatingScale, Seen, kind_of_culture
 from culture_tasks.rejudge.logged_samples import JudgedSample, is_judged, judged_sample
 from culture_tasks.rejudge.rejudging import find_runs
 from culture_tasks.results.finding import Problem
@@ -150,7 +150,7 @@ class _Reader:
             rubric, where = judged.rubric, sample.where
             self._judges.append(judge)
             self._gathering.note_rater(RatedBy(kind="judge", name=judge.name, judges=(judge.model_dump(),)), where)
-            self._gathering.note_scale(Scale(rubric.lowest, rubric.highest, f"{where}, rubric {rubric.name}"))
+            self._gathering.note_scale(RatingScale(rubric.lowest, rubric.highest, f"{where}, rubric {rubric.name}"))
         for run in judged.scored.values():
             if run.rating is not None:
                 yield judged, answer_in(run.response), run.rating

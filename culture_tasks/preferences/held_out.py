@@ -11,14 +11,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from culture_tasks.agreement.rated_responses import offered
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmark_of, entries, tasks_below
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
-from culture_tasks.preferences.manifest import NearDuplicate, normalised, question_fingerprint
-from culture_tasks.preferences.rated_questions import Question
+from culture_tasks.preferences.manifest import NearDuplicate, Rule, normalised, question_fingerprint
+from culture_tasks.preferences.rated_questions import RatedQuestion
 from culture_tasks.settings import Settings
 from culture_tasks.text import tokens
 
@@ -28,7 +29,7 @@ NOTHING = "none"
 LEAST_SIMILARITY = 0.7
 
 _AT_ONCE = 500
-"""Questions that are compared with those of tests together: a product of matrices has a cell for each two."""
+"""Questions that are compared with those of tests together: the product of matrices has a cell for each two."""
 
 
 class HeldOut(NamedTuple):
@@ -60,17 +61,32 @@ class Overlap:
     tests: Mapping[tuple[str, str], str]
 
 
-def default_tests() -> tuple[str, ...]:
-    """Returns the tasks whose questions are held out unless the user says otherwise."""
-    return tuple(name for each in offered().values() for name in each.tests)
+def held_out_by(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[HeldOut]]:
+    """Returns the tasks whose questions are held out, and the questions of all tests that are looked for.
 
-
-def held_out_tasks(names: Iterable[str]) -> tuple[Task, ...]:
-    """Returns the tasks that are named, those of groups included.
+    Args:
+        names: The tasks and groups that the user wants held out, beside the default; ``none`` for nothing at all.
+        rule: Whether questions of tests may be used.
+        settings: The user's settings.
 
     Raises:
         SettingsError: If there is no such task.
+        DataError: If the data of a test can't be used.
+        DataUnavailableError: If they aren't there.
     """
+    if NOTHING in names:
+        if len(names) > 1:
+            raise SettingsError(f"preferences: --hold-out {NOTHING} and another task. Leave out one of them.")
+        return (), []
+    always = _tasks(names)
+    usual = _tasks(name for each in offered().values() for name in each.tests)
+    tasks = always | usual
+    held_out = always if rule.test_questions else tasks
+    return tuple(held_out), [question for task in tasks.values() for question in questions_of(task, settings)]
+
+
+def _tasks(names: Iterable[str]) -> dict[str, Task]:
+    """Returns the tasks that are named, those of groups included."""
     found: dict[str, Task] = {}
     for name in names:
         if name not in entries():
@@ -79,20 +95,16 @@ def held_out_tasks(names: Iterable[str]) -> tuple[Task, ...]:
                 "`culture-tasks tasks` lists them."
             )
         found |= {task.name: task for task in tasks_below(name)}
-    return tuple(found.values())
+    return found
 
 
-def read_tests(tasks: Sequence[Task], settings: Settings) -> list[HeldOut]:
-    """Returns the questions of tasks.
+def questions_of(task: Task, settings: Settings) -> Iterator[HeldOut]:
+    """Yields the questions of a task.
 
     Raises:
-        DataError: If their data can't be used.
-        DataUnavailableError: If their data aren't there.
+        DataError: If its data can't be used.
+        DataUnavailableError: If they aren't there.
     """
-    return [each for task in tasks for each in _questions(task, settings)]
-
-
-def _questions(task: Task, settings: Settings) -> Iterator[HeldOut]:
     try:
         documents = task.data.load(settings).rows
     except DataUnavailableError as error:
@@ -103,12 +115,12 @@ def _questions(task: Task, settings: Settings) -> Iterator[HeldOut]:
     except DataError as error:
         raise DataError(f"preferences: questions of {task.name} are held out, but: {error}") from None
     for document in documents:
-        answered = task.score(document, [""])
-        asked = answered.question or " ".join(part for part in task.prompt(document).parts if isinstance(part, str))
-        yield HeldOut(task.name, answered.item, asked)
+        record = task.score(document, [""])
+        text = record.question or " ".join(part for part in task.prompt(document).parts if isinstance(part, str))
+        yield HeldOut(task.name, record.item, text)
 
 
-def overlap(questions: Sequence[Question], tests: Sequence[HeldOut]) -> Overlap:
+def overlap(questions: Sequence[RatedQuestion], tests: Sequence[HeldOut]) -> Overlap:
     """Compares training questions with those of tests."""
     items: dict[str, set[tuple[str, str]]] = {}
     for test in tests:
@@ -123,10 +135,10 @@ def overlap(questions: Sequence[Question], tests: Sequence[HeldOut]) -> Overlap:
     return Overlap(same, near, {(test.task, test.item): test.text for test in tests})
 
 
-def _near(questions: Sequence[Question], tests: Sequence[HeldOut]) -> Iterator[NearDuplicate]:
+def _near(questions: Sequence[RatedQuestion], tests: Sequence[HeldOut]) -> Iterator[NearDuplicate]:
     """Yields near duplicates, of each question the nearest in each test.
 
-    Parts are counted by products of matrices with a row a question and a column a part.
+    Parts are counted by products of matrices with a row per question and a column per part.
     """
     if not questions or not tests:
         return
@@ -134,9 +146,8 @@ def _near(questions: Sequence[Question], tests: Sequence[HeldOut]) -> Iterator[N
 
     columns: dict[str, int] = {}
     test_parts = [_parts(test.text) for test in tests]
-    for parts in test_parts:
-        for part in parts:
-            columns.setdefault(part, len(columns))
+    for part in itertools.chain(*test_parts):
+        columns.setdefault(part, len(columns))
     test_rows = _matrix(test_parts, columns).T.tocsc()
     test_sizes = np.array([len(parts) for parts in test_parts])
     _, tasks = np.unique([test.task for test in tests], return_inverse=True)
@@ -150,12 +161,9 @@ def _near(questions: Sequence[Question], tests: Sequence[HeldOut]) -> Iterator[N
         near = near[np.lexsort((shared.col[near], -similarity[near]))]
         pairs = shared.row[near].astype(np.int64) * len(tests) + tasks[shared.col[near]]
         for place in near[np.unique(pairs, return_index=True)[1]]:
-            test = tests[shared.col[place]]
+            test, question = tests[shared.col[place]], some[shared.row[place]].fingerprint
             yield NearDuplicate(
-                question=some[shared.row[place]].fingerprint,
-                task=test.task,
-                item=test.item,
-                similarity=round(float(similarity[place]), 3),
+                question=question, task=test.task, item=test.item, similarity=round(float(similarity[place]), 3)
             )
 
 
@@ -168,10 +176,8 @@ def _matrix(rows: Sequence[set[str]], columns: Mapping[str, int]) -> Any:
     from scipy.sparse import csr_matrix
 
     places = [[columns[part] for part in parts if part in columns] for parts in rows]
-    indices = [place for row in places for place in row]
-    ends = [0]
-    for row in places:
-        ends.append(ends[-1] + len(row))
+    indices = list(itertools.chain(*places))
+    ends = [0, *itertools.accumulate(map(len, places))]
     return csr_matrix(([1] * len(indices), indices, ends), shape=(len(rows), len(columns)))
 
 
@@ -184,6 +190,7 @@ def items_by_task(items: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]
     return {task: tuple(sorted(found[task])) for task in sorted(found)}
 
 
+@cache
 def _of_same_data(name: str) -> list[str]:
     task = entries().get(name)
     if not isinstance(task, Task):

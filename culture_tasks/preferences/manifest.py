@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,7 +79,8 @@ class Rule(_Part):
     """How pairs were made of ratings.
 
     Attributes:
-        pairs: ``paper``: best against worst, one pair a question; ``all``: every two responses with different ratings.
+        pairs: ``paper``: best against worst, one pair per question; ``all``: every two responses with different
+            ratings.
         min_gap: Smallest difference of ratings in a pair.
         languages: Languages kept; empty means all.
         categories: Categories kept; empty means all.
@@ -173,10 +175,11 @@ class Manifest(_Part):
 
 
 def normalised(question: str) -> str:
-    """Returns a question without what doesn't make it another one: case, punctuation, width, Arabic diacritics."""
+    """Returns a question without case, punctuation, width and Arabic diacritics."""
     return " ".join(tokens(question)) or unicodedata.normalize("NFKC", question).strip()
 
 
+@lru_cache(maxsize=1_000)  # the rows of a question mostly follow each other
 def question_fingerprint(question: str) -> str:
-    """Returns what stands for a question: the first 16 digits of the SHA-256 of :func:`normalised`."""
+    """Returns the identity of a question: the first 16 digits of the SHA-256 of :func:`normalised`."""
     return hashlib.sha256(normalised(question).encode("utf-8", "replace")).hexdigest()[:16]

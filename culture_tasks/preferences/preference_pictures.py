@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culture_tasks.preferences.pair_rule import Pair
+from culture_tasks.preferences.pair_rule import PreferencePair
 from culture_tasks.preferences.preference_stat import DIMENSIONS, GroupStat, PreferenceStat
 from culture_tasks.report.figures.fonts import choose, warn_of_gaps
 from culture_tasks.report.figures.names import cleaned, shown
@@ -67,7 +67,7 @@ _PARTS: Mapping[str, Any] = {
 }
 
 
-def gaps_picture(pairs: Sequence[Pair]) -> Figure:
+def gaps_picture(pairs: Sequence[PreferencePair]) -> Figure:
     """Draws how far apart the ratings of pairs are."""
     gaps = np.array([pair.gap for pair in pairs])
     figure = _figure(6.4, 3.6)
@@ -84,7 +84,7 @@ def gaps_picture(pairs: Sequence[Pair]) -> Figure:
     return figure
 
 
-def lengths_picture(pairs: Sequence[Pair], overall: GroupStat) -> Figure:
+def lengths_picture(pairs: Sequence[PreferencePair], overall: GroupStat) -> Figure:
     """Draws the length of the chosen against the rejected response of each pair; colours are languages.
 
     Args:

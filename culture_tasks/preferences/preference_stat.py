@@ -9,7 +9,7 @@ import json
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -17,8 +17,8 @@ from typing import Literal, get_args
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.preferences.held_out import Overlap
 from culture_tasks.preferences.manifest import Rule
-from culture_tasks.preferences.pair_rule import Pair, pairs_of
-from culture_tasks.preferences.rated_questions import LEFT_OUT, Question, Rated
+from culture_tasks.preferences.pair_rule import PreferencePair, pairs_of
+from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestion, RatedQuestions
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, write_csv
 
 Dimension = Literal["overall", "language", "category", "culture"]
@@ -37,7 +37,7 @@ class GroupStat:
         group: The group.
         questions: Number of questions.
         responses: Number of rated responses.
-        paired: Questions with a pair.
+        paired: Number of questions with a pair.
         ties: Questions whose responses are all rated alike.
         single: Questions with one response.
         pairs: Number of pairs.
@@ -115,8 +115,8 @@ class PreferenceStat:
         not_checked: Why overlap with tests isn't known; empty where it is.
     """
 
-    rated: Rated
-    pairs: Sequence[Pair]
+    rated: RatedQuestions
+    pairs: Sequence[PreferencePair]
     groups: Sequence[GroupStat]
     writers: Sequence[WriterStat]
     tests: Sequence[OverlapStat]
@@ -124,14 +124,16 @@ class PreferenceStat:
 
     def as_text(self) -> str:
         """Returns what the command prints."""
-        return "\n\n".join([as_text(header, rows) for _, header, rows in self._tables()] + ["\n".join(self._notes())])
+        return "\n\n".join(
+            [as_text(header, rows) for _, header, _, rows in self._tables()] + ["\n".join(self._notes())]
+        )
 
     def as_markdown(self) -> str:
         """Returns the tables as Markdown."""
         parts = ["# Rated responses"]
-        for title, header, rows in self._tables():
+        for title, header, labels, rows in self._tables():
             cells = [[markdown_cell(cell) for cell in row] for row in rows]
-            parts += [f"## {title}", as_markdown(header, cells, numbers=len(header) - _WORDS[title])]
+            parts += [f"## {title}", as_markdown(header, cells, numbers=len(header) - labels)]
         return "\n\n".join([*parts, *map(markdown_cell, self._notes())]) + "\n"
 
     def as_json(self) -> str:
@@ -140,9 +142,9 @@ class PreferenceStat:
             "sources": [source.model_dump() for source in self.rated.sources],
             "rated_by": self.rated.rated_by.model_dump(),
             "left_out": dict(self.rated.left_out),
-            "groups": [asdict(each) for each in self.groups],
-            "writers": [asdict(each) for each in self.writers],
-            "tests": [asdict(each) for each in self.tests],
+            "groups": [asdict(group) for group in self.groups],
+            "writers": [asdict(writer) for writer in self.writers],
+            "tests": [asdict(test) for test in self.tests],
             "not_checked": self.not_checked,
         }
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -153,16 +155,27 @@ class PreferenceStat:
         paths = [folder / f"stat.{ending}" for ending in ("json", "md", "csv")]
         paths[0].write_text(self.as_json(), encoding="utf-8", errors="backslashreplace")
         paths[1].write_text(self.as_markdown(), encoding="utf-8")
-        numbers = [asdict(each) for each in self.groups]
-        write_csv(paths[2], list(numbers[0]), [list(each.values()) for each in numbers])
+        numbers = [asdict(group) for group in self.groups]
+        write_csv(paths[2], list(numbers[0]), [list(group.values()) for group in numbers])
         return paths
 
-    def _tables(self) -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
-        yield "Questions", _GROUP_HEADER, [_group_row(each) for each in self.groups]
-        yield "Who wrote the responses", _WRITER_HEADER, [_writer_row(each) for each in self.writers]
+    def _tables(self) -> Iterator[tuple[str, Sequence[str], int, list[list[str]]]]:
+        """Yields titles, headers, the numbers of columns with labels, and rows."""
+        yield "Questions", _GROUP_HEADER, 2, [_group_row(group) for group in self.groups]
+        writers = [
+            [
+                one.name or NOT_SAID,
+                f"{one.responses:,}",
+                f"{one.mean_rating:.3g}",
+                f"{one.chosen:,}",
+                f"{one.rejected:,}",
+            ]
+            for one in self.writers
+        ]
+        yield "Who wrote the responses", _WRITER_HEADER, 1, writers
         if self.tests:
-            rows = [[each.task, f"{each.questions:,}", f"{each.same:,}", f"{each.near:,}"] for each in self.tests]
-            yield "Overlap with tests", ("test", "questions", "same", "near duplicates"), rows
+            tests = [[one.task, f"{one.questions:,}", f"{one.same:,}", f"{one.near:,}"] for one in self.tests]
+            yield "Overlap with tests", ("test", "questions", "same", "near duplicates"), 1, tests
 
     def _notes(self) -> Iterator[str]:
         rated_by = self.rated.rated_by
@@ -186,29 +199,24 @@ _GROUP_HEADER = (
     *("by", "group", "questions", "responses", "pairs", "ties", "one response", "mean gap"),
     *("chosen length", "rejected length", "chosen longer"),
 )
+
+
 _WRITER_HEADER = ("written by", "responses", "mean rating", "chosen", "rejected")
-_WORDS: Mapping[str, int] = {"Questions": 2, "Who wrote the responses": 1, "Overlap with tests": 1}
-"""How many of a table's first columns hold words."""
 
 
-def _group_row(each: GroupStat) -> list[str]:
-    counts = (each.questions, each.responses, each.pairs, each.ties, each.single)
-    longer = "–" if each.longer is None else f"{each.longer:.0%}"
-    if each.longer_low is not None and each.longer_high is not None:
-        longer += f" ({max(each.longer_low, 0.0):.0%} to {min(each.longer_high, 1.0):.0%})"
-    lengths = ("–" if number is None else f"{number:,.0f}" for number in (each.chosen_length, each.rejected_length))
-    gap = "–" if each.mean_gap is None else f"{each.mean_gap:.3g}"
-    return [each.by, each.group, *(f"{count:,}" for count in counts), gap, *lengths, longer]
-
-
-def _writer_row(each: WriterStat) -> list[str]:
-    counts = (f"{each.chosen:,}", f"{each.rejected:,}")
-    return [each.name or NOT_SAID, f"{each.responses:,}", f"{each.mean_rating:.3g}", *counts]
+def _group_row(group: GroupStat) -> list[str]:
+    counts = (group.questions, group.responses, group.pairs, group.ties, group.single)
+    longer = "–" if group.longer is None else f"{group.longer:.0%}"
+    if group.longer_low is not None and group.longer_high is not None:
+        longer += f" ({max(group.longer_low, 0.0):.0%} to {min(group.longer_high, 1.0):.0%})"
+    lengths = ("–" if number is None else f"{number:,.0f}" for number in (group.chosen_length, group.rejected_length))
+    gap = "–" if group.mean_gap is None else f"{group.mean_gap:.3g}"
+    return [group.by, group.group, *(f"{count:,}" for count in counts), gap, *lengths, longer]
 
 
 def preference_stat(
-    rated: Rated,
-    questions: Sequence[Question],
+    rated: RatedQuestions,
+    questions: Sequence[RatedQuestion],
     rule: Rule,
     seed: int,
     overlap: Overlap | None = None,
@@ -225,88 +233,68 @@ def preference_stat(
         overlap: What the questions share with tests; None where that isn't known.
         not_checked: Why it isn't.
     """
-    pairs = pairs_of(questions, rule, seed).pairs
-    of_question: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        of_question.setdefault(pair.question.fingerprint, []).append(pair)
+    pairs, _ = pairs_of(questions, rule, seed)
+    groups: dict[tuple[Dimension, str], list[RatedQuestion]] = {}
+    for by in DIMENSIONS:
+        for question in questions:
+            name = "all" if by == "overall" else getattr(question, by) or NOT_SAID
+            groups.setdefault((by, name), []).append(question)
+    order = sorted(groups, key=lambda group: (DIMENSIONS.index(group[0]), group[1]))
     return PreferenceStat(
         rated=rated,
         pairs=pairs,
-        groups=[
-            _group(by, name, some, of_question)
-            for by in DIMENSIONS
-            for name, some in sorted(_grouped(questions, by).items())
-        ],
-        writers=list(_writers(questions, pairs)),
-        tests=[] if overlap is None else list(_tests(overlap)),
+        groups=[_group(by, name, groups[by, name], pairs) for by, name in order],
+        writers=_writers(questions, pairs),
+        tests=[] if overlap is None else _tests(overlap),
         not_checked=not_checked,
     )
 
 
-def _grouped(questions: Iterable[Question], by: Dimension) -> dict[str, list[Question]]:
-    name_of: Mapping[Dimension, Callable[[Question], str]] = {
-        "overall": lambda _: "all",
-        "language": lambda question: question.language,
-        "category": lambda question: question.category or NOT_SAID,
-        "culture": lambda question: question.culture or NOT_SAID,
-    }
-    found: dict[str, list[Question]] = {}
-    for question in questions:
-        found.setdefault(name_of[by](question), []).append(question)
-    return found
-
-
 def _group(
-    by: Dimension, name: str, questions: Sequence[Question], of_question: Mapping[str, Sequence[Pair]]
+    by: Dimension, name: str, questions: Sequence[RatedQuestion], all_pairs: Sequence[PreferencePair]
 ) -> GroupStat:
-    pairs = [pair for question in questions for pair in of_question.get(question.fingerprint, ())]
+    inside = {question.fingerprint for question in questions}
+    pairs = [pair for pair in all_pairs if pair.question.fingerprint in inside]
     chosen = [len(pair.chosen.text) for pair in pairs]
     rejected = [len(pair.rejected.text) for pair in pairs]
     longer = [0.5 * ((a > b) + (a >= b)) for a, b in zip(chosen, rejected, strict=True)]
-    share = mean_interval(longer, [pair.question.fingerprint for pair in pairs]) if pairs else None
+    share = mean_interval(longer, [pair.question.fingerprint for pair in pairs])
+    longer_share, low, high = (None if math.isnan(end) else end for end in share[:3])
     return GroupStat(
         by=by,
         group=name,
         questions=len(questions),
         responses=sum(len(question.answers) for question in questions),
-        paired=sum(question.fingerprint in of_question for question in questions),
-        ties=sum(_is_tie(question) for question in questions),
+        paired=len({pair.question.fingerprint for pair in pairs}),
+        ties=sum(
+            len(question.answers) > 1 and len({answer.rating for answer in question.answers}) == 1
+            for question in questions
+        ),
         single=sum(len(question.answers) == 1 for question in questions),
         pairs=len(pairs),
         mean_gap=statistics.fmean(pair.gap for pair in pairs) if pairs else None,
         chosen_length=statistics.median(chosen) if pairs else None,
         rejected_length=statistics.median(rejected) if pairs else None,
-        longer=None if share is None else _number(share.value),
-        longer_low=None if share is None else _number(share.low),
-        longer_high=None if share is None else _number(share.high),
+        longer=longer_share,
+        longer_low=low,
+        longer_high=high,
     )
 
 
-def _is_tie(question: Question) -> bool:
-    return len(question.answers) > 1 and len({answer.rating for answer in question.answers}) == 1
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _writers(questions: Iterable[Question], pairs: Iterable[Pair]) -> Iterator[WriterStat]:
+def _writers(questions: Iterable[RatedQuestion], pairs: Iterable[PreferencePair]) -> list[WriterStat]:
     ratings: dict[str, list[float]] = {}
     for question in questions:
         for answer in question.answers:
             ratings.setdefault(answer.by, []).append(answer.rating)
-    chosen, rejected = Counter[str](), Counter[str]()
-    for pair in pairs:
-        chosen[pair.chosen.by] += 1
-        rejected[pair.rejected.by] += 1
-    for name in sorted(ratings, key=lambda name: (-len(ratings[name]), name)):
-        mean = statistics.fmean(ratings[name])
-        yield WriterStat(name, len(ratings[name]), mean, chosen=chosen[name], rejected=rejected[name])
+    chosen, rejected = Counter(pair.chosen.by for pair in pairs), Counter(pair.rejected.by for pair in pairs)
+    return [
+        WriterStat(name, len(given), statistics.fmean(given), chosen=chosen[name], rejected=rejected[name])
+        for name, given in sorted(ratings.items(), key=lambda writer: (-len(writer[1]), writer[0]))
+    ]
 
 
-def _tests(overlap: Overlap) -> Iterator[OverlapStat]:
+def _tests(overlap: Overlap) -> list[OverlapStat]:
     questions = Counter(task for task, _ in overlap.tests)
     same = Counter(task for items in overlap.same.values() for task in {task for task, _ in items})
-    near = Counter(task for task, _ in {(each.task, each.question) for each in overlap.near})
-    for task, number in questions.items():
-        yield OverlapStat(task, number, same=same[task], near=near[task])
+    near = Counter(task for task, _ in {(duplicate.task, duplicate.question) for duplicate in overlap.near})
+    return [OverlapStat(task, number, same=same[task], near=near[task]) for task, number in questions.items()]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -32,7 +32,7 @@ LEFT_OUT: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RatedAnswer:
     """A rated response.
 
     Attributes:
@@ -47,12 +47,12 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Question:
+class RatedQuestion:
     """A question with its rated responses.
 
     Attributes:
         text: The question as it was met first.
-        fingerprint: What stands for it, however it is written.
+        fingerprint: Its hash, however it is written.
         references: Answers that count as right; may be empty.
         language: Language code, or ``und``.
         category: Category, or an empty text.
@@ -66,11 +66,11 @@ class Question:
     language: str = UNKNOWN
     category: str = ""
     culture: CultureKind | None = None
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[RatedAnswer] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class RatedQuestions:
     """The questions of all sources.
 
     Attributes:
@@ -81,7 +81,7 @@ class Rated:
         test_items: Tasks and items that a question is of, by its fingerprint, where the source is a test.
     """
 
-    questions: Sequence[Question]
+    questions: Sequence[RatedQuestion]
     sources: Sequence[TrainingSource]
     rated_by: RatedBy
     left_out: Mapping[str, int]
@@ -102,7 +102,7 @@ class Seen(NamedTuple):
     by: str
 
 
-class Scale(NamedTuple):
+class RatingScale(NamedTuple):
     """The lowest and the highest rating that are possible, and where such ratings were met first."""
 
     lowest: float
@@ -120,13 +120,11 @@ class Gathering:
     def __init__(self) -> None:
         """Begins with nothing."""
         self.left_out: Counter[str] = Counter()
-        self._groups: dict[tuple[str, str], Question] = {}
-        self._fingerprints: dict[str, str] = {}
-        self._names: dict[str, str] = {}
+        self._groups: dict[tuple[str, str], RatedQuestion] = {}
         self._sources: list[TrainingSource] = []
         self._rater: RatedBy | None = None
         self._rated_where = ""
-        self._scale: Scale | None = None
+        self._scale: RatingScale | None = None
         self._without_scale: list[tuple[float, str]] = []
         self._test_items: dict[str, set[tuple[str, str]]] = {}
 
@@ -138,23 +136,17 @@ class Gathering:
         if not seen.response.strip():
             self.left_out["blank_responses"] += 1
             return None
-        fingerprint = self._fingerprint(seen.question)
+        fingerprint = question_fingerprint(seen.question)
         question = self._groups.get((fingerprint, seen.rubric))
         if question is None:
-            question = self._groups[fingerprint, seen.rubric] = Question(seen.question, fingerprint)
+            question = self._groups[fingerprint, seen.rubric] = RatedQuestion(seen.question, fingerprint)
         question.references = question.references or seen.references
         question.category = question.category or seen.category
         question.culture = question.culture or seen.culture
         if question.language == UNKNOWN:
             question.language = seen.language
-        by = self._names.setdefault(seen.by, seen.by)  # one text for all responses of a model
-        question.answers.append(Answer(seen.response, seen.rating, by))
+        question.answers.append(RatedAnswer(seen.response, seen.rating, seen.by))
         return fingerprint
-
-    def _fingerprint(self, question: str) -> str:
-        if question not in self._fingerprints:
-            self._fingerprints[question] = question_fingerprint(question)
-        return self._fingerprints[question]
 
     def note_test_item(self, fingerprint: str, task: str, item: str) -> None:
         """Notes that a question is a test's."""
@@ -190,7 +182,7 @@ class Gathering:
                 )
         self._rater = first.model_copy(update={"judges": tuple(judges[name] for name in sorted(judges))})
 
-    def note_scale(self, scale: Scale) -> None:
+    def note_scale(self, scale: RatingScale) -> None:
         """Notes the scale of some ratings.
 
         Raises:
@@ -209,7 +201,7 @@ class Gathering:
         """Notes a rating whose scale its source doesn't say: it must be possible on that of the others."""
         self._without_scale.append((rating, where))
 
-    def finished(self) -> Rated:
+    def finished(self) -> RatedQuestions:
         """Returns the questions, each with the responses that one rubric graded.
 
         Of a question that several rubrics graded, those of the rubric with most responses count, or of equal ones, the
@@ -220,7 +212,7 @@ class Gathering:
         """
         if self._rater is None or not self._groups:
             raise DataError(
-                "preferences: the sources hold no rated response. Needed are rows with a rating (another column is "
+                "preferences: the sources hold no rated response. Expected rows with a rating (another column is "
                 "named with --rating), or results that a judge has graded."
             )
         if self._scale is not None:
@@ -232,7 +224,7 @@ class Gathering:
                         "Build a folder from each."
                     )
         ends = None if self._scale is None else (self._scale.lowest, self._scale.highest)
-        return Rated(
+        return RatedQuestions(
             questions=list(self._questions()),
             sources=tuple(self._sources),
             rated_by=self._rater.model_copy(update={"scale": ends}),
@@ -240,34 +232,29 @@ class Gathering:
             test_items={question: frozenset(items) for question, items in self._test_items.items()},
         )
 
-    def _questions(self) -> Iterator[Question]:
-        groups: dict[str, list[tuple[str, Question]]] = {}
+    def _questions(self) -> Iterator[RatedQuestion]:
+        groups: dict[str, list[tuple[str, RatedQuestion]]] = {}
         for (fingerprint, rubric), group in self._groups.items():
             groups.setdefault(fingerprint, []).append((rubric, group))
-        for own in groups.values():
-            _, question = min(own, key=lambda each: (-len(each[1].answers), each[0]))
-            others = sum(len(group.answers) for _, group in own) - len(question.answers)
+        for rubrics in groups.values():
+            _, question = min(rubrics, key=lambda group: (-len(group[1].answers), group[0]))
+            others = sum(len(group.answers) for _, group in rubrics) - len(question.answers)
             self.left_out["graded_by_another_rubric"] += others
-            question.answers = self._without_repeats(question.answers)
+            alike: dict[str, list[RatedAnswer]] = {}
+            for answer in question.answers:
+                alike.setdefault(answer.text.strip(), []).append(answer)
+            self.left_out["repeated_texts"] += len(question.answers) - len(alike)
+            # The exact mean, rounded once: a rounding error would make a pair of a tie, and depend on the order.
+            question.answers = [
+                same[0]
+                if len(same) == 1
+                else replace(same[0], rating=float(statistics.mean(Fraction(answer.rating) for answer in same)))
+                for same in alike.values()
+            ]
             yield question
 
-    def _without_repeats(self, answers: list[Answer]) -> list[Answer]:
-        alike: dict[str, list[Answer]] = {}
-        for answer in answers:
-            alike.setdefault(answer.text.strip(), []).append(answer)
-        self.left_out["repeated_texts"] += len(answers) - len(alike)
-        return [
-            same[0] if len(same) == 1 else replace(same[0], rating=_mean(each.rating for each in same))
-            for same in alike.values()
-        ]
 
-
-def _mean(ratings: Iterable[float]) -> float:
-    """Returns the exact mean, rounded once: a rounding error would make a pair of a tie, and depend on the order."""
-    return float(statistics.mean(map(Fraction, ratings)))
-
-
-def _range(scale: Scale) -> str:
+def _range(scale: RatingScale) -> str:
     return f"{scale.lowest:g} to {scale.highest:g}"
 
 

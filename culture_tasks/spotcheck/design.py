@@ -1,4 +1,4 @@
-"""What was drawn and what people said of it, as the two small JSON files that keep them.
+"""What was drawn, and how people rated it, as the two small JSON files that keep them.
 
 ``spotcheck.json`` is written when responses are drawn: from which responses, by which seed, and which of them.
 ``rated.json`` has the ratings too. Both are checked when they are read, since anybody may have changed them.
@@ -21,7 +21,11 @@ _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=0)]
 
 
-class Stratum(BaseModel):
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Stratum(_Frozen):
     """The responses of one culture in one task of one model.
 
     Attributes:
@@ -30,24 +34,20 @@ class Stratum(BaseModel):
         drawn: Number of those that were drawn.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     culture: str
     size: _Count
     drawn: _Count
 
 
-class DrawnFrom(BaseModel):
+class DrawnFrom(_Frozen):
     """The responses of one task of one model.
 
     Attributes:
         model: The model's name, for the one who reads the file.
         task: The task.
-        fingerprint: What stands for all of its responses.
+        fingerprint: Hash of all of its responses.
         strata: Its cultures.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str
     task: str
@@ -55,7 +55,7 @@ class DrawnFrom(BaseModel):
     strata: tuple[Stratum, ...]
 
 
-class DrawnRow(BaseModel):
+class DrawnRow(_Frozen):
     """One response that was drawn.
 
     Attributes:
@@ -64,12 +64,10 @@ class DrawnRow(BaseModel):
         culture: Its culture.
         item: Its item.
         run: Which of several responses to the item.
-        mark: What stands for its text.
+        mark: Hash of its text.
         lowest: Lowest rating on offer.
         highest: Highest rating on offer.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     row: Annotated[str, Field(pattern="^[0-9a-f]{12}$")]
     population: _Count
@@ -81,7 +79,7 @@ class DrawnRow(BaseModel):
     highest: int
 
 
-class Design(BaseModel):
+class Design(_Frozen):
     """What was drawn.
 
     Attributes:
@@ -92,8 +90,6 @@ class Design(BaseModel):
         populations: What was drawn from.
         rows: What was drawn, in the order in which it is rated.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal[1] = 1
     culture_tasks: str
@@ -111,15 +107,13 @@ class Design(BaseModel):
         return self
 
 
-class Rated(BaseModel):
+class Rated(_Frozen):
     """What was drawn, with people's ratings.
 
     Attributes:
         design: What was drawn.
         ratings: Ratings by rater and row, each on the scale of its row.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     design: Design
     ratings: Annotated[dict[str, dict[str, float]], Field(min_length=1)]
@@ -142,7 +136,7 @@ def read_design(path: Path) -> Design:
     Raises:
         DataError: If there is no such file, or it isn't laid out as one.
     """
-    return _read(path / DESIGN_FILE if path.is_dir() else path, Design)
+    return _read(path / DESIGN_FILE if path.is_dir() else path, Design, "culture-tasks spotcheck draw")
 
 
 def read_rated(path: Path) -> Rated:
@@ -151,7 +145,7 @@ def read_rated(path: Path) -> Rated:
     Raises:
         DataError: If there is no such file, or it isn't laid out as one.
     """
-    return _read(path / RATED_FILE if path.is_dir() else path, Rated)
+    return _read(path / RATED_FILE if path.is_dir() else path, Rated, "culture-tasks spotcheck score")
 
 
 def write(content: Design | Rated, path: Path) -> None:
@@ -159,19 +153,14 @@ def write(content: Design | Rated, path: Path) -> None:
     path.write_text(json.dumps(content.model_dump(), indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
 
 
-_MADE_BY = {Design: "culture-tasks spotcheck draw", Rated: "culture-tasks spotcheck score"}
-
-
 _Content = TypeVar("_Content", Design, Rated)
 
 
-def _read(path: Path, kind: type[_Content]) -> _Content:
-    needed = f"Needed is a file that `{_MADE_BY[kind]}` has written."
+def _read(path: Path, kind: type[_Content], made_by: str) -> _Content:
+    expected = f"Expected a file that `{made_by}` has written."
     try:
-        text = path.read_bytes()
+        return kind.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise DataError(f"spotcheck: {path} can't be read ({error.strerror}). {needed}") from None
-    try:
-        return kind.model_validate_json(text)
+        raise DataError(f"spotcheck: {path} can't be read ({error.strerror}). {expected}") from None
     except ValidationError as error:
-        raise DataError(f"spotcheck: {path}, {damage(error)}. {needed}") from None
+        raise DataError(f"spotcheck: {path}, {damage(error)}. {expected}") from None

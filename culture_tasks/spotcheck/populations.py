@@ -1,4 +1,4 @@
-"""The responses of a run that people may be asked about: what they would be shown, and how the judge scored each."""
+"""The responses of a run that people may rate: the texts that they are shown, and the judge's scores."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Response:
         run: Which of several responses to it, from 0.
         culture: The culture that the item is of, by its benchmark's field of cultures.
         cluster: What the item shares with others.
-        question: What was asked, as the judge is shown it.
+        question: The question, as the judge is shown it.
         references: Answers that count as right, as the judge is shown them.
         text: The response, as the judge is shown it: without reasoning.
-        image: What stands for the item's image; empty without one.
+        image: Name of the item's image; empty without one.
         rubric: How it is rated.
         scale: The scale that ratings are mapped to.
         judged: The judge's score on that scale; NaN where it gave none.
@@ -53,7 +53,7 @@ class Response:
 
     @property
     def mark(self) -> str:
-        """What stands for its text: see :func:`mark_of`."""
+        """Hash of its text: see :func:`mark_of`."""
         return mark_of(self.text)
 
     def on_scale(self, rating: float) -> float:
@@ -68,7 +68,7 @@ class Population:
     Attributes:
         file: Its sample file.
         responses: The responses, in the order of the file.
-        fingerprint: What stands for them, whoever judged them.
+        fingerprint: Hash of the responses, whoever judged them.
     """
 
     file: Path
@@ -92,7 +92,7 @@ def read_population(samples_file: Path) -> Population:
     except OSError as error:
         raise DataError(f"{samples_file}: can't be read ({error.strerror}).") from None
     if not samples:
-        raise DataError(f"{samples_file}: no sample that a judge grades. Needed are samples of a judged task.")
+        raise DataError(f"{samples_file}: no sample that a judge grades. Expected samples of a judged task.")
     responses = tuple(response for sample in samples for response in _responses(sample))
     digest = hashlib.sha256()
     for line in sorted(f"{one.item}\n{one.run}\n{one.culture}\n{one.cluster}\n{one.mark}" for one in responses):

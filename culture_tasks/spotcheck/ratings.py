@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
-from culture_tasks.data.tables import Table, read_file, validated
+from culture_tasks.agreement.rated_responses import OptionalRating
+from culture_tasks.data.tables import OptionalLabel, OptionalText, Table, read_file, validated
 from culture_tasks.errors import DataError
 from culture_tasks.spotcheck.design import Design, DrawnRow, Rated
-from culture_tasks.spotcheck.drawing import in_turn
 from culture_tasks.spotcheck.populations import mark_of
 
 COLUMNS = (
@@ -21,29 +21,22 @@ COLUMNS = (
 """Columns of a sheet. What a rater returns needs ``row`` and ``rating`` alone."""
 
 
-def _none_if_blank(value: object) -> object:
-    return None if isinstance(value, str) and not value.strip() else value
-
-
-_OptionalText = Annotated[str | None, BeforeValidator(_none_if_blank)]
-
-
 class _Returned(BaseModel):
-    """One line of a returned sheet; what it was shown with may be missing."""
+    """One line of a returned sheet; all but the row and the rating may be missing."""
 
     model_config = ConfigDict(extra="forbid")
 
     row: str
-    rating: Annotated[float | None, Field(allow_inf_nan=False), BeforeValidator(_none_if_blank)]
-    response: _OptionalText = None
-    rater: _OptionalText = None
-    culture: str | None = None
-    question: str | None = None
-    references: str | None = None
-    image: str | None = None
-    lowest: str | None = None
-    highest: str | None = None
-    comment: str | None = None
+    rating: OptionalRating
+    response: OptionalText = None
+    rater: OptionalLabel = None
+    culture: Any = None
+    question: Any = None
+    references: Any = None
+    image: Any = None
+    lowest: Any = None
+    highest: Any = None
+    comment: Any = None
 
 
 def read_ratings(design: Design, files: Sequence[Path]) -> Rated:
@@ -70,18 +63,18 @@ def read_ratings(design: Design, files: Sequence[Path]) -> Rated:
                 continue
             if not row.lowest <= line.rating <= row.highest:
                 raise DataError(
-                    f"{table.where(index)}, field 'rating': found {line.rating:g}. Needed is a number from "
+                    f"{table.where(index)}, field 'rating': found {line.rating:g}. Expected a number from "
                     f"{row.lowest} to {row.highest}. Ask the rater, and correct it."
                 )
-            rater = line.rater.strip() if line.rater else file.stem
-            own = ratings.setdefault(rater, {})
-            if own.setdefault(row.row, line.rating) != line.rating:
+            rater = line.rater or file.stem
+            of_rater = ratings.setdefault(rater, {})
+            if of_rater.setdefault(row.row, line.rating) != line.rating:
                 raise DataError(
-                    f"{table.where(index)}, field 'rating': found {line.rating:g}, while {rater} gave {own[row.row]:g} "
-                    "elsewhere. Needed is one rating of a row by a rater: remove the other."
+                    f"{table.where(index)}, field 'rating': found {line.rating:g}, while {rater} gave "
+                    f"{of_rater[row.row]:g} elsewhere. A rater has one rating of a row: remove the other."
                 )
     if not ratings:
-        raise DataError(f"spotcheck: no rating in {', '.join(map(str, files))}. Needed are numbers in 'rating'.")
+        raise DataError(f"spotcheck: no rating in {', '.join(map(str, files))}. Expected numbers in 'rating'.")
     return Rated(design=design, ratings=ratings)
 
 
@@ -89,7 +82,7 @@ def _drawn(table: Table, index: int, line: _Returned, rows: Mapping[str, DrawnRo
     row = rows.get(line.row.strip().lower())
     if row is None:
         raise DataError(
-            f"{table.where(index)}, field 'row': {line.row!r:.40} wasn't drawn. Needed are rows of the sheet that "
+            f"{table.where(index)}, field 'row': {line.row!r:.40} wasn't drawn. Expected rows of the sheet that "
             "belongs to this draw: is it of another one?"
         )
     if line.response is not None and mark_of(line.response) != row.mark:
@@ -101,15 +94,18 @@ def _drawn(table: Table, index: int, line: _Returned, rows: Mapping[str, DrawnRo
 
 
 def doubts(rated: Rated) -> Iterator[str]:
-    """Yields what is missing of the ratings: a part that was left for later is no harm, a part that was skipped is."""
-    given = {row for own in rated.ratings.values() for row in own}
+    """Says which ratings are missing: responses that were left for later are no harm, skipped ones are."""
+    given = set().union(*rated.ratings.values())
     missing = len(rated.design.rows) - len(given)
     if not missing:
         return
     skipped = 0
-    for names in in_turn(rated.design.rows).values():
-        number = max((place for place, name in enumerate(names, start=1) if name in given), default=0)
-        skipped += sum(name not in given for name in names[:number])
+    later_rated: set[tuple[int, str]] = set()
+    for row in reversed(rated.design.rows):
+        if row.row in given:
+            later_rated.add((row.population, row.culture))
+        else:
+            skipped += (row.population, row.culture) in later_rated
     yield f"{missing} of {len(rated.design.rows)} drawn responses have no rating."
     if skipped:
         yield (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -21,35 +20,16 @@ from culture_tasks.text_tables import write_csv
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from culture_tasks.judges.rubrics import Rubric
     from culture_tasks.spotcheck.design import DrawnRow
-    from culture_tasks.spotcheck.drawing import Drawn
+    from culture_tasks.spotcheck.drawing import SheetDraw
     from culture_tasks.spotcheck.populations import Response
 
 _SIDE = 900
 """Pixels of the longer side of an image on the page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dealing:
-    """How responses are dealt out to raters.
-
-    Attributes:
-        raters: Number of raters.
-        shared: The first so many rows are rated by everyone, and the others by one rater each; None for all by all.
-    """
-
-    raters: int = 1
-    shared: int | None = None
-
-    def of(self, rater: int, rows: int) -> list[int]:
-        """Returns the places of the rows that a rater gets, by the rater's number from 0."""
-        shared = rows if self.shared is None else self.shared
-        return [place for place in range(rows) if place < shared or (place - shared) % self.raters == rater]
-
-
-class _Asked(NamedTuple):
-    """One response as the page shows it."""
+class _Entry(NamedTuple):
+    """One response as a sheet shows it."""
 
     row: DrawnRow
     response: Response
@@ -59,21 +39,24 @@ class _Asked(NamedTuple):
     rubric: int
 
 
-def write_sheets(drawn: Drawn, folder: Path, dealing: Dealing, images: Path | None = None) -> list[Path]:
+def write_sheets(
+    draw: SheetDraw, folder: Path, *, raters: int = 1, shared: int | None = None, images: Path | None = None
+) -> list[Path]:
     """Writes a CSV file and a page for each rater, and returns their paths.
 
     Args:
-        drawn: What was drawn.
+        draw: What was drawn.
         folder: Where to write.
-        dealing: How responses are dealt out.
+        raters: Number of raters.
+        shared: The first so many rows are on every sheet, and each of the others on one; None for all on every sheet.
         images: Folder with the images that items name; None for sheets without them.
 
     Raises:
         SettingsError: If a page would lack an image that a response needs.
     """
-    thumbnails, rubrics = Thumbnails(images, side=_SIDE), _rubrics(drawn.responses)
-    asked = [
-        _Asked(
+    thumbnails, rubrics = Thumbnails(images, side=_SIDE), _rubrics(draw.responses)
+    entries = [
+        _Entry(
             row,
             response,
             _language(response),
@@ -81,33 +64,31 @@ def write_sheets(drawn: Drawn, folder: Path, dealing: Dealing, images: Path | No
             range(row.lowest, row.highest + 1),
             list(rubrics).index(response.rubric.name),
         )
-        for row, response in zip(drawn.design.rows, drawn.responses, strict=True)
+        for row, response in zip(draw.design.rows, draw.responses, strict=True)
     ]
-    missing = [one for one in asked if one.response.image and one.image is None]
+    missing = [entry for entry in entries if entry.response.image and entry.image is None]
     if images is not None and missing:
         raise SettingsError(
             f"spotcheck: --images {images}: {len(missing)} of the images aren't there, or can't be read, such as "
             f"{missing[0].response.image!r:.60}. Name the folder that has them."
         )
+    shared = len(entries) if shared is None else shared
     paths = []
-    for rater in range(dealing.raters):
-        own = [asked[place] for place in dealing.of(rater, len(asked))]
-        stem = f"sheet_{rater + 1}" if dealing.raters > 1 else "sheet"
-        name = f"rater {rater + 1}" if dealing.raters > 1 else ""
+    for rater in range(raters):
+        stem, name = (f"sheet_{rater + 1}", f"rater {rater + 1}") if raters > 1 else ("sheet", "")
+        dealt = [entry for place, entry in enumerate(entries) if place < shared or (place - shared) % raters == rater]
         paths += [folder / f"{stem}.csv", folder / f"{stem}.html"]
-        write_csv(paths[-2], COLUMNS, _lines(own, name))
-        paths[-1].write_text(_page(own, list(rubrics.values()), name), encoding="utf-8", newline="\n")
+        write_csv(paths[-2], COLUMNS, _lines(dealt, name))
+        paths[-1].write_text(_page(dealt, list(rubrics.values()), name), encoding="utf-8", newline="\n")
     return paths
 
 
 def _rubrics(responses: Sequence[Response]) -> dict[str, str]:
     """Returns what the judge is told of each rubric, with dots in place of what it grades."""
-    found: dict[str, Rubric] = {response.rubric.name: response.rubric for response in responses}
+    dots = JudgeItem("…", ("…",), "…", "…")
     return {
-        name: "\n\n".join(
-            message["content"] for message in rubric.messages(JudgeItem("…", ("…",), "…", "…"), delimiters=False)
-        )
-        for name, rubric in found.items()
+        rubric.name: "\n\n".join(message["content"] for message in rubric.messages(dots, delimiters=False))
+        for rubric in {response.rubric.name: response.rubric for response in responses}.values()
     }
 
 
@@ -117,24 +98,23 @@ def _language(response: Response) -> str:
     return next((language for language in found if language != UNKNOWN), "")
 
 
-def _lines(asked: Sequence[_Asked], rater: str) -> Iterator[list[str | float | None]]:
-    for one in asked:
-        response, references = one.response, "\n".join(one.response.references)
-        shown = [one.row.row, response.culture, response.question, references, response.text, response.image]
-        yield [*shown, one.row.lowest, one.row.highest, None, None, rater or None]
+def _lines(entries: Sequence[_Entry], rater: str) -> Iterator[list[str | float | None]]:
+    for row, response, *_ in entries:
+        shown = [row.row, response.culture, response.question, "\n".join(response.references), response.text]
+        yield [*shown, response.image, row.lowest, row.highest, None, None, rater or None]
 
 
-def _page(asked: Sequence[_Asked], rubrics: Sequence[str], rater: str) -> str:
+def _page(entries: Sequence[_Entry], rubrics: Sequence[str], rater: str) -> str:
     style = _asset("culture_tasks.report.html", "page.css") + _asset("culture_tasks.spotcheck", "page/sheet.css")
     script = _asset("culture_tasks.spotcheck", "page/sheet.js")
     return (
         _environment()
         .get_template("sheet.html")
         .render(
-            asked=asked,
+            entries=entries,
             rubrics=rubrics,
             rater=rater,
-            cultures=list(dict.fromkeys(one.response.culture for one in asked)),
+            cultures=list(dict.fromkeys(entry.response.culture for entry in entries)),
             policy=content_security_policy(style, script),
             style=as_markup(style),
             script=as_markup(script),

@@ -36,10 +36,10 @@ class TestByHand:
 
     def test_errors(self):
         # judge - human = 1, 0, 1, 0: mean 2/4; distances are the same.
-        assert mean_error(self.human, self.judge) == (0.5, None)
-        assert mean_absolute_error(self.human, self.judge) == (0.5, None)
+        assert mean_error(self.human, self.judge).value == 0.5
+        assert mean_absolute_error(self.human, self.judge).value == 0.5
         # A stricter second rater has a negative error: 1 - 3 = -2.
-        assert mean_error([3], [1]) == (-2.0, None)
+        assert mean_error([3], [1]).value == -2.0
 
     def test_pearson(self):
         # Means 9/4 and 11/4. Deviations -5/4 -1/4 3/4 3/4 and -3/4 -3/4 5/4 1/4. Products over 16:
@@ -55,17 +55,6 @@ class TestByHand:
         # Six pairs of responses: 1-2 tied by the judge, 3-4 tied by people, the other four ordered alike.
         # (4 - 0) / sqrt((6 - 1) * (6 - 1)) = 4/5.
         assert kendall_tau_b(self.human, self.judge).value == pytest.approx(0.8)
-
-    def test_alpha_nominal(self):
-        # Units (1,2) (2,2) (3,4) (3,3). Coincidences: 1-2 and 2-1 once, 2-2 twice, 3-4 and 4-3 once, 3-3 twice.
-        # n = 8, totals 1 3 3 1. Observed disagreements 4. Expected: 64 - (1 + 9 + 9 + 1) = 44.
-        # alpha = 1 - (8 - 1) * 4 / 44.
-        assert krippendorff_alpha([self.human, self.judge], "nominal").value == pytest.approx(1 - 28 / 44)
-
-    def test_alpha_interval(self):
-        # Observed: four coincidences at distance 1 = 4. Expected, sum of squared differences over ordered pairs of
-        # the 8 ratings 1 2 2 2 3 3 3 4: 2 * (8 * sum of squares 56 - 20 ** 2) = 2 * (448 - 400) = 96.
-        assert krippendorff_alpha([self.human, self.judge], "interval").value == pytest.approx(1 - 7 * 4 / 96)
 
     def test_alpha_ordinal(self):
         # Totals 1 3 3 1 give mid-places .5 2.5 5.5 7.5. Observed: 1-2 twice 2**2, 3-4 twice 2**2: 16.
@@ -117,29 +106,6 @@ def test_alpha_of_two_raters_is_the_same_from_both_ways(pairs):
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(1, 10), min_size=2, max_size=30), st.integers(2, 5))
-def test_identical_raters_agree_wholly(ratings, raters):
-    found = krippendorff_alpha([ratings] * raters)
-    if len(set(ratings)) == 1:
-        assert math.isnan(found.value)
-        assert found.reason == f"every rating is {ratings[0]}"
-    else:
-        assert found.value == pytest.approx(1.0)
-        assert kendall_tau_b(ratings, ratings).value == pytest.approx(1.0)
-
-
-@settings(deadline=None)
-@given(PAIRS, st.randoms(use_true_random=False))
-def test_nothing_depends_on_the_order_of_responses(pairs, random):
-    shuffled = random.sample(pairs, len(pairs))
-    for name in STATISTICS:
-        expected = statistic(name, *zip(*pairs, strict=True))
-        assert statistic(name, *zip(*shuffled, strict=True)).value == pytest.approx(
-            expected.value, nan_ok=True, abs=1e-9
-        )
-
-
-@settings(deadline=None)
 @given(PAIRS)
 def test_ranges_and_symmetry(pairs):
     human, judge = zip(*pairs, strict=True)
@@ -152,15 +118,6 @@ def test_ranges_and_symmetry(pairs):
     assert abs(mean_error(human, judge).value) <= mean_absolute_error(human, judge).value + 1e-12
 
 
-@settings(deadline=None)
-@given(PAIRS)
-def test_ranks_alone_matter_to_the_ordinal_statistics(pairs):
-    human, judge = np.array(pairs, dtype=float).T
-    for name in ("spearman", "kendall_tau_b", "krippendorff_alpha"):
-        stretched = statistic(name, human**3, judge**3)
-        assert stretched.value == pytest.approx(statistic(name, human, judge).value, nan_ok=True, abs=1e-9)
-
-
 def test_both_extremes():
     rising = [1, 4, 7, 10]
     assert [statistic(name, rising, rising).value for name in STATISTICS] == pytest.approx([1, 1, 1, 1, 0, 0])
@@ -171,22 +128,29 @@ def test_both_extremes():
     assert krippendorff_alpha([[1] * 50, [10] * 50]).value == pytest.approx(-49 / 50)
 
 
-@pytest.mark.parametrize("name", STATISTICS)
-def test_no_data(name):
-    for human, judge in ([], []), ([NAN, 3], [4, NAN]):
-        assert statistic(name, human, judge) == pytest.approx((NAN, "no response has both ratings"), nan_ok=True)
+@pytest.mark.parametrize(
+    ("names", "human", "judge", "reason"),
+    [
+        (STATISTICS, [], [], "no response has both ratings"),
+        (STATISTICS, [NAN, 3], [4, NAN], "no response has both ratings"),
+        (STATISTICS, range(251), range(251), f"251 distinct ratings, more than {MOST_VALUES}: not a rating scale"),
+        (STATISTICS[:3], [5, 5, 5], [1, 2, 3], "the first rater gave no other rating than 5"),
+        (STATISTICS[:3], [1, 2, 3], [7, 7, 7], "the second rater gave no other rating than 7"),
+        (STATISTICS[:4], [4, 4], [4, 4], "every rating is 4"),
+    ],
+)
+def test_data_without_a_value_have_a_reason(names, human, judge, reason):
+    for name in names:
+        assert statistic(name, human, judge).reason == reason
         estimate = agreement(human, judge, resamples=10).estimates[name]
-        assert (math.isnan(estimate.low), estimate.reason) == (True, "no response has both ratings")
+        assert (math.isnan(estimate.value), math.isnan(estimate.low), estimate.reason) == (True, True, reason)
+    assert mean_error([4, 4], [4, 4]).value == 0.0  # errors need no variation
 
 
-@pytest.mark.parametrize("name", ["pearson", "spearman", "kendall_tau_b"])
-def test_a_rater_without_variation(name):
-    value, reason = statistic(name, [5, 5, 5], [1, 2, 3])
-    assert math.isnan(value)
-    assert reason == "the first rater gave no other rating than 5"
-    assert statistic(name, [1, 2, 3], [7, 7, 7]).reason == "the second rater gave no other rating than 7"
-    assert statistic(name, [4, 4], [4, 4]).reason == "every rating is 4"
-    assert statistic("mean_error", [4, 4], [4, 4]) == (0.0, None)
+def test_alpha_without_a_value_has_a_reason():
+    assert krippendorff_alpha([[1, NAN], [NAN, 2]]).reason == "no response has two ratings"
+    assert krippendorff_alpha([[3, 3], [3, 3]]).reason == "every rating is 3"
+    assert "not a rating scale" in krippendorff_alpha([np.arange(MOST_VALUES + 1.0)] * 2).reason
 
 
 def test_one_group_of_responses_has_values_but_no_intervals():
@@ -202,13 +166,6 @@ def test_missing_ratings_drop_out_with_their_questions():
     found = agreement([1, NAN, 3, 4], [1, 2, NAN, 5], clusters=["a", "b", "c", "d"], resamples=5)
     assert (found.pairs, found.clusters) == (2, 2)
     assert found.estimates["mean_error"].value == 0.5
-
-
-def test_numbers_that_are_no_scale_give_a_reason():
-    many = np.arange(MOST_VALUES + 1, dtype=float)
-    for name in STATISTICS:
-        assert "not a rating scale" in agreement(many, many).estimates[name].reason
-    assert "not a rating scale" in krippendorff_alpha([many, many]).reason
 
 
 @settings(deadline=None)
@@ -228,7 +185,7 @@ def test_never_an_exception_or_an_infinity(pairs):
         (lambda: krippendorff_alpha([1, 2]), "raters by responses"),
         (lambda: krippendorff_alpha([[1], [math.inf]]), "finite"),
         (lambda: krippendorff_alpha([[1], [2]], "ratio"), "Allowed are nominal"),
-        (lambda: agreement([1], [1], clusters=[]), "0 clusters for 1 ratings"),
+        (lambda: agreement([1], [1], clusters=[]), "0 for 1 items"),
         (lambda: agreement([1], [1], confidence=1.0), "confidence=1.0"),
         (lambda: agreement([1], [1], resamples=-1), "resamples=-1"),
     ],
@@ -244,9 +201,6 @@ class TestBootstrap:
         runs = [agreement(human, judge, clusters=questions, rng=np.random.default_rng(seed)) for seed in (1, 1, 2)]
         assert runs[0] == runs[1]
         assert runs[0] != runs[2]
-
-    def test_no_resamples_asked_for(self):
-        assert agreement([1, 2], [1, 3], resamples=0).estimates["mean_error"].reason == "no resamples were asked for"
 
     def test_intervals_hold_the_value_and_grow_with_confidence(self):
         human, judge, questions = simulated()
@@ -279,25 +233,5 @@ class TestBootstrap:
         human, judge, questions = simulated(seed=seed)
         whole = agreement(human, judge, clusters=questions, resamples=64)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("culture_tasks.metrics.rating_tables._BATCH_CELLS", 500)
+            patch.setattr("culture_tasks.metrics.rater_agreement._BATCH_CELLS", 500)
             assert agreement(human, judge, clusters=questions, resamples=64) == whole
-
-    def test_coverage_on_data_with_known_truth(self):
-        # Four responses a question. human = 3 + u, u uniform on -2..2 (variance 2); judge = human + d, d the question's
-        # own offset, uniform on 0, 1, 2 (mean 1, variance 2/3). True mean error 1; true r = sqrt(2 / (2 + 2/3)).
-        truth = {"mean_error": 1.0, "pearson": math.sqrt(2 / (2 + 2 / 3))}
-        rng = np.random.default_rng(11)
-        held = {(name, clustered): 0 for name in truth for clustered in (True, False)}
-        trials, questions = 200, np.repeat(np.arange(60), 4)
-        for _ in range(trials):
-            human = 3.0 + rng.integers(-2, 3, size=questions.size)
-            judge = human + rng.integers(0, 3, size=60)[questions]
-            for clustered in (True, False):
-                clusters = questions.tolist() if clustered else None
-                found = agreement(human, judge, clusters=clusters, resamples=200, rng=rng).estimates
-                for name, value in truth.items():
-                    held[name, clustered] += found[name].low <= value <= found[name].high
-        assert 0.90 <= held["mean_error", True] / trials <= 0.99
-        assert 0.90 <= held["pearson", True] / trials <= 0.99
-        # Taking the four responses of a question for independent halves the interval: far below 95 %.
-        assert held["mean_error", False] / trials < 0.80

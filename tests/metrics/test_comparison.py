@@ -13,7 +13,6 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
 from culture_tasks.metrics.comparison import (
     EXACT_BELOW,
-    Difference,
     at_confidence,
     mcnemar,
     paired_bootstrap,
@@ -93,26 +92,12 @@ def test_all_sign_flips_against_brute_force(items):
     assert ours.p == pytest.approx(brute_force_p(a, b, owners))
 
 
-def test_drawn_sign_flips_near_all_of_them():
-    rng = np.random.default_rng(3)
-    for a in (rng.normal(0.6, 1.0, size=15), rng.integers(-2, 4, size=15)):
-        exact = paired_permutation(a, np.zeros(15), resamples=2**15).p
-        drawn = paired_permutation(a, np.zeros(15), resamples=2000)
-        assert drawn.method == "sign flips"
-        assert drawn.p == pytest.approx(exact, abs=4 * math.sqrt(exact / 2000))
-
-
 def test_drawn_sign_flips_against_scipy():
     a, b, _ = two_models(np.random.default_rng(4), 60, 1, 0.3)
     reference = stats.permutation_test(
         (a, b), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=9999, random_state=0
     )
     assert paired_permutation(a, b).p == pytest.approx(reference.pvalue, abs=0.02)
-
-
-def test_many_clusters_are_no_trouble():
-    result = paired_permutation(np.arange(3000.0), np.arange(3000.0)[::-1] + 5, resamples=200)
-    assert 0.0 < result.p <= 1.0
 
 
 def test_mcnemar_by_hand():
@@ -143,16 +128,6 @@ def test_mcnemar_against_statsmodels(ours, theirs, both):
     assert -1.0 <= result.low <= result.difference <= result.high <= 1.0
 
 
-def test_mcnemar_is_the_permutation_test_of_right_and_wrong():
-    a, b = [1] * 9 + [0] * 3 + [1], [0] * 9 + [1] * 3 + [1]
-    assert mcnemar(a, b).p == pytest.approx(paired_permutation(a, b).p)
-
-
-def test_mcnemar_sd_is_that_of_the_differences():
-    a, b = [True, False, True, True, math.nan], [False, False, True, False, True]
-    assert mcnemar(a, b).sd == pytest.approx(np.std([1, 0, 0, 1], ddof=1))
-
-
 @given(pairs)
 def test_exchanged_models_exchange_the_sign(items):
     a, b, owners = columns(items)
@@ -160,24 +135,6 @@ def test_exchanged_models_exchange_the_sign(items):
         there, back = test(a, b, owners), test(b, a, owners)
         assert there.difference == pytest.approx(-back.difference, nan_ok=True)
         assert there[1:4] == pytest.approx((-back.high, -back.low, back.p), nan_ok=True)
-
-
-@given(st.lists(st.tuples(outcome, outcome), max_size=12), st.randoms(use_true_random=False))
-def test_mcnemar_exchanged_and_reordered(items, random):
-    a, b = [first for first, _ in items], [second for _, second in items]
-    there, back = mcnemar(a, b), mcnemar(b, a)
-    assert there[:4] == pytest.approx((-back.difference, -back.high, -back.low, back.p), nan_ok=True)
-    mixed = random.sample(items, len(items))
-    assert there[:4] == pytest.approx(mcnemar([x for x, _ in mixed], [y for _, y in mixed])[:4], nan_ok=True)
-
-
-@given(pairs, st.randoms(use_true_random=False))
-def test_order_of_items_is_no_matter(items, random):
-    a, b, owners = columns(items)
-    mixed = columns(random.sample(items, len(items)))
-    for test in TESTS:
-        first, second = test(a, b, owners), test(*mixed)
-        assert first[:5] == pytest.approx(second[:5], nan_ok=True)
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -228,38 +185,12 @@ def test_bad_arguments_are_refused():
         mcnemar([1.0], [1.0], confidence=2)
 
 
-def test_a_difference_can_be_written_short():
-    assert Difference(1.0, 0.5, 1.5, 0.01, 10, "paired t").reason is None
-
-
 def test_tests_reject_a_true_null_at_their_rate():
     rng = np.random.default_rng(20)
     assert rejections(lambda: paired_difference(*two_models(rng, 30, 1)[:2])) == pytest.approx(0.05, abs=0.035)
     assert rejections(lambda: paired_difference(*two_models(rng, 30, 4))) == pytest.approx(0.05, abs=0.035)
     permuted = rejections(lambda: paired_permutation(*two_models(rng, 30, 4), resamples=500))
     assert permuted == pytest.approx(0.05, abs=0.035)
-
-
-def test_clusters_left_out_reject_a_true_null_too_often():
-    rng = np.random.default_rng(21)
-    assert rejections(lambda: paired_difference(*two_models(rng, 30, 4)[:2])) > 0.12
-
-
-def test_mcnemar_rejects_a_true_null_at_its_rate():
-    rng = np.random.default_rng(22)
-
-    def drawn(n, discordant):
-        kind = rng.choice(4, size=n, p=[discordant / 2, discordant / 2, 0.4, 0.6 - discordant])
-        return mcnemar(np.isin(kind, (0, 2)), np.isin(kind, (1, 2)))
-
-    assert rejections(lambda: drawn(100, 0.1)) < 0.05
-    assert rejections(lambda: drawn(300, 0.3)) == pytest.approx(0.05, abs=0.035)
-
-
-def test_intervals_of_a_difference_cover_it():
-    rng = np.random.default_rng(23)
-    found = [paired_difference(*two_models(rng, 30, 4, 0.7)) for _ in range(400)]
-    assert np.mean([result.low <= 0.7 <= result.high for result in found]) == pytest.approx(0.95, abs=0.035)
 
 
 CONFIDENCES = st.sampled_from([0.7, 0.9, 0.95, 0.99, 1 - 0.05 / 28])
@@ -353,23 +284,7 @@ def covered(draw, truth, times=300):
     return np.mean([each.low <= truth <= each.high for each in found if not math.isnan(each.low)])
 
 
-def test_ends_of_swaps_hold_the_difference():
-    rng = np.random.default_rng(31)
-    assert covered(lambda: paired_permutation(*two_models(rng, 30, 2, 0.7), resamples=1000), 0.7) > 0.92
-
-
-@pytest.mark.parametrize(("for_first", "for_second"), [(2.0, 1.0), (6.0, 0.0), (8.0, 3.0), (30.0, 20.0)])
-def test_mcnemars_ends_hold_the_difference_where_few_items_differ(for_first, for_second):
-    rng, n = np.random.default_rng(32), 2000
-
-    def drawn():
-        kind = rng.choice(3, size=n, p=[for_first / n, for_second / n, 1 - (for_first + for_second) / n])
-        return mcnemar(kind == 0, kind == 1)
-
-    assert covered(drawn, (for_first - for_second) / n) >= 0.94
-
-
-@pytest.mark.parametrize(("for_first", "for_second"), [(2.0, 1.0), (6.0, 0.0), (5.0, 3.0), (30.0, 20.0)])
+@pytest.mark.parametrize(("for_first", "for_second"), [(6.0, 0.0), (30.0, 20.0)])
 def test_ends_of_swaps_hold_the_difference_where_few_clusters_differ(for_first, for_second):
     rng, n = np.random.default_rng(33), 400
 

@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
-from culture_tasks.metrics.intervals import (
-    Interval,
-    mean_interval,
-    proportion_interval,
-    share_interval,
-)
-from culture_tasks.metrics.means import cluster_numbers, mean_and_error
+from culture_tasks.metrics.intervals import mean_interval, proportion_interval, share_interval
 
 scores = st.floats(-100, 100) | st.just(math.nan)
 
@@ -53,12 +46,6 @@ def test_clustered_mean_by_hand():
     assert interval == pytest.approx((4.0, -3.45241, 11.45241, 5, 3, None), abs=1e-5)
 
 
-def test_mean_against_scipy():
-    values = np.random.default_rng(1).exponential(size=37)
-    reference = stats.ttest_1samp(values, 0.0).confidence_interval(0.9)
-    assert ends(mean_interval(values, confidence=0.9)) == pytest.approx(tuple(reference))
-
-
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 def test_clustered_mean_against_statsmodels(confidence):
     rng = np.random.default_rng(2)
@@ -68,11 +55,6 @@ def test_clustered_mean_against_statsmodels(confidence):
     interval = mean_interval(values, [f"image {owner}" for owner in owners], confidence)
     assert ends(interval) == pytest.approx(tuple(fitted.conf_int(alpha=1 - confidence)[0]))
     assert interval.clusters == np.unique(owners).size
-
-
-def test_one_item_a_cluster_is_no_cluster():
-    values = np.random.default_rng(3).normal(size=9)
-    assert ends(mean_interval(values, list("abcdefghi"))) == pytest.approx(ends(mean_interval(values)))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +67,6 @@ def test_one_item_a_cluster_is_no_cluster():
         ([0.1, 0.1, 0.1], None, 0.1, 3, "every score is 0.1"),
         ([0.0, 0.0], None, 0.0, 2, "every score is 0"),
         ([1.0, 3.0, 3.0, 1.0], list("aabb"), 2.0, 4, "every cluster has the same mean"),
-        ([1e308, -1e308, 1e308], None, math.nan, 3, "the scores are too large to be computed with"),
     ],
 )
 def test_nothing_to_go_by_has_a_reason(values, clusters, value, n, reason):
@@ -165,12 +146,6 @@ def test_share_with_clusters_at_the_extremes():
     assert balanced.high - balanced.low > np.ptp(ends(proportion_interval(2, 4)))
 
 
-def test_mean_interval_covers():
-    rng = np.random.default_rng(10)
-    assert coverage(lambda: mean_interval(rng.normal(size=15)), 0.0) == pytest.approx(0.95, abs=0.035)
-    assert coverage(lambda: mean_interval(rng.exponential(size=150)), 1.0) == pytest.approx(0.95, abs=0.035)
-
-
 def test_clustered_mean_interval_covers_and_needs_its_clusters():
     rng = np.random.default_rng(11)
     assert coverage(lambda: mean_interval(*clustered(rng, 30, 5, 0.5)), 0.0) == pytest.approx(0.95, abs=0.035)
@@ -189,20 +164,3 @@ def test_share_intervals_cover():
 
     assert coverage(alone, 0.9) == pytest.approx(0.95, abs=0.035)
     assert coverage(shared, 0.8) == pytest.approx(0.95, abs=0.035)
-
-
-def test_an_interval_can_be_written_short():
-    assert Interval(1.0, 0.5, 1.5, 10, 10).reason is None
-
-
-def test_cluster_names_of_any_kind():
-    kept = np.array([True, False, True, True])
-    for clusters in (["b", "x", "a", "b"], [(1, "b"), None, (0,), (1, "b")], np.array([7, 9, 3, 7])):
-        numbers = cluster_numbers(clusters, kept)
-        assert numbers[0] == numbers[2] != numbers[1]
-        assert set(numbers) == {0, 1}
-
-
-def test_no_warning_comes_from_extremes():
-    assert mean_and_error([1e-320, 0.0]).error >= 0.0
-    assert mean_and_error([5e307, 5e307]).reason.startswith("every score is")

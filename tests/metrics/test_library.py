@@ -71,11 +71,6 @@ def test_the_functions_are_found():
     assert "culture_tasks.benchmarks.cedar.metrics.gepp" in FUNCTIONS
 
 
-def test_a_false_example_is_noticed():
-    test = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "page", None, None)
-    assert outcome(test)[0].failed == 1
-
-
 def test_what_the_page_shows_is_true():
     sessions = SESSION.findall(PAGE)
     assert len(sessions) >= 6
@@ -88,7 +83,7 @@ def test_what_the_page_shows_is_true():
 
 def test_the_page_names_only_functions_that_are_there_and_all_that_are_not_parts_of_others():
     """What the modules use among themselves is documented where it stands."""
-    inner = {"means", "rating_tables", "text"}
+    inner = {"means", "text"}
     named = set(re.findall(r"`(\w+)`", PAGE))
     for name in FUNCTIONS:
         module, function = name.split(".")[-2:]

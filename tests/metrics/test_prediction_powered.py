@@ -79,20 +79,6 @@ def test_a_constant_bias_changes_nothing():
     assert np.allclose(one[:7], other[:7])
 
 
-def test_a_judge_that_never_varies_leaves_the_people_alone():
-    people = [3.0, 5.0, 4.0, 6.0] + [NAN] * 6
-    found = corrected_mean([7.0] * 10, people).overall
-    assert (found.value, found.weight) == (4.5, 0.0)
-    assert found == corrected_mean([NAN] * 10, people).overall
-
-
-def test_a_response_without_a_score_of_the_judge_counts_as_the_mean_of_its_stratum():
-    judge = np.array([1.0, 2.0, 3.0, NAN, 5.0, 6.0, 4.0, 3.0])
-    people = [1.5, 2.0, NAN, 9.0, 5.0, 7.0, NAN, NAN]
-    filled = np.where(np.isnan(judge), 24 / 7, judge)
-    assert corrected_mean(judge, people).overall == corrected_mean(filled, people).overall
-
-
 def test_people_who_rated_everything_are_right():
     people = [1.0, 4.0, 2.0, 5.0, 4.0]
     found = corrected_mean([5.0, 1.0, 4.0, 2.0, 3.0], people).overall
@@ -123,7 +109,7 @@ def test_some_strata_make_a_mean_of_their_own():
     assert two.value == pytest.approx(found.strata["a"].value / 4 + found.strata["b"].value * 3 / 4)
     assert (two.rated, two.size) == (20, 60)
     for shares in ({"d": 1.0}, {"a": 0.0}, {}):
-        with pytest.raises(ValueError, match="needed are positive shares"):
+        with pytest.raises(ValueError, match="expected positive shares"):
             found.over(shares)
 
 
@@ -183,7 +169,7 @@ def test_strata_without_ratings_leave_the_others_theirs():
         ({"people": [1.0]}, "two lists of one length"),
         ({"people": [1.0, math.inf, 2.0, NAN]}, "infinite"),
         ({"strata": ["a"]}, "1 strata for 4 responses"),
-        ({"shares": {"all": -1.0}}, "needed is one of at least 0"),
+        ({"shares": {"all": -1.0}}, "expected one of at least 0"),
         ({"shares": {"all": 0.0}}, "all shares are 0"),
         ({"clusters": [1]}, "1 for 4 items"),
         ({"confidence": 1.0}, "confidence=1.0"),
@@ -217,13 +203,8 @@ def test_how_many_more_ratings_a_width_needs():
     ("world", "rated"),
     [
         ("ratings", 30),
-        ("noisy", 60),
-        ("uneven", 60),
-        ("scenarios", 60),
         ("shared scenarios", 60),
         ("right or wrong", 110),
-        ("unequally wrong", 60),
-        ("rarely wrong", 60),
     ],
 )
 def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated):
@@ -233,7 +214,7 @@ def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated):
         assert each.holds >= 0.92  # 0.95 less 2.4 standard errors of 300 draws
     assert corrected.least >= 0.88  # the worst of the cultures
     assert corrected.width < people.width
-    if "scenarios" not in world and world != "noisy":  # there, the judge's errors in three cultures nearly cancel
+    if "scenarios" not in world:
         assert found["judge alone"].holds < 0.85
 
 
@@ -241,17 +222,10 @@ def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated):
     ("world", "rated"),
     [
         ("halves", 21),
-        ("halves", 51),
-        ("few halves", 21),
-        ("half errors", 21),
         ("scenarios wrong", 51),
-        ("three raters", 51),
         ("one culture", 51),
         ("mostly right", 51),
-        ("tenths", 21),
         ("tenths", 100),
-        ("noisy tenths", 51),
-        ("too generous", 51),
     ],
 )
 def test_the_interval_holds_the_truth_of_a_judge_with_rare_gross_errors(worlds, world, rated):

@@ -21,11 +21,6 @@ def test_spread_by_hand():
     assert math.isnan(spread(values).by_chance)
 
 
-def test_spread_where_low_is_good():
-    found = spread({"a": 1.0, "b": 3.0}, higher_is_better=False)
-    assert (found.best_group, found.worst_group, found.gap) == ("a", "b", 2.0)
-
-
 def test_spread_at_the_extremes():
     nothing = spread({"a": NAN})
     assert (nothing.best_group, nothing.groups, nothing.missing) == (None, 0, 1)
@@ -48,15 +43,6 @@ def test_variance_by_chance_by_hand():
     assert spread(values, errors_by_group=errors, ddof=1).by_chance == pytest.approx(3.0)
     assert spread(values, errors_by_group=errors).by_chance == pytest.approx(2.0)
     assert math.isnan(spread(values, errors_by_group={"a": 1.0}).by_chance)
-
-
-@pytest.mark.parametrize("ddof", [0, 1])
-def test_variance_by_chance_is_what_groups_that_are_alike_have(ddof):
-    rng = np.random.default_rng(1)
-    errors = {"a": 0.5, "b": 1.0, "c": 2.0, "d": 0.1}
-    drawn = [spread({group: rng.normal(0, e) for group, e in errors.items()}, ddof=ddof).variance for _ in range(4000)]
-    expected = spread(dict.fromkeys(errors, 0.0), errors_by_group=errors, ddof=ddof).by_chance
-    assert np.mean(drawn) == pytest.approx(expected, rel=0.1)
 
 
 @given(st.dictionaries(st.sampled_from("abcdefg"), st.floats(-100, 100), min_size=1))
@@ -90,12 +76,6 @@ def test_mean_rank_at_the_extremes():
             mean_rank(bad)
 
 
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 1000))
-def test_mean_ranks_add_up(models, columns, seed):
-    table = np.random.default_rng(seed).integers(0, 5, size=(models, columns))
-    assert sum(rank.rank for rank in mean_rank(table)) == pytest.approx(models * (models + 1) / 2)
-
-
 def test_places_by_hand():
     # 0 is better than 2 and 3; 1 is better than 3. So 0 and 1 may be first, and 3 is third or fourth.
     found = places(4, [(0, 2), (0, 3), (1, 3), (0, 3)])
@@ -110,10 +90,3 @@ def test_places_at_the_extremes():
     for bad in ([(0, 3)], [(-1, 0)], [(1, 1)]):
         with pytest.raises(ValueError, match="pairs of two of the 3 models"):
             places(3, bad)
-
-
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5))))
-def test_places_hold_the_true_ones_where_no_test_errs(skills, tested):
-    shown = {(a, b) for a, b in tested if max(a, b) < len(skills) and skills[a] > skills[b]}
-    for skill, found in zip(skills, places(len(skills), shown), strict=True):
-        assert found.first <= 1 + sum(other > skill for other in skills) <= found.last

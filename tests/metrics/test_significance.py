@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -37,16 +36,6 @@ def test_holm_against_statsmodels(size):
     assert holm(values) == pytest.approx(multipletests(values, method="holm")[1])
 
 
-@given(p_values, st.randoms(use_true_random=False))
-def test_holm_keeps_the_order_and_never_lowers(values, random):
-    adjusted = holm(values)
-    order = np.argsort(values, kind="stable")
-    assert (adjusted >= np.asarray(values)).all()
-    assert (np.diff(adjusted[order]) >= 0).all()
-    shuffled = random.sample(range(len(values)), len(values))
-    assert holm([values[place] for place in shuffled]) == pytest.approx(adjusted[shuffled])
-
-
 def test_below_the_others_by_hand():
     # Means 1 and 3, variances 2 and 4/3: t = -2 / sqrt(2/2 + 1/3) = -1.732 with (4/3)^2 / (1 + (1/3)^2 / 3) = 1.714
     # degrees of freedom, p = 0.246. All six: variance 2.267, t = -2 / sqrt(2.267 * 3/4) = -1.534 with 4, p = 0.200.
@@ -67,16 +56,6 @@ def test_below_the_others_at_the_extremes():
     assert np.isnan(below_the_others([[1.0], [3.0, 4.0]])).all()
 
 
-def test_equal_groups_are_seldom_called_unequal_where_one_is_small_and_varies_more():
-    """With one variance for all groups 12 to 20 of 100 were."""
-    rng = np.random.default_rng(5)
-    false = 0
-    for _ in range(400):
-        groups = [rng.choice([2.0, 10.0], 12), *rng.normal(6.0, 1.5, (6, 150))]
-        false += holm(below_the_others(groups)).min() < 0.05
-    assert false <= 20  # of a binomial with p = 0.03, 99 % lie here
-
-
 def test_items_needed_by_hand():
     # ((1.959964 + 0.841621) * 2 / 0.5)^2 + 1.959964^2 / 2 = 125.582 + 1.921 = 127.503
     assert items_needed(0.5, 2.0) == items_needed(-0.5, 2.0) == 128.0
@@ -89,32 +68,14 @@ def test_items_needed_against_statsmodels(difference, power):
     )
 
 
-@given(st.floats(0.05, 1.0), st.floats(0.5, 0.99), st.sampled_from([0.05, 0.01, 0.05 / 28]))
-def test_items_needed_have_the_power_and_few_less_have_not(difference, power, alpha):
-    def power_of(n):
-        return stats.nct.sf(stats.t.isf(alpha / 2, n - 1), n - 1, difference * math.sqrt(n))
-
-    needed = items_needed(difference, 1.0, power, alpha)
-    if needed > 15:
-        assert power_of(needed + 2) >= power
-        assert power_of(needed - 3) < power
-
-
 def test_items_needed_at_the_extremes():
     for nothing in ((0.0, 1.0), (math.nan, 1.0), (1.0, math.nan), (1e-300, 1.0)):
         assert math.isnan(items_needed(*nothing))
     assert items_needed(1.0, 0.0) == 2.0
     assert items_needed(1e300, 1.0) == 2.0
     for bad in ({"power": 1.0}, {"alpha": 0.0}, {"alpha": 0.9}, {"sd_of_differences": -1.0}):
-        with pytest.raises(ValueError, match="needed are 0 < alpha < power < 1"):
+        with pytest.raises(ValueError, match="expected 0 < alpha < power < 1"):
             items_needed(**{"difference": 1.0, "sd_of_differences": 1.0} | bad)
-
-
-def test_items_needed_finds_the_difference_as_often_as_it_says():
-    rng = np.random.default_rng(1)
-    n = int(items_needed(0.4, 1.0, power=0.8))
-    found = [paired_difference(rng.normal(0.4, 1.0, size=n), np.zeros(n)).p <= 0.05 for _ in range(400)]
-    assert np.mean(found) == pytest.approx(0.8, abs=0.06)  # standard error 2 %
 
 
 def test_items_needed_takes_the_clusters_into_account():

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from support.rated_data import question
 
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
-from culture_tasks.errors import DataError, DataUnavailableError, SettingsError
-from culture_tasks.preferences.build import choose, held_out_by
-from culture_tasks.preferences.held_out import HeldOut, items_by_task, overlap, read_tests
-from culture_tasks.preferences.manifest import RatedBy, Rule, question_fingerprint
-from culture_tasks.preferences.rated_questions import Rated
+from culture_tasks.errors import DataUnavailableError, SettingsError
+from culture_tasks.preferences.held_out import HeldOut, held_out_by, items_by_task, overlap, questions_of
+from culture_tasks.preferences.manifest import Rule, question_fingerprint
 from culture_tasks.settings import Settings
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz 送礼茶酒كيف", min_size=3, max_size=30).filter(lambda text: text.strip())
@@ -32,23 +30,6 @@ def test_a_question_of_a_test_is_found_however_it_is_written(texts, other, data)
         assert ("some_test", str(number)) in found.same[question_fingerprint(text)]
     apart = overlap([question(other, [1, 2])], tests)
     assert bool(apart.same) is (question_fingerprint(other) in found.same)
-
-
-@given(st.lists(LETTERS, min_size=1, max_size=8), st.lists(LETTERS, max_size=8), st.integers(0, 9))
-def test_no_pair_is_of_a_question_that_is_held_out(of_test, others, seed):
-    asked = {each.fingerprint: each for each in (question(text.upper(), [1, 2]) for text in (*of_test, *others))}
-    tests = [HeldOut("some_test", str(number), text) for number, text in enumerate(of_test)]
-    rated = Rated(list(asked.values()), (), RatedBy(kind="people", name="people"), {}, {})
-    held_out = {question_fingerprint(text) for text in of_test}
-    rule = Rule(hold_out=("some_test",))
-    if asked.keys() <= held_out:
-        with pytest.raises(DataError, match="no pair is left"):
-            choose(rated, rule, seed, tests)
-        return
-    chosen = choose(rated, rule, seed, tests)
-    used = {pair.question.fingerprint for pairs in chosen.pairs.values() for pair in pairs}
-    assert used == asked.keys() - held_out
-    assert chosen.counts["questions_held_out"] == len(asked.keys() & held_out)
 
 
 def test_questions_that_are_much_alike_are_listed_with_how_much():
@@ -100,10 +81,6 @@ def test_many_questions_are_compared_in_parts(monkeypatch):
     }
 
 
-def test_nothing_to_compare_is_no_overlap():
-    assert overlap([], [HeldOut("t", "1", "q")]).near == overlap([question("q", [1])], []).near == []
-
-
 def test_cares_tests_are_held_out_unless_the_user_says_otherwise(fixture_data):
     settings = Settings(data=fixture_data)
     names, tests = held_out_by([], Rule(), settings)
@@ -118,7 +95,7 @@ def test_cares_tests_are_held_out_unless_the_user_says_otherwise(fixture_data):
 @pytest.mark.parametrize("benchmark", [each.name for each in benchmarks().values() if each.task_files is None])
 def test_tasks_of_every_benchmark_can_be_held_out(benchmark, fixture_data):
     task = tasks_below(benchmarks()[benchmark].entries()[0].name)[0]
-    tests = read_tests([task], Settings(data=fixture_data))
+    tests = list(questions_of(task, Settings(data=fixture_data)))
     assert tests
     assert all(each.task == task.name and each.text.strip() and each.item for each in tests)
 

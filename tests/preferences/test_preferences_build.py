@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from support.rated_data import row, rows_of, write_model, write_rows
+from support.rated_data import row, rows_of, write_rows
 
 from culture_tasks.cli.main import main
 from culture_tasks.preferences.manifest import Manifest, question_fingerprint
@@ -83,12 +83,6 @@ def test_what_kto_leaves_out_is_counted(tmp_path, capsys):
     assert Manifest.load(tmp_path / "paper").counts["kto_responses_with_both_labels"] == 0
 
 
-def test_plain_rows_hold_texts(rated, tmp_path):
-    assert build(rated, "-o", tmp_path / "out", "--plain") == 0
-    first = lines(tmp_path / "out/dpo/train.jsonl")[0]
-    assert all(isinstance(first[name], str) for name in ("prompt", "chosen", "rejected"))
-
-
 def test_the_data_are_loaded_by_the_library_that_trl_loads_them_with(rated, tmp_path):
     import datasets
 
@@ -98,13 +92,6 @@ def test_the_data_are_loaded_by_the_library_that_trl_loads_them_with(rated, tmp_
         assert set(loaded) == {"train", "validation"}
         assert {"prompt", *columns} <= set(loaded["train"].column_names)
         assert loaded["train"].features == loaded["validation"].features
-
-
-def test_without_development_there_is_no_file_for_it(rated, tmp_path):
-    assert build(rated, "-o", tmp_path / "out", "--dev", 0) == 0
-    assert {name for name in contents(tmp_path / "out") if name.endswith(".jsonl")} == {
-        name for name in DATA if "dev" not in name
-    }
 
 
 def test_the_same_input_and_seed_give_the_same_bytes_in_another_process_too(rated, tmp_path):
@@ -170,31 +157,6 @@ def test_who_trains_on_a_test_gets_its_items_into_the_manifest(rated, tmp_path, 
     assert manifest.rule.test_questions
 
 
-def test_results_of_two_models_make_a_folder(tmp_path):
-    write_model(tmp_path, "gemma", [9, 2, 5])
-    write_model(tmp_path, "qwen", [3, 8, 5])
-    assert build(tmp_path / "gemma", tmp_path / "qwen", "-o", tmp_path / "out", "--train-on-test", "--dev", 0) == 0
-    rows = {each["prompt"][0]["content"]: each for each in lines(tmp_path / "out/dpo/train.jsonl")}
-    assert {name: (each["chosen_by"], each["rejected_by"]) for name, each in rows.items()} == {
-        "怎么做zh-0？": ("gemma", "qwen"),
-        "怎么做zh-1？": ("qwen", "gemma"),
-    }
-    manifest = Manifest.load(tmp_path / "out")
-    assert manifest.counts["ties"] == 1
-    assert manifest.tested_items["care_zh"] == ("zh-0", "zh-1")
-    assert [source.model for source in manifest.sources] == ["gemma", "qwen"]
-
-
-def test_smaller_fractions_are_part_of_larger_ones(rated, tmp_path):
-    found = []
-    for fraction in ("0.25", "0.5", "1"):
-        assert build(rated, "-o", tmp_path / fraction, "--fraction", fraction) == 0
-        found.append(Manifest.load(tmp_path / fraction))
-    assert [len(each.items) for each in found] == [4, 9, 18]
-    assert set(found[0].items) < set(found[1].items) < set(found[2].items)
-    assert len({each.dev_items for each in found}) == 1
-
-
 def test_questions_are_chosen_by_language_and_category(tmp_path):
     rows = rows_of(4) + [
         row(f"كيف {number}", text, rating, cul_type="Opinion", associated_culture="General")
@@ -216,7 +178,7 @@ ALIKE = rows_of(3, ratings=(5, 5.0))
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        (ONE_EACH, (), "no pair is left of 3 questions: 3 with one response (equal texts count as one). Needed is"),
+        (ONE_EACH, (), "no pair is left of 3 questions: 3 with one response (equal texts count as one). Expected"),
         (
             [row("q", "a", 5), row("q", "b", 5), row("p", "c", 7)],
             (),
@@ -232,10 +194,7 @@ ALIKE = rows_of(3, ratings=(5, 5.0))
             ("--category", "literarcy"),
             "preferences: --category: care: unknown category 'literarcy'. Did you",
         ),
-        (rows_of(3), ("--rating", "mapo"), "no column 'mapo' with ratings"),
         (rows_of(3), ("--hold-out", "blendd"), "--hold-out blendd: no such task or group"),
-        ([{"question": "q", "response": "a"}], (), "no column 'human_rating' with ratings"),
-        ([row("q", "a", 5), row("q", "b", 5, rubric="lave3")], (), "ratings on two scales"),
         ([row("q", "a", 5), {"question": "q"}], (), "row 2, field 'response': found nothing"),
     ],
 )
@@ -253,10 +212,7 @@ def test_bad_input_gets_one_message_and_no_folder(tmp_path, capsys, rows, option
     "options",
     [
         ("--min-gap", "-1"),
-        ("--min-gap", "inf"),
-        ("--fraction", "0"),
         ("--fraction", "2"),
-        ("--dev", "1"),
         ("--dev", "x"),
     ],
 )
@@ -264,7 +220,7 @@ def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_p
     with pytest.raises(SystemExit):
         build(rated, "-o", tmp_path / "out", *options)
     name, value = options
-    assert f"argument {name}: {value}: must be a number" in capsys.readouterr().err
+    assert f"argument {name}: {value}: expected a number" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_there_is_left_alone(rated, tmp_path, capsys):

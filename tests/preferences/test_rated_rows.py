@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import json
-
 import pytest
 from support.rated_data import row, rows_of, write_rows
 
 from culture_tasks.errors import DataError
 from culture_tasks.preferences.build import gather
 from culture_tasks.preferences.graded_results import Taken
-from culture_tasks.preferences.rated_questions import kind_of_culture
 from culture_tasks.settings import Settings
 
 
@@ -49,25 +45,6 @@ def test_rows_in_cares_layout(tmp_path):
     assert (rated.rated_by.kind, rated.rated_by.name, rated.rated_by.scale) == ("people", "people", (1.0, 10.0))
     (source,) = rated.sources
     assert (source.kind, source.name, source.responses) == ("rows", "rated.jsonl", 4)
-
-
-@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
-def test_every_file_type_gives_the_same(tmp_path, ending):
-    rows = rows_of(3)
-    path = tmp_path / f"rated.{ending}"
-    if ending == "json":
-        path.write_text(json.dumps(rows), encoding="utf-8")
-    elif ending == "csv":
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        import pyarrow
-        import pyarrow.parquet
-
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    assert read(path).questions == read(write_rows(tmp_path / "rated.jsonl", rows)).questions
 
 
 @pytest.mark.parametrize("name", ["care", "geyang627/CARE"])
@@ -111,13 +88,6 @@ def test_the_mean_of_equal_ratings_is_their_rating(tmp_path):
     assert [answer.rating for answer in rated.questions[0].answers] == [0.1, 0.1]
 
 
-def test_of_as_many_responses_by_two_rubrics_the_order_decides_nothing(tmp_path):
-    rows = [row("q", "a", 3, cul_type="Opinion"), row("q", "b", 3)]
-    found = [read(write_rows(tmp_path / "rated.jsonl", some)) for some in (rows, rows[::-1])]
-    assert len({rated.questions[0].answers[0].text for rated in found}) == 1
-    assert [rated.left_out["graded_by_another_rubric"] for rated in found] == [1, 1]
-
-
 def test_blank_responses_and_rows_without_a_rating_are_counted_and_left_out(tmp_path):
     rows = [row("q", "a", 3), row("q", " ", 1), row("q", "b", None), row("q", "c", " ")]
     rated = read(write_rows(tmp_path / "rated.jsonl", rows))
@@ -141,11 +111,8 @@ def test_long_files_keep_their_row_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"human_rating": 11}, "row 2, field 'human_rating': found 11. Needed is a number from 1 to 10"),
-        ({"human_rating": True}, "row 2, field 'human_rating': found True. Needed is a number"),
-        ({"human_rating": float("nan")}, "row 2, field 'human_rating': found nan"),
-        ({"human_rating": 1e300}, "row 2, field 'human_rating': found 1e+300"),
-        ({"question": " "}, "row 2, field 'question'"),
+        ({"human_rating": 11}, "row 2, field 'human_rating': found 11. Expected a number from 1 to 10"),
+        ({"human_rating": True}, "row 2, field 'human_rating': found True. Expected a number"),
         ({"cul_type": "Socal norms"}, "row 2, field 'category'"),
         ({"rubric": "no such"}, "row 2, field 'rubric': judges: no rubric 'no such'"),
         ({"rubric": "lave3"}, "ratings on two scales: 1 to 10 ("),
@@ -164,12 +131,6 @@ def test_ratings_beyond_the_scale_of_the_others_are_on_another_scale(tmp_path):
     assert "other.jsonl, row 1 has the rating 87, while others are on a scale of 1 to 10" in refused(one, other)
 
 
-def test_people_and_another_rater_dont_go_together(tmp_path):
-    one = write_rows(tmp_path / "one.jsonl", [{"question": "q", "response": "a", "human_rating": 3}])
-    other = write_rows(tmp_path / "other.jsonl", [{"question": "q", "response": "b", "human_rating": 3, "mapo": 1}])
-    assert "no column 'mapo' with ratings" in refused(one, other, rating="mapo")
-
-
 def test_rows_without_ratings_are_refused_with_what_is_there(tmp_path):
     path = write_rows(tmp_path / "rated.jsonl", [{"question": "q", "response": "a", "score": 3}])
     assert (
@@ -182,11 +143,6 @@ def test_rows_without_ratings_are_refused_with_what_is_there(tmp_path):
 def test_a_column_without_a_single_rating_is_refused(tmp_path):
     path = write_rows(tmp_path / "rated.jsonl", [row("q", "a", None)])
     assert "no row has a rating in the column 'human_rating'" in refused(path)
-
-
-def test_responses_that_are_all_blank_are_no_ratings(tmp_path):
-    path = write_rows(tmp_path / "rated.jsonl", [row("q", "", 3)])
-    assert "the sources hold no rated response" in refused(path)
 
 
 def test_a_source_that_isnt_there_is_named_with_what_is_needed():
@@ -203,21 +159,3 @@ def test_cares_rows_come_from_the_hub_where_there_are_none_of_the_users(monkeypa
     assert len(rated.questions) == 1200
     (source,) = rated.sources
     assert (source.name, source.responses) == ("geyang627/CARE", 3600)
-
-
-@pytest.mark.parametrize(
-    ("label", "kind"),
-    [
-        ("Native (Chinese)", "native"),
-        ("native", "native"),
-        ("Foreign (US)", "foreign"),
-        (" foreign: German", "foreign"),
-        ("General", "general"),
-        ("nativeish", None),
-        ("Chinese", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_whose_culture_a_question_is_about(label, kind):
-    assert kind_of_culture(label) == kind

