@@ -108,6 +108,11 @@ class Asker:
         self._completions = 0
         self._told: str | None = None
 
+    @property
+    def in_flight(self) -> int:
+        """Requests in flight now."""
+        return self._gate.pace.in_flight
+
     def adaptations(self, model: str) -> Adaptations:
         """Returns what this endpoint's model takes in place of the parameters that were meant."""
         if model not in self._adaptations:

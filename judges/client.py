@@ -11,7 +11,6 @@ import re
 import socket
 import ssl
 import time
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -33,13 +32,6 @@ _HEADERS = {
 }
 # A judge that thinks for 128,000 tokens writes half a megabyte, or 1.5 MB where every character is escaped.
 _LONGEST_BODY = 2 * 1024 * 1024
-# Bodies up to this size are read at once, however many there are: 1,000 in flight hold 64 MiB.
-_SMALL_BODY = 64 * 1024
-# At most this many larger ones are read at a time: together they hold 32 MiB.
-_LARGE_BODIES_AT_A_TIME = 16
-# What zlib calls the format of a gzip file, its own, and a bare stream, which some servers send as "deflate".
-_GZIP, _ZLIB, _BARE = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
-_PACKED: Mapping[str, tuple[int, ...]] = {"gzip": (_GZIP,), "x-gzip": (_GZIP,), "deflate": (_ZLIB, _BARE)}
 _LONGEST_MESSAGE = 300
 _TOO_MANY_TOKENS = 2**53  # some JSON readers and databases lose digits of larger integers
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
@@ -64,70 +56,8 @@ class Reply(NamedTuple):
     wait: float | None = None
 
 
-class Response(NamedTuple):
-    """A reply as it came.
-
-    Attributes:
-        status: HTTP status.
-        headers: Headers, looked up without regard to case.
-        body: The whole body.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class UnreadableBodyError(Exception):
-    """A body that is too long, or in an encoding that isn't read."""
-
-
-class Bodies:
-    """Reads bodies. What all of them hold together is bounded, and so is what each unpacks to.
-
-    A body that turns out larger than :data:`_SMALL_BODY` waits for its turn, and meanwhile its sender waits too.
-
-    Attributes:
-        held: Bytes of bodies that are being read, without those whose head says that they are small.
-        most_held: The most that it ever was.
-    """
-
-    def __init__(self) -> None:
-        self.held = 0
-        self.most_held = 0
-        self._turns = asyncio.Semaphore(_LARGE_BODIES_AT_A_TIME)
-
-    async def read(self, response: aiohttp.ClientResponse) -> bytes:
-        """Reads a body, and unpacks it where a server packed it without being asked to.
-
-        Of an error's body the beginning is enough.
-
-        Raises:
-            UnreadableBodyError: If it is too long, or can't be unpacked.
-        """
-        encoding, failed = response.headers.get("Content-Encoding", ""), response.status >= 400
-        if response.content_length is not None and response.content_length <= _SMALL_BODY:
-            return _unpacked(await response.read(), encoding, failed)
-        body = bytearray()
-        try:
-            complete = await self._fill(body, response, _SMALL_BODY)
-            if not (complete or failed):
-                async with self._turns:
-                    if not await self._fill(body, response, _LONGEST_BODY):
-                        raise UnreadableBodyError(f"the body is too long: over {_LONGEST_BODY:,} bytes")
-            return _unpacked(bytes(body), encoding, failed)
-        finally:
-            self.held -= len(body)
-
-    async def _fill(self, body: bytearray, response: aiohttp.ClientResponse, size: int) -> bool:
-        """Reads on up to this size; returns whether that is all."""
-        while part := await response.content.read(size + 1 - len(body)):
-            body += part
-            self.held += len(part)
-            self.most_held = max(self.most_held, self.held)
-            if len(body) > size:
-                return False
-        return True
+class OverlongBodyError(Exception):
+    """A body that is longer than any completion."""
 
 
 class Client:
@@ -137,9 +67,6 @@ class Client:
         address: The endpoint.
         timeout: Seconds that one request may take, all in all.
         proxy: Proxy to go through.
-
-    Attributes:
-        bodies: What reads the replies.
     """
 
     def __init__(self, address: Address, timeout: float, proxy: str | None = None) -> None:
@@ -152,40 +79,33 @@ class Client:
             headers={**address.headers, **_HEADERS},
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
             cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
         )
-        self.bodies = Bodies()
 
     async def post(self, body: bytes) -> Reply:
-        """Sends one request and reads the whole reply, within the timeout."""
+        """Sends one request and reads the whole reply, within the timeout.
+
+        Redirects are never followed: a key must not travel on.
+        """
         try:
             async with asyncio.timeout(self._timeout):
-                response = await self._post(body)
+                post = self._session.post(self._address.url, data=body, proxy=self._proxy, allow_redirects=False)
+                async with post as response:
+                    text = (await _whole(response)).decode("utf-8", "replace")
         except TimeoutError:
             return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
             return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False, unsent=True))
-        except UnreadableBodyError as error:
+        except OverlongBodyError as error:
             return Reply(Problem(f"unreadable reply: {error}", retry=False, stray=True))
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
         wait = asked_to_wait(response.status, response.headers, time.time())
-        return Reply(self._read(response), wait)
+        return Reply(read_without_secrets(response.status, response.headers, text, self._address.secrets), wait)
 
     async def close(self) -> None:
         """Closes all connections."""
         await self._session.close()
-
-    async def _post(self, body: bytes) -> Response:
-        """Sends a body and reads the reply. Redirects are never followed: a key must not travel on."""
-        post = self._session.post(self._address.url, data=body, proxy=self._proxy, allow_redirects=False)
-        async with post as response:
-            return Response(response.status, response.headers, await self.bodies.read(response))
-
-    def _read(self, response: Response) -> Completion | Problem:
-        text = response.body.decode("utf-8", "replace")
-        return read_without_secrets(response.status, response.headers, text, self._address.secrets)
 
     def _described(self, error: Exception) -> str:
         text = str(error).replace(self._address.url, self._address.shown)
@@ -194,27 +114,20 @@ class Client:
         return self._address.secrets.hidden(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
-def _unpacked(body: bytes, encoding: str, may_be_cut_off: bool) -> bytes:
-    """Undoes a Content-Encoding, without making more than :data:`_LONGEST_BODY` of it."""
-    encoding = encoding.strip().lower()
-    if encoding in ("", "identity") or not body:
-        return body
-    if encoding not in _PACKED:
-        raise UnreadableBodyError(
-            f"Content-Encoding {encoding[:40]!r} was not asked for, and is not read (gzip and deflate are). "
-            "Have the server or the proxy before it send plain bodies."
-        )
-    for window_bits in _PACKED[encoding]:
-        unpacking = zlib.decompressobj(window_bits)
-        try:
-            unpacked = unpacking.decompress(body, _LONGEST_BODY + 1)
-        except zlib.error:
-            continue
-        if len(unpacked) > _LONGEST_BODY:
-            raise UnreadableBodyError(f"the body is too long: {len(body):,} bytes unpack to over {_LONGEST_BODY:,}")
-        if unpacking.eof or may_be_cut_off:
-            return unpacked
-    raise UnreadableBodyError(f"the body is not what its Content-Encoding says: {encoding}")
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """Reads a body, which aiohttp unpacks where a server packed it unasked. Of an error's body the beginning is enough.
+
+    Raises:
+        OverlongBodyError: If it is too long.
+    """
+    body = bytearray()
+    async for part in response.content.iter_any():
+        body += part
+        if len(body) > _LONGEST_BODY:
+            if response.status >= 400:
+                break
+            raise OverlongBodyError(f"the body is too long: over {_LONGEST_BODY:,} bytes")
+    return bytes(body)
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
@@ -245,20 +158,8 @@ def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion
     Args:
         status: HTTP status.
         headers: Reply headers.
-        text: The body, free of secrets.
+        text: The body.
     """
-    try:
-        return _read(status, headers, text)
-    except RecursionError:
-        return Problem(
-            f"HTTP {status}: the JSON is nested too deeply: {one_line(text)}",
-            retry=retriable(status, headers),
-            overload=overloaded(status),
-            status=status,
-        )
-
-
-def _read(status: int, headers: Mapping[str, str], text: str) -> Completion | Problem:
     if 300 <= status < 400:
         message = "the endpoint redirects elsewhere, and credentials don't follow: correct its URL"
         return Problem(message, retry=False, status=status, stray=True)
@@ -266,7 +167,7 @@ def _read(status: int, headers: Mapping[str, str], text: str) -> Completion | Pr
         return _read_error(status, headers, text)
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Problem(f"the reply is not JSON: {one_line(text) or 'an empty body'}", True, status=status)
     return _read_content(status, content)
 
@@ -366,7 +267,7 @@ def _error_of(text: str) -> dict[str, Any]:
     """Finds the error object of a body: under ``error``, or the body itself; servers differ."""
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     error = content.get("error", content) if isinstance(content, dict) else content
     return error if isinstance(error, dict) else {"message": str(error)}

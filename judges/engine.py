@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 _JOBS_A_BATCH = 128
 # At most this many requests that wait after a fault have others asked in their place: the prompts of all exist.
 _MOST_RESTING = 1_000
+# Answers are handed out together after so long: waking the threads that wait costs more than an answer does.
+_SECONDS_BETWEEN_HANDOVERS = 0.02
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _CLOSED = "the judge was closed before it answered"
 _SECONDS_TO_STOP = 10.0
@@ -109,7 +111,7 @@ class Engine:
         self._room = asyncio.Event()
         self._workers: set[asyncio.Task[None]] = set()
         self._followers: dict[bytes, list[Job]] = {}
-        self._arrived: list[Row] = []
+        self._answered: list[tuple[Job, Answer]] = []
 
     def put(self, job: Job) -> bool:
         """Takes a job, from any thread.
@@ -122,6 +124,14 @@ class Engine:
             self._unfinished.add(job)
             asleep, self._loading = not self._loading, True
             return asleep
+
+    def _put_back(self, jobs: list[Job]) -> None:
+        """Takes jobs again, before all others, that have another request to answer."""
+        with self._lock:
+            self._inbox.extendleft(reversed(jobs))
+            asleep, self._loading = not self._loading, True
+        if asleep:
+            self.wake()
 
     def wake(self) -> None:
         """Begins to answer what was put."""
@@ -204,7 +214,6 @@ class Engine:
         self._watcher = None
 
     async def _look_up(self, keys: list[bytes]) -> dict[bytes, Kept]:
-        self._hand_over()
         try:
             return await asyncio.wrap_future(self._cache.get_many(keys))
         except Exception:
@@ -257,33 +266,27 @@ class Engine:
             worker.add_done_callback(self._workers.discard)
 
     async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._ready:
             job = self._ready.popleft()
             self._room.set()
             try:
-                answer = await self._ask(job)
+                result, attempts = await self._asker.ask(job.request, on_rest=self._start_workers)
+                answer = Answer(result if isinstance(result, Completion) else result.as_failure(), attempts)
             except Exception as error:  # noqa: BLE001  # broad, as in _taken
                 answer = Answer(Failure("failed", f"the judge broke down: {type(error).__name__}: {error}"))
-            if rest := self._settle(job, answer):
-                await self._route(rest)
-
-    async def _ask(self, job: Job) -> Answer:
-        result, attempts = await self._asker.ask(job.request, on_rest=self._start_workers)
-        if not isinstance(result, Completion):
-            return Answer(result.as_failure(), attempts)
-        self._keep(job.row(result))
-        return Answer(result, attempts)
-
-    def _keep(self, row: Row) -> None:
-        """Has a completion stored with those that arrived in the same turn of the loop: waking a thread costs more."""
-        self._arrived.append(row)
-        if len(self._arrived) == 1:
-            asyncio.get_running_loop().call_soon(self._hand_over)
+            self._answered.append((job, answer))
+            if len(self._answered) == 1:
+                loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self._asker.in_flight else 0.0, self._hand_over)
 
     def _hand_over(self) -> None:
-        if self._arrived:
-            self._cache.put(self._arrived)
-            self._arrived = []
+        """Has the completions that came stored, and hands all answers that came to those who wait."""
+        answered, self._answered = self._answered, []
+        rows = [job.row(answer.reply) for job, answer in answered if isinstance(answer.reply, Completion)]
+        if rows:
+            self._cache.put(rows)
+        if rest := [job for leader, answer in answered for job in self._settle(leader, answer)]:
+            self._put_back(rest)
 
 
 class LoopThread:
