@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 import aiohttp
+from multidict import istr
 
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.completions import Completion, Problem
@@ -35,6 +36,10 @@ _LONGEST_BODY = 2 * 1024 * 1024
 _LONGEST_MESSAGE = 300
 _TOO_MANY_TOKENS = 2**53  # some JSON readers and databases lose digits of larger integers
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+# Headers that say how much remains and when all of it is there again; aiohttp finds names of this type faster.
+_RATE_LIMITS = tuple(
+    (istr(f"x-ratelimit-remaining{kind}"), istr(f"x-ratelimit-reset{kind}")) for kind in ("-requests", "-tokens", "")
+)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # One part of a duration such as "1m30s" or "250ms".
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
@@ -80,14 +85,17 @@ class Client:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
+        self._running: dict[asyncio.Timeout, float] = {}
+        self._watch: asyncio.TimerHandle | None = None
 
     async def post(self, body: bytes) -> Reply:
         """Sends one request and reads the whole reply, within the timeout.
 
         Redirects are never followed: a key must not travel on.
         """
+        limit = self._limited()
         try:
-            async with asyncio.timeout(self._timeout):
+            async with limit:
                 post = self._session.post(self._address.url, data=body, proxy=self._proxy, allow_redirects=False)
                 async with post as response:
                     text = (await _whole(response)).decode("utf-8", "replace")
@@ -100,12 +108,33 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
+        finally:
+            del self._running[limit]
         wait = asked_to_wait(response.status, response.headers, time.time())
         return Reply(read_without_secrets(response.status, response.headers, text, self._address.secrets), wait)
 
     async def close(self) -> None:
         """Closes all connections."""
+        if self._watch is not None:
+            self._watch.cancel()
         await self._session.close()
+
+    def _limited(self) -> asyncio.Timeout:
+        """Begins the time that a request may take. One timer looks after all of them: a timer each costs more."""
+        loop = asyncio.get_running_loop()
+        limit = asyncio.timeout(None)
+        self._running[limit] = loop.time() + self._timeout
+        if self._watch is None:
+            self._watch = loop.call_later(min(1.0, self._timeout / 8), self._end_overdue)
+        return limit
+
+    def _end_overdue(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._watch = loop.call_later(min(1.0, self._timeout / 8), self._end_overdue) if self._running else None
+        for limit, end in self._running.items():
+            if end > loop.time():
+                break
+            limit.reschedule(end)
 
     def _described(self, error: Exception) -> str:
         text = str(error).replace(self._address.url, self._address.shown)
@@ -201,8 +230,8 @@ def _thought(message: Mapping[str, Any], usage: Any) -> bool:
     """Whether a reply says that the model thought: by its text, apart from the answer, or by a count of tokens."""
     details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
     count = details.get("reasoning_tokens") if isinstance(details, dict) else None
-    apart = any(bool(message.get(name)) for name in ("reasoning_content", "reasoning"))
-    return apart or (isinstance(count, int) and count > 0)
+    apart = message.get("reasoning_content") or message.get("reasoning")
+    return bool(apart) or (isinstance(count, int) and count > 0)
 
 
 def _written_text(content: Any) -> str:
@@ -316,11 +345,7 @@ def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float 
     asked = _retry_after(headers, now) if status >= 400 else None
     if asked is not None:
         return asked
-    resets = [
-        _seconds(headers.get(f"x-ratelimit-reset{kind}"), now)
-        for kind in ("-requests", "-tokens", "")
-        if headers.get(f"x-ratelimit-remaining{kind}") == "0"
-    ]
+    resets = [_seconds(headers.get(reset), now) for remaining, reset in _RATE_LIMITS if headers.get(remaining) == "0"]
     return max((reset for reset in resets if reset is not None), default=None)
 
 

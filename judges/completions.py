@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from culture_tasks.judges.rubrics import Message
@@ -77,7 +78,11 @@ class ChatRequest:
 
     def body(self, sampling: Mapping[str, Any]) -> bytes:
         """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""
-        return _json({"model": self.model, "messages": self.messages, **sampling}).encode("utf-8")
+        messages = [
+            _wording(message["content"]) if message["role"] == "system" else _json(message) for message in self.messages
+        ]
+        rest = _json({"model": self.model, **sampling})
+        return f'{{"messages":[{",".join(messages)}],{rest[1:]}'.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,12 @@ class Problem:
     def as_failure(self) -> Failure:
         """Returns the problem as it ends a verdict."""
         return Failure("refused" if self.refused else "failed", self.message)
+
+
+@lru_cache(maxsize=64)
+def _wording(content: str) -> str:
+    """Encodes a system message, which is the same for all items of a rubric, once."""
+    return _json({"content": content, "role": "system"})
 
 
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode

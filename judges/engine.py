@@ -37,7 +37,7 @@ _JOBS_A_BATCH = 128
 # At most this many requests that wait after a fault have others asked in their place: the prompts of all exist.
 _MOST_RESTING = 1_000
 # Answers are handed out together after so long: waking the threads that wait costs more than an answer does.
-_SECONDS_BETWEEN_HANDOVERS = 0.02
+_SECONDS_BETWEEN_HANDOVERS = 0.005
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _CLOSED = "the judge was closed before it answered"
 _SECONDS_TO_STOP = 10.0
@@ -161,7 +161,7 @@ class Engine:
 
     async def _load(self) -> None:
         while jobs := self._next_jobs():
-            while len(self._ready) > self._asker.concurrency:
+            while len(self._ready) > 2 * self._asker.concurrency:
                 self._room.clear()
                 await self._room.wait()
             await self._route(jobs)
@@ -369,7 +369,7 @@ class Connection:
     def __init__(self, address: Address, settings: Settings, patience: Patience, budget: Budget | None) -> None:
         self.pid = os.getpid()
         self.users = 0
-        self.checked: set[tuple[str, ...]] = set()
+        self.checked: set[str] = set()
         self.check_lock = threading.Lock()
         self._file = settings.cache_file
         self.cache = opened_cache(self._file)

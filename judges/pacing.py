@@ -76,10 +76,10 @@ class Bound:
 class Rate:
     """Requests a second that an endpoint takes, learned from its complaints of too many (status 429).
 
-    There is no limit until an endpoint says how long to wait, or complains about more than a third of the latest
-    requests: fewer complaints concern their own requests alone. Then each complaint about a request that began after
-    the last cut cuts the rate, by a half where nothing was answered since then; but never below half of what was
-    answered over the last minute. Every answer lets it grow.
+    There is no limit until a third of the latest requests are turned away: fewer complaints concern their own requests
+    alone. Then each complaint about a request that began after the last cut cuts the rate, by half where nothing was
+    answered since then, but not below nine tenths of the answers a second over the last minute. Every answer lets it
+    grow.
 
     Attributes:
         value: Requests a second, or None where there is no limit.
@@ -118,14 +118,13 @@ class Rate:
             self._was_answered = True
             self.value = self.value * self._GROWTH if self.value < self._HIGHEST else None
 
-    def limited(self, began: float, now: float, in_flight: int, pause: float) -> None:
+    def limited(self, began: float, now: float, in_flight: int) -> None:
         """Counts a complaint.
 
         Args:
             began: When the request began.
             now: When the complaint came.
             in_flight: Requests in flight, this one among them.
-            pause: Seconds for which the endpoint asked to be left alone.
         """
         self._latest = max(self._FEWEST, 2 * in_flight)
         self._share += (1 - self._share) / self._latest
@@ -229,16 +228,16 @@ class Silence:
             self._next_probe = min(self._next_probe, over)
 
 
-class Pace:
-    """When the next request may start.
+class Gate:
+    """Lets requests through to an endpoint as it takes them, in order of arrival. To be used in one event loop.
 
     Args:
         ceiling: Most requests in flight.
         patience: How persistent to be.
 
     Attributes:
-        bound: What the endpoint takes before it calls itself overloaded.
-        rate: What it takes a second.
+        bound: How many in flight the endpoint takes before it calls itself overloaded.
+        rate: How many it takes a second.
         silence: Whether it answers.
         in_flight: Requests in flight now.
     """
@@ -249,64 +248,22 @@ class Pace:
         self.silence = Silence(patience)
         self.in_flight = 0
         self._resumes_at = float("-inf")
-
-    @property
-    def limit(self) -> int:
-        """Most requests in flight now."""
-        return int(self.bound.limit)
-
-    def delay(self, now: float) -> float | None:
-        """Returns seconds until one more request may start; None where another one must end first."""
-        if self.in_flight >= self.limit:
-            return None
-        return max(0.0, self._resumes_at - now, self.rate.delay(now), self.silence.delay(now))
-
-    def start(self, now: float) -> None:
-        """Counts a request that starts."""
-        self.in_flight += 1
-        self.rate.started(now)
-        self.silence.started(now)
-
-    def end(self, began: float, now: float, kind: Kind | None, pause: float = 0.0) -> None:
-        """Counts a request that ended.
-
-        Args:
-            began: When it started.
-            now: When it ended.
-            kind: What its reply says of the endpoint; None where it was cancelled.
-            pause: Seconds for which the endpoint asked to be left alone.
-        """
-        if kind == "answer":
-            self.bound.answered()
-            self.rate.answered(began, now)
-            self.silence.answered(began, now)
-        elif kind is not None:
-            was_out = self.silence.out
-            self.silence.failed(began, now, kind, asked_to_wait=pause)
-            if kind == "limited":
-                self.rate.limited(began, now, in_flight=self.in_flight, pause=pause)
-            elif kind == "overload" and not was_out:
-                self.bound.overloaded(began, now)
-        if 0 < pause <= self.silence.patience.longest:
-            self._resumes_at = max(self._resumes_at, now + pause)
-        self.in_flight -= 1
-
-
-class Gate:
-    """Lets requests through to an endpoint as its pace allows, in order of arrival. To be used in one event loop."""
-
-    def __init__(self, pace: Pace) -> None:
-        self.pace = pace
         self._waiting: deque[asyncio.Future[bool]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
+
+    def delay(self, now: float) -> float | None:
+        """Returns seconds until one more request may start; None where another one must end first."""
+        if self.in_flight >= int(self.bound.limit):
+            return None
+        return max(0.0, self._resumes_at - now, self.rate.delay(now), self.silence.delay(now))
 
     async def enter(self) -> float | None:
         """Waits until one more request may start; returns the time, or None where the endpoint was given up."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        if not self._waiting and not self._closed and self.pace.delay(now) == 0:
-            self.pace.start(now)
+        if not self._waiting and not self._closed and self.delay(now) == 0:
+            self._start(now)
             return now
         turn: asyncio.Future[bool] = loop.create_future()
         self._waiting.append(turn)
@@ -320,9 +277,28 @@ class Gate:
         return loop.time() if admitted else None
 
     def leave(self, began: float, kind: Kind | None, pause: float = 0.0) -> None:
-        """Ends a request (see :meth:`Pace.end`) and lets the next ones in."""
+        """Ends a request and lets the next ones in.
+
+        Args:
+            began: When it started.
+            kind: What its reply says of the endpoint; None where it was cancelled.
+            pause: Seconds for which the endpoint asked to be left alone.
+        """
         now = asyncio.get_running_loop().time()
-        self.pace.end(began, now, kind, pause=pause)
+        if kind == "answer":
+            self.bound.answered()
+            self.rate.answered(began, now)
+            self.silence.answered(began, now)
+        elif kind is not None:
+            was_out = self.silence.out
+            self.silence.failed(began, now, kind, asked_to_wait=pause)
+            if kind == "limited":
+                self.rate.limited(began, now, in_flight=self.in_flight)
+            elif kind == "overload" and not was_out:
+                self.bound.overloaded(began, now)
+        if 0 < pause <= self.silence.patience.longest:
+            self._resumes_at = max(self._resumes_at, now + pause)
+        self.in_flight -= 1
         if self._waiting:
             self._admit(now)
 
@@ -331,27 +307,29 @@ class Gate:
         self._closed = True
         self._turn_away()
 
+    def _start(self, now: float) -> None:
+        self.in_flight += 1
+        self.rate.started(now)
+        self.silence.started(now)
+
     def _admit(self, now: float) -> None:
         delay: float | None = None
-        while self._waiting and not self._closed and (delay := self.pace.delay(now)) == 0:
+        while self._waiting and not self._closed and (delay := self.delay(now)) == 0:
             turn = self._waiting.popleft()
             if not turn.done():
-                self.pace.start(now)
+                self._start(now)
                 turn.set_result(True)
-        if self._closed or self.pace.silence.given_up is not None:
+        if self._closed or self.silence.given_up is not None:
             self._turn_away()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._waiting and delay:
-            self._timer = asyncio.get_running_loop().call_later(delay, self._resume)
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(delay, lambda: self._admit(loop.time()))
 
     def _turn_away(self) -> None:
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(False)
-
-    def _resume(self) -> None:
-        self._timer = None
-        self._admit(asyncio.get_running_loop().time())

@@ -112,7 +112,9 @@ def read_rating(reply: str, scale: Scale) -> Reading | None:
 
 
 # The form that prompts ask for, as a last line: "rating=2" or "Rating: [[7]]".
-_LAST_LINE = re.compile(r"(?:rating|score) ?[=:] ?(?:(?P<number>[0-9]{1,2})|\[\[(?P<bracketed>[0-9]{1,2})\]\])", re.IGNORECASE)
+_LAST_LINE = re.compile(
+    r"(?:rating|score) ?[=:] ?(?:(?P<number>[0-9]{1,2})|\[\[(?P<bracketed>[0-9]{1,2})\]\])", re.IGNORECASE
+)
 # Reasons of words and plain punctuation, without a digit, a bracket, a quotation mark or another script.
 _PLAIN_REASONS = re.compile(r"[-A-Za-z \n.,;:!?'()*#_/]*+")
 
