@@ -2,8 +2,8 @@
 
 That holds for all processes of the machine that share the cache: what one of them is asking for, the others wait for.
 
-Everything here runs in one event loop, in one background thread for the whole process; :class:`Connection` is what
-judges use of it from their own threads, and those of one endpoint share it. Memory stays flat: a job that waits is two
+Everything here runs in one event loop, in one background thread for the whole process; :class:`Connection` is what a
+judge uses of it from its own threads. Memory stays flat: a job that waits is two
 references and a ticket; prompts exist for about twice as many jobs as may be in flight, and for those that wait to be
 sent again after a fault, 1,000 at most.
 """
@@ -17,12 +17,11 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.asker import Asker
-from culture_tasks.judges.budget import Budget, shared_budget
+from culture_tasks.judges.budget import shared_budget
 from culture_tasks.judges.cache_files import Kept, Row
 from culture_tasks.judges.client import Client
 from culture_tasks.judges.completions import ChatRequest, Completion, Failure
@@ -294,8 +293,10 @@ class LoopThread:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self._loop = asyncio.new_event_loop()
         self._closers: list[Callable[[], None]] = []
+        self._runner = asyncio.Runner()
+        self._loop = self._runner.get_loop()
+        self._stopped = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="culture-tasks-judges", daemon=True)
         self._thread.start()
 
@@ -303,9 +304,9 @@ class LoopThread:
         """Has the loop call a function soon; from any thread."""
         self._loop.call_soon_threadsafe(function)
 
-    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine in the loop and waits for its result; from any other thread."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def before_stop(self, closer: Callable[[], None]) -> None:
         """Has a function called, in the stopping thread, before the loop stops."""
@@ -313,27 +314,16 @@ class LoopThread:
 
     def stop(self) -> None:
         """Calls the closers, cancels what still runs, and ends the thread. In a forked child, does nothing."""
-        if self.pid != os.getpid() or self._loop.is_closed():
+        if self.pid != os.getpid() or not self._thread.is_alive():
             return
         for closer in reversed(self._closers):
             closer()
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self.call(self._stopped.set)
         self._thread.join(_SECONDS_TO_STOP)
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-        finally:
-            self._cancel_all()
-            self._loop.close()
-
-    def _cancel_all(self) -> None:
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        with self._runner:
+            self._runner.run(self._stopped.wait())
 
 
 _starting = threading.Lock()
@@ -350,25 +340,24 @@ def shared_loop() -> LoopThread:
         return _running
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What connections must have in common to be one."""
-
-    pid: int
-    address: Address
-    concurrency: int
-    timeout: float
-    cache: str | None
-    patience: Patience
-    budget: Budget | None
-
-
 class Connection:
-    """An endpoint's engine, as a judge uses it from its own threads."""
+    """An endpoint's engine, as a judge uses it from its own threads.
 
-    def __init__(self, address: Address, settings: Settings, patience: Patience, budget: Budget | None) -> None:
+    Args:
+        address: The endpoint.
+        settings: How it is used.
+        patience: How persistent to be.
+
+    Attributes:
+        pid: The process that it belongs to; a forked child needs another.
+        asker: The way to the endpoint.
+        cache: Where completions are kept.
+        checked: Models that have given a readable verdict.
+        check_lock: Held while a model is asked for one.
+    """
+
+    def __init__(self, address: Address, settings: Settings, patience: Patience) -> None:
         self.pid = os.getpid()
-        self.users = 0
         self.checked: set[str] = set()
         self.check_lock = threading.Lock()
         self._file = settings.cache_file
@@ -379,7 +368,7 @@ class Connection:
             name=f"judge at {address.shown}",
             concurrency=settings.judge_concurrency,
             patience=patience,
-            budget=budget,
+            budget=shared_budget(settings),
         )
         self._engine = Engine(self.asker, self.cache)
         self._loop = shared_loop()
@@ -397,41 +386,7 @@ class Connection:
 
     def close(self) -> None:
         """Ends what runs, commits what came, and closes connections and cache."""
-        if not self._closed:
+        if not self._closed and self.pid == os.getpid():
             self._closed = True
             self._loop.run(self._engine.close())
             released(self._file)
-
-
-_connecting = threading.Lock()
-_connections: dict[_Place, Connection] = {}
-
-
-def connect(address: Address, settings: Settings, patience: Patience) -> Connection:
-    """Returns the process's connection to this endpoint; to be given back with :func:`disconnect`."""
-    place = _Place(
-        pid=os.getpid(),
-        address=address,
-        concurrency=settings.judge_concurrency,
-        timeout=settings.judge_timeout,
-        cache=str(settings.cache_file) if settings.cache_file else None,
-        patience=patience,
-        budget=shared_budget(settings),
-    )
-    with _connecting:
-        connection = _connections.get(place)
-        if connection is None:
-            connection = _connections[place] = Connection(address, settings, patience, place.budget)
-        connection.users += 1
-        return connection
-
-
-def disconnect(connection: Connection) -> None:
-    """Gives a connection back; the last user's closes it."""
-    with _connecting:
-        connection.users -= 1
-        if connection.users > 0 or connection.pid != os.getpid():
-            return
-        for place in [place for place, known in _connections.items() if known is connection]:
-            del _connections[place]
-    connection.close()
