@@ -14,10 +14,10 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from culture_tasks.judges.budget import USED_UP, Budget
-from culture_tasks.judges.client import Reply
+from culture_tasks.judges.client import Client
 from culture_tasks.judges.completions import ChatRequest, Completion, Problem
 from culture_tasks.judges.pacing import NO_ANSWERS, Gate, Kind, Patience, Silence
 from culture_tasks.judges.verdicts import Usage
@@ -58,18 +58,6 @@ class Asked(NamedTuple):
     attempts: int
 
 
-class Posts(Protocol):
-    """What sends a request: :class:`~culture_tasks.judges.client.Client`, or a test's endpoint."""
-
-    async def post(self, body: bytes) -> Reply:
-        """Sends one request and reads the whole reply."""
-        ...  # pragma: no cover
-
-    async def close(self) -> None:
-        """Closes all connections."""
-        ...  # pragma: no cover
-
-
 class Asker:
     """The way to one endpoint, for all judges of the process that use it. To be used inside the event loop.
 
@@ -88,7 +76,7 @@ class Asker:
 
     def __init__(
         self,
-        connect: Callable[[], Posts],
+        connect: Callable[[], Client],
         *,
         name: str,
         concurrency: int,
@@ -101,7 +89,7 @@ class Asker:
         self._name = name
         self.patience = patience
         self._budget = budget
-        self._client: Posts | None = None
+        self._client: Client | None = None
         self._gate = Gate(concurrency, patience)
         self._adaptations: dict[str, Adaptations] = {}
         self._last_problem = Problem("the judge was closed", retry=False)

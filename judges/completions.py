@@ -19,19 +19,22 @@ _MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
 class ChatRequest:
     """All that changes a judge's answer.
 
-    Attributes:
+    Messages whose delimiters are made from a secret of the run differ from run to run. So a request may be named by
+    what they are made of, without the secret, and runs share completions.
+
+    Args:
         endpoint: Who is asked, without secrets: a base URL, or ``lm_eval:<backend>``.
         model: Model name, or model arguments.
         messages: Chat messages as sent; made when they are needed, and not kept, where a function makes them.
         sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
             :mod:`culture_tasks.judges.asker`), always the same ones.
-        place: Fingerprint of what else tells the endpoint's model from another of that name.
+        named_by: What the messages are made of, as JSON data; None where they name themselves.
         sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
+        place: Fingerprint of whatever else tells the endpoint's model from another of that name.
         most_tokens: How far the limit of tokens may grow where thinking uses it up; no part of the key.
-        key: SHA-256 of canonical JSON of what was asked and all that: the name of the completion in the cache.
 
-    Messages whose delimiters are made from a secret of the run differ from run to run. So a request may be named by
-    what they are made of, without the secret, and runs share completions.
+    Attributes:
+        key: SHA-256 of canonical JSON of the request: the name of the completion in the cache.
     """
 
     __slots__ = ("_messages", "endpoint", "key", "model", "most_tokens", "place", "sample", "sampling")
@@ -48,18 +51,6 @@ class ChatRequest:
         place: str = "",
         most_tokens: int = 0,
     ) -> None:
-        """Makes a request.
-
-        Args:
-            endpoint: See the attributes, as for all others.
-            model: Model name, or model arguments.
-            messages: Chat messages, or what makes them.
-            sampling: Sampling parameters as meant.
-            named_by: What the messages are made of, as JSON data; None where they name themselves.
-            sample: Number of the fresh sample.
-            place: Fingerprint of the model's place.
-            most_tokens: How far the limit of tokens may grow.
-        """
         self.endpoint = endpoint
         self.model = model
         self.sampling = sampling

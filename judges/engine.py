@@ -17,17 +17,20 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.asker import Asker
 from culture_tasks.judges.budget import shared_budget
-from culture_tasks.judges.cache_files import Kept, Row
+from culture_tasks.judges.cache_files import Kept
 from culture_tasks.judges.client import Client
-from culture_tasks.judges.completions import ChatRequest, Completion, Failure
+from culture_tasks.judges.completions import Completion, Failure
 from culture_tasks.judges.pacing import Patience
 from culture_tasks.judges.verdict_cache import CacheThread, opened_cache, released
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.judges.jobs import VerdictJob
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -62,32 +65,6 @@ class Answer(NamedTuple):
         return cls(kept.completion, kept_since=kept.created)
 
 
-class Job(Protocol):
-    """What the engine knows of a verdict that somebody waits for."""
-
-    @property
-    def request(self) -> ChatRequest:
-        """What to ask now."""
-        ...  # pragma: no cover
-
-    @property
-    def afresh(self) -> bool:
-        """Whether to ask the endpoint even where the cache holds an answer."""
-        ...  # pragma: no cover
-
-    def row(self, completion: Completion) -> Row:
-        """Returns a completion of that request as the cache keeps it."""
-        ...  # pragma: no cover
-
-    def take(self, answer: Answer) -> bool:
-        """Takes an answer; False where there is another request to answer first."""
-        ...  # pragma: no cover
-
-    def abandon(self, error: str, *, quietly: bool = False) -> None:
-        """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
-        ...  # pragma: no cover
-
-
 class Engine:
     """Answers jobs.
 
@@ -100,19 +77,19 @@ class Engine:
         self._asker = asker
         self._cache = cache
         self._lock = threading.Lock()
-        self._inbox: deque[Job] = deque()
-        self._unfinished: set[Job] = set()
+        self._inbox: deque[VerdictJob] = deque()
+        self._unfinished: set[VerdictJob] = set()
         self._loading = False
         self._loader: asyncio.Task[None] | None = None
-        self._ready: deque[Job] = deque()
-        self._elsewhere: list[Job] = []
+        self._ready: deque[VerdictJob] = deque()
+        self._elsewhere: list[VerdictJob] = []
         self._watcher: asyncio.Task[None] | None = None
         self._room = asyncio.Event()
         self._workers: set[asyncio.Task[None]] = set()
-        self._followers: dict[bytes, list[Job]] = {}
-        self._answered: list[tuple[Job, Answer]] = []
+        self._followers: dict[bytes, list[VerdictJob]] = {}
+        self._answered: list[tuple[VerdictJob, Answer]] = []
 
-    def put(self, job: Job) -> bool:
+    def put(self, job: VerdictJob) -> bool:
         """Takes a job, from any thread.
 
         Returns:
@@ -124,7 +101,7 @@ class Engine:
             asleep, self._loading = not self._loading, True
             return asleep
 
-    def _put_back(self, jobs: list[Job]) -> None:
+    def _put_back(self, jobs: list[VerdictJob]) -> None:
         """Takes jobs again, before all others, that have another request to answer."""
         with self._lock:
             self._inbox.extendleft(reversed(jobs))
@@ -165,24 +142,24 @@ class Engine:
                 await self._room.wait()
             await self._route(jobs)
 
-    def _next_jobs(self) -> list[Job]:
+    def _next_jobs(self) -> list[VerdictJob]:
         with self._lock:
             jobs = [self._inbox.popleft() for _ in range(min(_JOBS_A_BATCH, len(self._inbox)))]
             self._loading = bool(jobs)
             return jobs
 
-    async def _route(self, jobs: Iterable[Job]) -> None:
+    async def _route(self, jobs: Iterable[VerdictJob]) -> None:
         """Has each job follow an identical one, answers it from the cache, or leaves it to the workers."""
         while leaders := [job for job in jobs if self._leads(job)]:
             jobs = await self._begin(leaders)
         self._start_workers()
 
-    async def _begin(self, leaders: Iterable[Job]) -> list[Job]:
+    async def _begin(self, leaders: Iterable[VerdictJob]) -> list[VerdictJob]:
         """Begins to answer jobs, but for those that another process asks for; returns those with another request.
 
         A claim comes before the look-up: what another process has asked for is in the cache once its claim has ended.
         """
-        claimed: list[Job] = []
+        claimed: list[VerdictJob] = []
         for job in leaders:
             (claimed if self._cache.claims.claim(job.request.key) else self._elsewhere).append(job)
         if self._elsewhere and self._watcher is None:
@@ -220,7 +197,7 @@ class Engine:
             logger.exception("verdict cache: %d completions could not be looked up", len(keys))
             return {}
 
-    def _leads(self, job: Job) -> bool:
+    def _leads(self, job: VerdictJob) -> bool:
         """Whether no identical request is under way; one that is takes the job along."""
         try:
             key = job.request.key
@@ -233,7 +210,7 @@ class Engine:
         self._followers[key] = []
         return True
 
-    def _settle(self, leader: Job, answer: Answer) -> list[Job]:
+    def _settle(self, leader: VerdictJob, answer: Answer) -> list[VerdictJob]:
         """Hands an answer to a job and its followers; returns those that have another request to answer."""
         followers = self._followers.pop(leader.request.key)
         if answer.kept_since is not None or isinstance(answer.reply, Failure):
@@ -242,7 +219,7 @@ class Engine:
         shared = answer._replace(attempts=0)
         return rest + [job for job in followers if not self._taken(job, shared)]
 
-    def _taken(self, job: Job, answer: Answer) -> bool:
+    def _taken(self, job: VerdictJob, answer: Answer) -> bool:
         try:
             finished = job.take(answer)
         except Exception as error:  # noqa: BLE001  # broad: no bug may leave a caller waiting for ever
@@ -252,7 +229,7 @@ class Engine:
             self._unfinished.discard(job)
         return finished
 
-    def _break_down(self, job: Job, error: Exception) -> None:
+    def _break_down(self, job: VerdictJob, error: Exception) -> None:
         self._unfinished.discard(job)
         job.abandon(f"the judge broke down: {type(error).__name__}: {error}")
 
@@ -375,7 +352,7 @@ class Connection:
         self._loop.before_stop(self.close)
         self._closed = False
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: VerdictJob) -> None:
         """Puts a job; returns at once."""
         if self._engine.put(job):
             self._loop.call(self._engine.wake)
