@@ -46,7 +46,7 @@ _COMPLAINT = re.compile(
 )
 
 
-class Asked(NamedTuple):
+class Result(NamedTuple):
     """How a request ended.
 
     Attributes:
@@ -94,7 +94,7 @@ class Asker:
         self._adaptations: dict[str, Adaptations] = {}
         self._last_problem = Problem("the judge was closed", retry=False)
         self._completions = 0
-        self._told: str | None = None
+        self._news: str | None = None
 
     @property
     def in_flight(self) -> int:
@@ -109,7 +109,7 @@ class Asker:
 
     async def ask(
         self, request: ChatRequest, *, patience: Patience | None = None, on_rest: Callable[[], None] | None = None
-    ) -> Asked:
+    ) -> Result:
         """Asks the endpoint until there is a completion, or patience ends.
 
         All requests share the time that an endpoint without answers is given. A request that fails while others are
@@ -141,7 +141,7 @@ class Asker:
                 began = await self._admitted(exchange)
                 continue
             if isinstance(result, Completion):
-                return Asked(result, attempts)
+                return Result(result, attempts)
             now = loop.time()
             slowed = _kind(result) == "limited" and gate.rate.value is not None
             wait = 0.0 if slowed else exchange.pause_after_fault(began, now, gate.silence)
@@ -151,9 +151,9 @@ class Asker:
             if result.stray and strays < _MOST_STRAYS and self._completions > completions:
                 retry, strays, completions = True, strays + 1, self._completions
             if not retry or (hopeless and gate.silence.given_up is None):
-                return Asked(result, attempts)
+                return Result(result, attempts)
             began = await (self._admitted(exchange) if slowed else self._rested(exchange, wait, on_rest))
-        return Asked(self._refusal(exchange), attempts)
+        return Result(self._refusal(exchange), attempts)
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -226,10 +226,10 @@ class Asker:
         news = silence.given_up
         if news is None and silence.out:
             news = f"{NO_ANSWERS} {self.patience.longest:g} s at most"
-        if news != self._told:
-            self._told = news
-            told = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"
-            logger.warning("%s: %s", self._name, told)
+        if news != self._news:
+            self._news = news
+            message = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"
+            logger.warning("%s: %s", self._name, message)
 
 
 def _kind(result: Completion | Problem) -> Kind:
@@ -267,15 +267,15 @@ class _Exchange:
 
     def prepare(self, budget: Budget) -> None:
         """Makes the request as it will be sent, so that what is set aside for it fits."""
-        self._body = self._made()
+        self._body = self._encoded()
         self.most = budget.most(self.model, self._body, limit_of(self._sent))
 
     def body(self) -> bytes:
         """The request as it is to be sent now."""
-        made, self._body = self._body, None
-        return self._made() if made is None else made
+        body, self._body = self._body, None
+        return self._encoded() if body is None else body
 
-    def _made(self) -> bytes:
+    def _encoded(self) -> bytes:
         self._sent = self._adaptations.apply(self._request.sampling, self._most_tokens)
         return self._request.body(self._sent)
 

@@ -162,9 +162,9 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     """Makes a socket with keep-alive: a judge may think for minutes, and routers forget a silent connection."""
     family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    return made
+    connection = socket.socket(family, kind, protocol)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return connection
 
 
 def read_without_secrets(status: int, headers: Mapping[str, str], text: str, secrets: Secrets) -> Completion | Problem:
@@ -315,11 +315,11 @@ def one_line(text: str) -> str:
 def retriable(status: int, headers: Mapping[str, str]) -> bool:
     """Whether a reply of this status may become a better one: 408, 409, 429 and 5xx.
 
-    An ``x-should-retry`` header of the endpoint decides where there is one.
+    The endpoint's header ``x-should-retry`` decides where there is one.
     """
-    said = headers.get("x-should-retry")
-    if said in ("true", "false"):
-        return said == "true"
+    decision = headers.get("x-should-retry")
+    if decision in ("true", "false"):
+        return decision == "true"
     return status in (408, 409, 429) or status >= 500
 
 
@@ -340,20 +340,17 @@ def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float 
         now: Seconds since 1970.
 
     Returns:
-        Seconds from now, or None where nothing was asked.
+        Seconds from now, or None where no header says so.
     """
-    asked = _retry_after(headers, now) if status >= 400 else None
-    if asked is not None:
-        return asked
+    if status >= 400:
+        milliseconds = headers.get("retry-after-ms", "")
+        wait = (
+            float(milliseconds) / 1000 if _NUMBER.fullmatch(milliseconds) else _seconds(headers.get("retry-after"), now)
+        )
+        if wait is not None:
+            return wait
     resets = [_seconds(headers.get(reset), now) for remaining, reset in _RATE_LIMITS if headers.get(remaining) == "0"]
     return max((reset for reset in resets if reset is not None), default=None)
-
-
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    milliseconds = headers.get("retry-after-ms", "")
-    if _NUMBER.fullmatch(milliseconds):
-        return float(milliseconds) / 1000
-    return _seconds(headers.get("retry-after"), now)
 
 
 def _seconds(text: str | None, now: float) -> float | None:

@@ -25,7 +25,7 @@ class ChatRequest:
     Args:
         endpoint: Who is asked, without secrets: a base URL, or ``lm_eval:<backend>``.
         model: Model name, or model arguments.
-        messages: Chat messages as sent; made when they are needed, and not kept, where a function makes them.
+        messages: Chat messages as sent; a function makes them anew whenever they are needed.
         sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
             :mod:`culture_tasks.judges.asker`), always the same ones.
         named_by: What the messages are made of, as JSON data; None where they name themselves.
@@ -58,8 +58,8 @@ class ChatRequest:
         self.place = place
         self.most_tokens = most_tokens
         self._messages = messages
-        asked = self.messages if named_by is None else named_by
-        name = _json([endpoint, place, model, asked, sampling, sample])
+        content = self.messages if named_by is None else named_by
+        name = _json([endpoint, place, model, content, sampling, sample])
         self.key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
 
     @property

@@ -164,10 +164,10 @@ class Engine:
             (claimed if self._cache.claims.claim(job.request.key) else self._elsewhere).append(job)
         if self._elsewhere and self._watcher is None:
             self._watcher = asyncio.get_running_loop().create_task(self._watch())
-        found = await self._look_up([job.request.key for job in claimed if not job.afresh])
-        self._ready.extend(job for job in claimed if job.request.key not in found)
-        hits = [job for job in claimed if job.request.key in found]
-        return [rest for job in hits for rest in self._settle(job, Answer.of(found[job.request.key]))]
+        stored = await self._look_up([job.request.key for job in claimed if not job.afresh])
+        self._ready.extend(job for job in claimed if job.request.key not in stored)
+        hits = [job for job in claimed if job.request.key in stored]
+        return [rest for job in hits for rest in self._settle(job, Answer.of(stored[job.request.key]))]
 
     async def _watch(self) -> None:
         """Takes up jobs again that other processes asked for, as these get their answers, fail or end.
@@ -308,7 +308,7 @@ _running: LoopThread | None = None
 
 
 def shared_loop() -> LoopThread:
-    """Returns the process's loop, started on first use. A forked child gets one of its own."""
+    """Returns the process's loop, started on first use. A forked child gets another."""
     global _running
     with _starting:
         if _running is None or _running.pid != os.getpid():

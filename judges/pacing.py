@@ -1,7 +1,7 @@
 """How an endpoint is treated: how many requests at a time, how many a second, and how long it may stay silent.
 
-Three things are learned from its replies, each by a class of its own: how many requests in flight it takes before it
-calls itself overloaded (:class:`Bound`), how many a second it takes (:class:`Rate`), and whether it answers at all
+Three things are learned from its replies, each by one class: how many requests in flight it takes before it calls
+itself overloaded (:class:`Bound`), how many a second it takes (:class:`Rate`), and whether it answers at all
 (:class:`Silence`). :class:`Gate` joins them inside an event loop.
 """
 

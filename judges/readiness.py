@@ -3,9 +3,8 @@
 An endpoint gets one real question, graded as all others are.
 
 A model that lm-eval loads here is looked at without its weights: the evaluated model may fill the GPU by the time that
-the judge is needed, so the judge is loaded after it. What can be known before is: whether the backend's package is
-installed, the arguments are ones that it takes, the device exists, configuration and tokenizer load, and the weights of
-a local folder are there.
+the judge is needed, so the judge is loaded after it. Some things can be known before: whether the backend's package is
+installed, the GPUs are there, configuration and tokenizer load, and a local folder holds all weights.
 """
 
 from __future__ import annotations
@@ -97,15 +96,15 @@ def is_at_hand(cache: CacheThread, *, adaptations: Adaptations, by: JudgedBy, ex
         gradings = [by.grading(rubric, item) for rubric, item in expected[start : start + _GRADINGS_PER_LOOKUP]]
         while gradings:
             requests = [by.request(grading) for grading in gradings]
-            found = cache.get_many([request.key for request in requests]).result()
+            completions = cache.get_many([request.key for request in requests]).result()
             unread: list[Grading] = []
             for grading, request in zip(gradings, requests, strict=True):
-                kept = found.get(request.key)
-                if kept is None:
+                stored = completions.get(request.key)
+                if stored is None:
                     return False
-                if kept.completion.sampling is not None and kept.completion.sampling != request.sampling:
-                    adaptations.adopt(request.sampling, kept.completion.sampling)
-                verdict = grading.take(kept.completion, by.model, 0, cached=True)
+                if stored.completion.sampling is not None and stored.completion.sampling != request.sampling:
+                    adaptations.adopt(request.sampling, stored.completion.sampling)
+                verdict = grading.take(stored.completion, by.model, 0, cached=True)
                 if verdict is None:
                     unread.append(grading)
                 elif verdict.outcome != "scored":
@@ -253,15 +252,15 @@ def _unreadable_model(pretrained: str, options: Mapping[str, Any]) -> Iterator[s
     """Loads configuration and tokenizer as the backend will; code of the model's own runs only if the user says so."""
     from transformers import AutoConfig, AutoTokenizer
 
-    given = {name: options[name] for name in _FOR_CONFIG if options.get(name) is not None}
-    given["trust_remote_code"] = bool(given.get("trust_remote_code", False))
+    settings = {name: options[name] for name in _FOR_CONFIG if options.get(name) is not None}
+    settings["trust_remote_code"] = bool(settings.get("trust_remote_code", False))
     tokenizer = options.get("tokenizer") or options.get("tokenizer_path") or pretrained
     for part, source, load in (
         ("configuration", pretrained, AutoConfig.from_pretrained),
         ("tokenizer", str(tokenizer), AutoTokenizer.from_pretrained),
     ):
         try:
-            load(source, **given)
+            load(source, **settings)
         except Exception as error:  # noqa: BLE001  # transformers and the model's own code may raise anything
             message = " ".join(str(error).split())
             advice = "Correct the path or name, or load it into this machine's cache."

@@ -25,7 +25,7 @@ _PLACEHOLDERS = frozenset(
     ]
 )
 _SHORTEST = 4
-# In a judge's rationale, shorter ones are more likely words of its own.
+# In a judge's rationale, shorter ones are more likely the judge's words.
 _SHORTEST_IN_A_REPLY = 12
 _SHORTEST_QUERY_VALUE = 8
 _SECRET_NAMES = ("key", "token", "secret", "password", "auth", "header")
@@ -83,7 +83,8 @@ def secrets_of_url(url: str) -> list[str]:
     credentials = f"{unquote(user)}:{unquote(password)}"
     encoded = base64.b64encode(credentials.encode()).decode() if user or password else ""
     values = [value for _, value in parse_qsl(parts.query) if len(value) >= _SHORTEST_QUERY_VALUE]
-    return [each for each in (user, password, unquote(user), unquote(password), encoded, parts.query, *values) if each]
+    candidates = (user, password, unquote(user), unquote(password), encoded, parts.query, *values)
+    return [value for value in candidates if value]
 
 
 def shown_url(url: str) -> str:
@@ -114,8 +115,8 @@ def is_secret_name(name: str) -> bool:
 
 def secrets_of_arguments(arguments: str) -> Secrets:
     """Returns the secrets among model arguments: values whose names sound secret, and parts of URLs."""
-    found: list[str] = []
+    values: list[str] = []
     for argument in arguments.split(","):
         name, _, value = argument.partition("=")
-        found += [value] if is_secret_name(name) else secrets_of_url(value) if "://" in value else []
-    return Secrets(found)
+        values += [value] if is_secret_name(name) else secrets_of_url(value) if "://" in value else []
+    return Secrets(values)

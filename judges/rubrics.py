@@ -119,8 +119,8 @@ def _values(item: JudgeItem, delimiters: bool, secret: str) -> dict[str, str]:
     if delimiters:
         question, response = delimited("question", question, secret), delimited("response", response, secret)
         answer = "\n".join(delimited("reference", reference, secret) for reference in references)
-    own = {"question": question, "answer": answer, "response": response}
-    return own | {"language": item.language, "reference_answer": answer, "candidate_answer": response}
+    values = {"question": question, "answer": answer, "response": response}
+    return values | {"language": item.language, "reference_answer": answer, "candidate_answer": response}
 
 
 def shortened(text: str) -> str:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from culture_tasks.judges.asker import Asked, Asker
+from culture_tasks.judges.asker import Asker, Result
 from culture_tasks.judges.client import Reply
 from culture_tasks.judges.completions import ChatRequest, Completion, Problem
 from culture_tasks.judges.pacing import Patience
@@ -137,7 +137,7 @@ class Outcome:
         ended: When each ended.
     """
 
-    def __init__(self, asked: list[Asked], ended: list[float]) -> None:
+    def __init__(self, asked: list[Result], ended: list[float]) -> None:
         self.asked = asked
         self.ended = ended
 
@@ -161,7 +161,7 @@ def run(
     async def scenario() -> Outcome:
         asker = Asker(lambda: endpoint, name="judge", concurrency=concurrency, patience=patience or Patience())
         waiting = deque(ChatRequest("e", "m", [{"role": "user", "content": str(n)}], {}) for n in range(requests))
-        asked: list[Asked] = []
+        asked: list[Result] = []
         ended: list[float] = []
         workers: set[asyncio.Task[None]] = set()
 
