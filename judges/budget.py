@@ -145,8 +145,8 @@ class Budget:
         share = f", of which this process has 1/{self._ranks}" if self._ranks > 1 else ""
         return (
             f"the budget of {self._limit.shown} (CULTURE_JUDGE_BUDGET{share}) is used up: {spent} spent, "
-            "and the rest might not pay for the next request. Verdicts that came are stored: raise the budget and grade the "
-            "logged samples with `culture-tasks rejudge`, which asks only for what is missing"
+            "and the rest might not pay for the next request. Verdicts that came are stored: raise the budget and "
+            "grade the logged samples with `culture-tasks rejudge`, which asks only for what is missing"
         )
 
     def refuse(self, requests: int = 1) -> None:

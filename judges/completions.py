@@ -70,7 +70,8 @@ class ChatRequest:
     def body(self, sampling: Mapping[str, Any]) -> bytes:
         """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""
         messages = [
-            _wording(message["content"]) if message["role"] == "system" else _json(message) for message in self.messages
+            _wording(message["content"]) if message["role"] == "system" else _encoded(message)
+            for message in self.messages
         ]
         rest = _json({"model": self.model, **sampling})
         return f'{{"messages":[{",".join(messages)}],{rest[1:]}'.encode()
@@ -159,7 +160,11 @@ class Problem:
 @lru_cache(maxsize=64)
 def _wording(content: str) -> str:
     """Encodes a system message, which is the same for all items of a rubric, once."""
-    return _json({"content": content, "role": "system"})
+    return _encoded({"role": "system", "content": content})
+
+
+def _encoded(message: Message) -> str:
+    return f'{{"role":"{message["role"]}","content":{_json(message["content"])}}}'
 
 
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
