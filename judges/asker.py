@@ -283,7 +283,7 @@ class _Exchange:
         """Returns what came of the request; None where it is to be sent again at once, with other parameters."""
         if isinstance(reply, Completion):
             self._usage = reply.usage if self._usage is None else self._usage + reply.usage
-            reply = replace(reply, usage=self._usage, sampling=self._sent)
+            reply = Completion(reply.text, reply.finish_reason, reply.model, self._usage, self._sent, reply.thought)
             if not (reply.is_cut_off_by_thinking and self._adaptations.grow(self._sent, self._most_tokens)):
                 return reply
             self._cut_off = reply

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import aiohttp
 from multidict import istr
+from yarl import URL
 
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.completions import Completion, Problem
@@ -33,6 +34,8 @@ _HEADERS = {
 }
 # A judge that thinks for 128,000 tokens writes half a megabyte, or 1.5 MB where every character is escaped.
 _LONGEST_BODY = 2 * 1024 * 1024
+# A body that is announced to be no longer is read at once, and unpacks to a thousand times as much at most.
+_SMALL_BODY = 16 * 1024
 _LONGEST_MESSAGE = 300
 _TOO_MANY_TOKENS = 2**53  # some JSON readers and databases lose digits of larger integers
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
@@ -76,6 +79,7 @@ class Client:
 
     def __init__(self, address: Address, timeout: float, proxy: str | None = None) -> None:
         self._address = address
+        self._url = URL(address.url)
         self._timeout = timeout
         self._proxy = proxy
         self._session = aiohttp.ClientSession(
@@ -96,7 +100,7 @@ class Client:
         limit = self._limited()
         try:
             async with limit:
-                post = self._session.post(self._address.url, data=body, proxy=self._proxy, allow_redirects=False)
+                post = self._session.post(self._url, data=body, proxy=self._proxy, allow_redirects=False)
                 async with post as response:
                     text = (await _whole(response)).decode("utf-8", "replace")
         except TimeoutError:
@@ -149,6 +153,8 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
     Raises:
         OverlongBodyError: If it is too long.
     """
+    if response.content_length is not None and response.content_length <= _SMALL_BODY:
+        return await response.read()
     body = bytearray()
     async for part in response.content.iter_any():
         body += part
