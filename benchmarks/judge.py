@@ -217,11 +217,10 @@ def speeds(options: argparse.Namespace) -> Iterator[Row]:
 
 
 _HARDSHIP_HEADER = ("endpoint", "requests", "seconds", "at best", "ratio", "lost", "sent again")
-_BEARS = 8
 
 
 def hardships(seconds: float, in_flight: int) -> Iterator[Hardship]:
-    """Measures endpoints that limit the rate, are out, or slow down: each for about so many seconds."""
+    """Measures endpoints that limit the rate or are out: each for about so many seconds."""
     for rate, tells in itertools.product((10.0, 1.0), (False, True)):
         count = max(10, int(rate * seconds))
         with server(0.2, "--rate", str(rate), *(["--tells"] if tells else [])) as url:
@@ -234,20 +233,12 @@ def hardships(seconds: float, in_flight: int) -> Iterator[Hardship]:
             name = f"out for {outage:g} s, with patience of {seconds:g} s"
             least = outage + count * 0.2 / in_flight
             yield _endured(name, url, in_flight, count, least=least, patience=seconds)
-    for share in (0.05, 0.1):
+    for share in (0.05, 0.2):
         with server(0.2, "--turns-away", str(share)) as url:
             name = f"turns {share:.0%} away by chance, without Retry-After"
             yield _endured(name, url, in_flight, count, least=count * (1 + share) * 0.2 / in_flight)
     with server(0.2) as url:
         yield _shared(url, in_flight, count)
-    latency = 0.05
-    count = int(_BEARS / (2 * latency) * seconds)
-    with server(latency, "--bears", str(_BEARS)) as url:
-        best = bare(url, _BEARS, count)
-        name = f"slows down with the square of requests in flight; at best with {_BEARS}"
-        yield _endured(name, url, in_flight, count, least=best.seconds)
-        fixed = bare(url, in_flight, count // 8)
-        yield Hardship(f"the same, by a bare loop of {in_flight}", count // 8, fixed.seconds, best.seconds / 8, 0, 0)
 
 
 def _endured(

@@ -1,7 +1,7 @@
 """A chat-completions server on loopback, as lean as asyncio allows, for ``benchmarks/judge.py``.
 
-Every answer is the same verdict, after a fixed time or one that grows with the load. The server can refuse what comes
-too often, and be out for a while. The first line on standard output is the port.
+Every answer is the same verdict, after a fixed time. The server can refuse what comes too often, and be out for a
+while. The first line on standard output is the port.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ class Endpoint:
 
     Args:
         latency: Seconds that an answer takes.
-        bears: With n requests in flight an answer takes 1 + (n / bears)² times as long; 0 means that it doesn't.
         rate: Requests a second that are taken, one at a time; 0 means any.
         tells: Whether a refusal says when to come again (Retry-After, in whole seconds).
         turns_away: Share of requests that are refused by chance, each by itself.
@@ -46,15 +45,13 @@ class Endpoint:
         self,
         *,
         latency: float,
-        bears: float,
         rate: float,
         tells: bool,
         turns_away: float,
         outage: tuple[float, float],
     ) -> None:
-        self._latency, self._bears, self._rate, self._tells, self._outage = latency, bears, rate, tells, outage
+        self._latency, self._rate, self._tells, self._outage = latency, rate, tells, outage
         self._turns_away, self._chance = turns_away, random.Random(0)
-        self._in_flight = 0
         self._first_at: float | None = None
         self._next_at = 0.0
 
@@ -62,7 +59,6 @@ class Endpoint:
         """Takes a request; returns the seconds until its reply, and the reply."""
         now = asyncio.get_running_loop().time()
         self._first_at = now if self._first_at is None else self._first_at
-        self._in_flight += 1
         if self._outage[0] <= now - self._first_at < self._outage[1]:
             return 0.0, _refusal(b"503 Service Unavailable")
         if self._chance.random() < self._turns_away:
@@ -72,12 +68,7 @@ class Endpoint:
                 wait = b"Retry-After: %d\r\n" % math.ceil(self._next_at - now) if self._tells else b""
                 return 0.0, _refusal(b"429 Too Many Requests", wait)
             self._next_at = now + 1 / self._rate
-        slowness = 1 + (self._in_flight / self._bears) ** 2 if self._bears else 1.0
-        return self._latency * slowness, _RESPONSE
-
-    def end(self) -> None:
-        """Counts a reply."""
-        self._in_flight -= 1
+        return self._latency, _RESPONSE
 
 
 def _refusal(status: bytes, header: bytes = b"") -> bytes:
@@ -112,7 +103,6 @@ class Connection(asyncio.Protocol):
                 self._answer(reply)
 
     def _answer(self, reply: bytes) -> None:
-        self._endpoint.end()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(reply)
 
@@ -128,7 +118,6 @@ async def serve(endpoint: Endpoint) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds that a reply takes")
-    parser.add_argument("--bears", type=float, default=0.0, help="requests in flight that double that time")
     parser.add_argument("--rate", type=float, default=0.0, help="requests a second that are taken")
     parser.add_argument("--tells", action="store_true", help="send Retry-After with a refusal")
     parser.add_argument("--turns-away", type=float, default=0.0, help="share of requests that are refused by chance")
@@ -138,7 +127,6 @@ if __name__ == "__main__":
         serve(
             Endpoint(
                 latency=options.latency,
-                bears=options.bears,
                 rate=options.rate,
                 tells=options.tells,
                 turns_away=options.turns_away,

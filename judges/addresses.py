@@ -72,7 +72,9 @@ def address_of(settings: Settings, model: str) -> Address:
 
 def _azure(settings: Settings, model: str) -> Address:
     if not settings.openai_api_version:
-        raise SettingsError("AZURE_OPENAI_ENDPOINT is set without OPENAI_API_VERSION: set it, such as 2024-10-21.")
+        raise SettingsError(
+            "AZURE_OPENAI_ENDPOINT is set without OPENAI_API_VERSION: set it, for example to 2024-10-21."
+        )
     base = _split("AZURE_OPENAI_ENDPOINT", settings.azure_endpoint or "")
     key = _plain(settings.azure_api_key) or _plain(settings.openai_api_key)
     path = f"/openai/deployments/{quote(model, safe='')}/chat/completions"
@@ -100,13 +102,13 @@ def _address(
 ) -> Address:
     host = base.netloc.rpartition("@")[2]
     root = base.path.rstrip("/")
-    given = {name: _header(name, value) for name, value in headers.items() if value}
+    fields = {name: _header(name, value) for name, value in headers.items() if value}
     if base.username is not None:
         pair = f"{unquote(base.username)}:{unquote(base.password or '')}"
-        given["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        fields["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     return Address(
         url=urlunsplit((base.scheme, host, root + path, query, "")),
-        headers=given,
+        headers=fields,
         shown=urlunsplit((base.scheme, host, root, "", "")),
         secrets=Secrets(secrets_of_url(urlunsplit(base))) | secrets_of(settings),
     )
@@ -116,7 +118,7 @@ def _header(name: str, value: str) -> str:
     if not value.isprintable():
         raise SettingsError(
             f"The judge's key, organization or project (the header {name}) holds a line break or another character "
-            "that no header can have. Set it without."
+            "that no header can have. Set it without that character."
         )
     return value
 

@@ -14,12 +14,12 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from culture_tasks.judges.budget import USED_UP, Budget
-from culture_tasks.judges.client import Reply
+from culture_tasks.judges.client import Client
 from culture_tasks.judges.completions import ChatRequest, Completion, Problem
-from culture_tasks.judges.pacing import NO_ANSWERS, Gate, Kind, Pace, Patience, Silence
+from culture_tasks.judges.pacing import NO_ANSWERS, Gate, Kind, Patience, Silence
 from culture_tasks.judges.verdicts import Usage
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ _COMPLAINT = re.compile(
 )
 
 
-class Asked(NamedTuple):
+class Result(NamedTuple):
     """How a request ended.
 
     Attributes:
@@ -56,18 +56,6 @@ class Asked(NamedTuple):
 
     result: Completion | Problem
     attempts: int
-
-
-class Posts(Protocol):
-    """What sends a request: :class:`~culture_tasks.judges.client.Client`, or a test's endpoint."""
-
-    async def post(self, body: bytes) -> Reply:
-        """Sends one request and reads the whole reply."""
-        ...  # pragma: no cover
-
-    async def close(self) -> None:
-        """Closes all connections."""
-        ...  # pragma: no cover
 
 
 class Asker:
@@ -88,7 +76,7 @@ class Asker:
 
     def __init__(
         self,
-        connect: Callable[[], Posts],
+        connect: Callable[[], Client],
         *,
         name: str,
         concurrency: int,
@@ -101,12 +89,17 @@ class Asker:
         self._name = name
         self.patience = patience
         self._budget = budget
-        self._client: Posts | None = None
-        self._gate = Gate(Pace(concurrency, patience))
+        self._client: Client | None = None
+        self._gate = Gate(concurrency, patience)
         self._adaptations: dict[str, Adaptations] = {}
         self._last_problem = Problem("the judge was closed", retry=False)
         self._completions = 0
-        self._told: str | None = None
+        self._news: str | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests in flight now."""
+        return self._gate.in_flight
 
     def adaptations(self, model: str) -> Adaptations:
         """Returns what this endpoint's model takes in place of the parameters that were meant."""
@@ -116,7 +109,7 @@ class Asker:
 
     async def ask(
         self, request: ChatRequest, *, patience: Patience | None = None, on_rest: Callable[[], None] | None = None
-    ) -> Asked:
+    ) -> Result:
         """Asks the endpoint until there is a completion, or patience ends.
 
         All requests share the time that an endpoint without answers is given. A request that fails while others are
@@ -136,32 +129,31 @@ class Asker:
         loop = asyncio.get_running_loop()
         ends = loop.time() + patience.longest if patience else float("inf")
         patience = patience or self.patience
-        parameters = _Parameters(request, self.adaptations(request.model))
-        faults = _Faults(patience)
-        silence = self._gate.pace.silence
+        exchange = _Exchange(request, self.adaptations(request.model), patience)
+        gate = self._gate
         attempts = strays = completions = 0
-        began = await self._admitted(parameters)
+        began = await self._admitted(exchange)
         while began is not None:
-            reply = await self._send(parameters, began)
+            reply = await self._send(exchange, began)
             attempts += 1
-            result = parameters.settled(reply)
+            result = exchange.settled(reply)
             if result is None:
-                began = await self._admitted(parameters)
+                began = await self._admitted(exchange)
                 continue
             if isinstance(result, Completion):
-                return Asked(result, attempts)
+                return Result(result, attempts)
             now = loop.time()
-            slowed = _kind(result) == "limited" and self._gate.pace.rate.value is not None
-            wait = 0.0 if slowed else faults.pause_after(began, now, silence)
-            next_attempt = now + max(wait, self._gate.pace.delay(now) or 0.0)
-            hopeless = faults.seconds > patience.longest or next_attempt > ends
+            slowed = _kind(result) == "limited" and gate.rate.value is not None
+            wait = 0.0 if slowed else exchange.pause_after_fault(began, now, gate.silence)
+            next_attempt = now + max(wait, gate.delay(now) or 0.0)
+            hopeless = exchange.seconds_of_faults > patience.longest or next_attempt > ends
             retry = result.retry
             if result.stray and strays < _MOST_STRAYS and self._completions > completions:
                 retry, strays, completions = True, strays + 1, self._completions
-            if not retry or (hopeless and silence.given_up is None):
-                return Asked(result, attempts)
-            began = await (self._admitted(parameters) if slowed else self._rested(parameters, wait, on_rest))
-        return Asked(self._refusal(parameters), attempts)
+            if not retry or (hopeless and gate.silence.given_up is None):
+                return Result(result, attempts)
+            began = await (self._admitted(exchange) if slowed else self._rested(exchange, wait, on_rest))
+        return Result(self._refusal(exchange), attempts)
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -173,30 +165,30 @@ class Asker:
         """Begins no further request; those in flight go on."""
         self._gate.close()
 
-    async def _admitted(self, parameters: _Parameters) -> float | None:
+    async def _admitted(self, exchange: _Exchange) -> float | None:
         """Waits until a request may be sent, and returns when that is; None where it may not."""
         if self._budget is None:
             return await self._gate.enter()
-        parameters.prepare(self._budget)
-        parameters.unaffordable = not await self._budget.reserve(parameters.most)
-        if parameters.unaffordable:
+        exchange.prepare(self._budget)
+        exchange.unaffordable = not await self._budget.reserve(exchange.most)
+        if exchange.unaffordable:
             return None
         began: float | None = None
         try:
             began = await self._gate.enter()
         finally:
             if began is None:
-                self._budget.settle(parameters.most, 0.0)
+                self._budget.settle(exchange.most, 0.0)
         return began
 
-    async def _send(self, parameters: _Parameters, began: float) -> Completion | Problem:
+    async def _send(self, exchange: _Exchange, began: float) -> Completion | Problem:
         if self._client is None:
             self._client = self._connect()
         kind: Kind | None = None
         pause = 0.0
         result: Completion | Problem | None = None
         try:
-            reply = await self._client.post(parameters.body())
+            reply = await self._client.post(exchange.body())
             result = reply.result
             kind, pause = _kind(result), reply.wait or 0.0
             self._completions += isinstance(result, Completion)
@@ -205,41 +197,39 @@ class Asker:
         finally:
             self._gate.leave(began, kind, pause)
             if self._budget is not None:
-                cost = self._budget.charged(parameters.model, result, parameters.most)
-                self._budget.settle(parameters.most, cost)
+                cost = self._budget.charged(exchange.model, result, exchange.most)
+                self._budget.settle(exchange.most, cost)
         self._tell()
         return result
 
-    async def _rested(
-        self, parameters: _Parameters, seconds: float, on_rest: Callable[[], None] | None
-    ) -> float | None:
+    async def _rested(self, exchange: _Exchange, seconds: float, on_rest: Callable[[], None] | None) -> float | None:
         self.resting += 1
         try:
             if on_rest is not None:
                 on_rest()
             await asyncio.sleep(seconds)
-            return await self._admitted(parameters)
+            return await self._admitted(exchange)
         finally:
             self.resting -= 1
 
-    def _refusal(self, parameters: _Parameters) -> Problem:
-        if parameters.unaffordable and self._budget is not None:
+    def _refusal(self, exchange: _Exchange) -> Problem:
+        if exchange.unaffordable and self._budget is not None:
             return Problem(self._budget.reason, retry=False, code=USED_UP)
-        why = self._gate.pace.silence.given_up
+        why = self._gate.silence.given_up
         if why is None:
             return Problem("the judge was closed before it answered", retry=False)
         return replace(self._last_problem, message=f"{why}. Its last reply: {self._last_problem.message}", retry=False)
 
     def _tell(self) -> None:
         """Logs, once each, that the endpoint has stopped answering, that it is given up, and that it is back."""
-        silence = self._gate.pace.silence
+        silence = self._gate.silence
         news = silence.given_up
         if news is None and silence.out:
             news = f"{NO_ANSWERS} {self.patience.longest:g} s at most"
-        if news != self._told:
-            self._told = news
-            told = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"
-            logger.warning("%s: %s", self._name, told)
+        if news != self._news:
+            self._news = news
+            message = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"
+            logger.warning("%s: %s", self._name, message)
 
 
 def _kind(result: Completion | Problem) -> Kind:
@@ -250,46 +240,50 @@ def _kind(result: Completion | Problem) -> Kind:
     return "overload" if result.overload else "fault"
 
 
-class _Parameters:
-    """The sampling parameters that one request is sent with, changed as its replies ask for.
+class _Exchange:
+    """One request with its replies: the parameters that it is sent with, which they change, and its faults.
 
     Attributes:
         model: Who is asked.
         most: The most that the request can cost as it is sent now, where there is a budget.
         unaffordable: Whether the budget might not pay for it.
+        seconds_of_faults: For how long the request has been failing while others were answered.
     """
 
-    def __init__(self, request: ChatRequest, adaptations: Adaptations) -> None:
+    def __init__(self, request: ChatRequest, adaptations: Adaptations, patience: Patience) -> None:
         self.model = request.model
+        self.most = self.seconds_of_faults = 0.0
+        self.unaffordable = False
         self._request = request
         self._adaptations = adaptations
+        self._patience = patience
         self._sent: Mapping[str, Any] = {}
         self._most_tokens = request.most_tokens
-        self._usage = Usage()
+        self._usage: Usage | None = None
         self._cut_off: Completion | None = None
         self._body: bytes | None = None
-        self.most = 0.0
-        self.unaffordable = False
+        self._faults = 0
+        self._last_fault = float("inf")
 
     def prepare(self, budget: Budget) -> None:
         """Makes the request as it will be sent, so that what is set aside for it fits."""
-        self._body = self._made()
+        self._body = self._encoded()
         self.most = budget.most(self.model, self._body, limit_of(self._sent))
 
     def body(self) -> bytes:
         """The request as it is to be sent now."""
-        made, self._body = self._body, None
-        return self._made() if made is None else made
+        body, self._body = self._body, None
+        return self._encoded() if body is None else body
 
-    def _made(self) -> bytes:
+    def _encoded(self) -> bytes:
         self._sent = self._adaptations.apply(self._request.sampling, self._most_tokens)
         return self._request.body(self._sent)
 
     def settled(self, reply: Completion | Problem) -> Completion | Problem | None:
         """Returns what came of the request; None where it is to be sent again at once, with other parameters."""
         if isinstance(reply, Completion):
-            self._usage += reply.usage
-            reply = replace(reply, usage=self._usage, sampling=self._sent)
+            self._usage = reply.usage if self._usage is None else self._usage + reply.usage
+            reply = Completion(reply.text, reply.finish_reason, reply.model, self._usage, self._sent, reply.thought)
             if not (reply.is_cut_off_by_thinking and self._adaptations.grow(self._sent, self._most_tokens)):
                 return reply
             self._cut_off = reply
@@ -304,21 +298,7 @@ class _Parameters:
             return None
         return None if self._adaptations.learn(reply, self._sent) else reply
 
-
-class _Faults:
-    """The faults of one request.
-
-    Attributes:
-        seconds: For how long the request has been failing while others were answered.
-    """
-
-    def __init__(self, patience: Patience) -> None:
-        self.seconds = 0.0
-        self._patience = patience
-        self._count = 0
-        self._last = float("inf")
-
-    def pause_after(self, began: float, now: float, silence: Silence) -> float:
+    def pause_after_fault(self, began: float, now: float, silence: Silence) -> float:
         """Counts a fault, and returns the seconds to wait before the request is sent again.
 
         Args:
@@ -326,12 +306,12 @@ class _Faults:
             now: When it failed.
             silence: What is known of the endpoint's answers to all requests.
         """
-        self._count += 1
-        wait = 0.0 if silence.out else self._patience.backoff(self._count, random.random())  # noqa: S311
+        self._faults += 1
+        wait = 0.0 if silence.out else self._patience.backoff(self._faults, random.random())  # noqa: S311
         # A fault is the request's own, and not the endpoint's, where others were answered since the last one.
-        if silence.answered_at >= min(began, self._last):
-            self.seconds += now - began + wait
-        self._last = now
+        if silence.answered_at >= min(began, self._last_fault):
+            self.seconds_of_faults += now - began + wait
+        self._last_fault = now
         return wait
 
 
@@ -349,13 +329,15 @@ class Adaptations:
         self._limit = 0
         self._largest = MOST_TOKENS
 
-    def apply(self, sampling: Mapping[str, Any], most_tokens: int = 0) -> dict[str, Any]:
+    def apply(self, sampling: Mapping[str, Any], most_tokens: int = 0) -> Mapping[str, Any]:
         """Returns the parameters to send for those that are meant.
 
         Args:
             sampling: The parameters as meant.
             most_tokens: How far their limit of tokens may grow; by default not at all, as in a judge's identity.
         """
+        if not (self._instead or self._simpler or self._limit):
+            return sampling
         sent: dict[str, Any] = {}
         for meant, value in sampling.items():
             name: str | None = meant

@@ -133,25 +133,21 @@ class Budget:
         self._held = self._held - most if self._in_flight else 0.0  # no error of rounding adds up
         self._spent += cost
         waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            if not each.done():
-                each.set_result(None)
+        for request in waiting:
+            if not request.done():
+                request.set_result(None)
 
     @property
     def reason(self) -> str:
         """Why a request is not sent, and how to go on."""
+        is_money = self._limit.unit == "money"
+        spent = self._prices.shown(self._spent) if is_money else f"{self._spent:,.0f} tokens"
         share = f", of which this process has 1/{self._ranks}" if self._ranks > 1 else ""
         return (
-            f"the budget of {self._limit.shown} (CULTURE_JUDGE_BUDGET{share}) is used up: {self._shown_spent} spent, "
-            "and the rest might not pay for the next request. What came is kept: raise the budget and grade the logged "
-            "samples with `culture-tasks rejudge`, which asks only for what is missing"
+            f"the budget of {self._limit.shown} (CULTURE_JUDGE_BUDGET{share}) is used up: {spent} spent, "
+            "and the rest might not pay for the next request. Verdicts that came are stored: raise the budget and "
+            "grade the logged samples with `culture-tasks rejudge`, which asks only for what is missing"
         )
-
-    @property
-    def _shown_spent(self) -> str:
-        if self._limit.unit == "tokens":
-            return f"{self._spent:,.0f} tokens"
-        return self._prices.shown(self._spent)
 
     def refuse(self, requests: int = 1) -> None:
         """Notes requests that are not sent; the log says so once."""
@@ -161,15 +157,15 @@ class Budget:
 
 
 def _parsed(text: str, prices: Prices) -> _Limit:
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is not None:
-        number, unit = float(found["number"].replace(",", "").replace("_", "")), found["unit"].casefold()
+    amount = _AMOUNT.fullmatch(text.strip())
+    if amount is not None:
+        number, unit = float(amount["number"].replace(",", "").replace("_", "")), amount["unit"].casefold()
         if number > 0.0 and unit in ("token", "tokens"):
             return _Limit(number, "tokens", f"{number:,.0f} tokens")
         if number > 0.0 and unit in ("", prices.currency.casefold()):
             return _Limit(number, "money", f"{number:g} {prices.currency}")
     raise SettingsError(
-        f"CULTURE_JUDGE_BUDGET={text!r}: needed is an amount of money above 0, as 5 or 5 {prices.currency} (the "
+        f"CULTURE_JUDGE_BUDGET={text!r}: expected an amount of money above 0, as 5 or 5 {prices.currency} (the "
         "prices' currency), or a number of tokens, as 2000000 tokens. Correct or unset it."
     )
 
@@ -206,5 +202,5 @@ def forget_budgets() -> None:
 def refused_requests() -> str:
     """Returns how many requests were not sent and how to go on, as a sentence; empty where all were."""
     with _lock:
-        found = [budget for budget in _budgets.values() if budget.refused]
-    return " ".join(f"{budget.refused:,} requests to the judge were not sent: {budget.reason}." for budget in found)
+        exceeded = [budget for budget in _budgets.values() if budget.refused]
+    return " ".join(f"{budget.refused:,} requests to the judge were not sent: {budget.reason}." for budget in exceeded)

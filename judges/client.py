@@ -11,13 +11,14 @@ import re
 import socket
 import ssl
 import time
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 import aiohttp
+from multidict import istr
+from yarl import URL
 
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.completions import Completion, Problem
@@ -33,16 +34,15 @@ _HEADERS = {
 }
 # A judge that thinks for 128,000 tokens writes half a megabyte, or 1.5 MB where every character is escaped.
 _LONGEST_BODY = 2 * 1024 * 1024
-# Bodies up to this size are read at once, however many there are: 1,000 in flight hold 64 MiB.
-_SMALL_BODY = 64 * 1024
-# At most this many larger ones are read at a time: together they hold 32 MiB.
-_LARGE_BODIES_AT_A_TIME = 16
-# What zlib calls the format of a gzip file, its own, and a bare stream, which some servers send as "deflate".
-_GZIP, _ZLIB, _BARE = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
-_PACKED: Mapping[str, tuple[int, ...]] = {"gzip": (_GZIP,), "x-gzip": (_GZIP,), "deflate": (_ZLIB, _BARE)}
+# A body that is announced to be no longer is read at once, and unpacks to a thousand times as much at most.
+_SMALL_BODY = 16 * 1024
 _LONGEST_MESSAGE = 300
 _TOO_MANY_TOKENS = 2**53  # some JSON readers and databases lose digits of larger integers
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+# Headers that say how much remains and when all of it is there again; aiohttp finds names of this type faster.
+_RATE_LIMITS = tuple(
+    (istr(f"x-ratelimit-remaining{kind}"), istr(f"x-ratelimit-reset{kind}")) for kind in ("-requests", "-tokens", "")
+)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # One part of a duration such as "1m30s" or "250ms".
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
@@ -64,70 +64,8 @@ class Reply(NamedTuple):
     wait: float | None = None
 
 
-class Response(NamedTuple):
-    """A reply as it came.
-
-    Attributes:
-        status: HTTP status.
-        headers: Headers, looked up without regard to case.
-        body: The whole body.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class UnreadableBodyError(Exception):
-    """A body that is too long, or in an encoding that isn't read."""
-
-
-class Bodies:
-    """Reads bodies. What all of them hold together is bounded, and so is what each unpacks to.
-
-    A body that turns out larger than :data:`_SMALL_BODY` waits for its turn, and meanwhile its sender waits too.
-
-    Attributes:
-        held: Bytes of bodies that are being read, without those whose head says that they are small.
-        most_held: The most that it ever was.
-    """
-
-    def __init__(self) -> None:
-        self.held = 0
-        self.most_held = 0
-        self._turns = asyncio.Semaphore(_LARGE_BODIES_AT_A_TIME)
-
-    async def read(self, response: aiohttp.ClientResponse) -> bytes:
-        """Reads a body, and unpacks it where a server packed it without being asked to.
-
-        Of an error's body the beginning is enough.
-
-        Raises:
-            UnreadableBodyError: If it is too long, or can't be unpacked.
-        """
-        encoding, failed = response.headers.get("Content-Encoding", ""), response.status >= 400
-        if response.content_length is not None and response.content_length <= _SMALL_BODY:
-            return _unpacked(await response.read(), encoding, failed)
-        body = bytearray()
-        try:
-            complete = await self._fill(body, response, _SMALL_BODY)
-            if not (complete or failed):
-                async with self._turns:
-                    if not await self._fill(body, response, _LONGEST_BODY):
-                        raise UnreadableBodyError(f"the body is too long: over {_LONGEST_BODY:,} bytes")
-            return _unpacked(bytes(body), encoding, failed)
-        finally:
-            self.held -= len(body)
-
-    async def _fill(self, body: bytearray, response: aiohttp.ClientResponse, size: int) -> bool:
-        """Reads on up to this size; returns whether that is all."""
-        while part := await response.content.read(size + 1 - len(body)):
-            body += part
-            self.held += len(part)
-            self.most_held = max(self.most_held, self.held)
-            if len(body) > size:
-                return False
-        return True
+class OverlongBodyError(Exception):
+    """A body that is longer than any completion."""
 
 
 class Client:
@@ -137,13 +75,11 @@ class Client:
         address: The endpoint.
         timeout: Seconds that one request may take, all in all.
         proxy: Proxy to go through.
-
-    Attributes:
-        bodies: What reads the replies.
     """
 
     def __init__(self, address: Address, timeout: float, proxy: str | None = None) -> None:
         self._address = address
+        self._url = URL(address.url)
         self._timeout = timeout
         self._proxy = proxy
         self._session = aiohttp.ClientSession(
@@ -152,40 +88,57 @@ class Client:
             headers={**address.headers, **_HEADERS},
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
             cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
         )
-        self.bodies = Bodies()
+        self._running: dict[asyncio.Timeout, float] = {}
+        self._watch: asyncio.TimerHandle | None = None
 
     async def post(self, body: bytes) -> Reply:
-        """Sends one request and reads the whole reply, within the timeout."""
+        """Sends one request and reads the whole reply, within the timeout.
+
+        Redirects are never followed: a key must not travel on.
+        """
+        limit = self._limited()
         try:
-            async with asyncio.timeout(self._timeout):
-                response = await self._post(body)
+            async with limit:
+                post = self._session.post(self._url, data=body, proxy=self._proxy, allow_redirects=False)
+                async with post as response:
+                    text = (await _whole(response)).decode("utf-8", "replace")
         except TimeoutError:
             return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
             return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False, unsent=True))
-        except UnreadableBodyError as error:
+        except OverlongBodyError as error:
             return Reply(Problem(f"unreadable reply: {error}", retry=False, stray=True))
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
+        finally:
+            del self._running[limit]
         wait = asked_to_wait(response.status, response.headers, time.time())
-        return Reply(self._read(response), wait)
+        return Reply(read_without_secrets(response.status, response.headers, text, self._address.secrets), wait)
 
     async def close(self) -> None:
         """Closes all connections."""
+        if self._watch is not None:
+            self._watch.cancel()
         await self._session.close()
 
-    async def _post(self, body: bytes) -> Response:
-        """Sends a body and reads the reply. Redirects are never followed: a key must not travel on."""
-        post = self._session.post(self._address.url, data=body, proxy=self._proxy, allow_redirects=False)
-        async with post as response:
-            return Response(response.status, response.headers, await self.bodies.read(response))
+    def _limited(self) -> asyncio.Timeout:
+        """Begins the time that a request may take. One timer looks after all of them: a timer each costs more."""
+        loop = asyncio.get_running_loop()
+        limit = asyncio.timeout(None)
+        self._running[limit] = loop.time() + self._timeout
+        if self._watch is None:
+            self._watch = loop.call_later(min(1.0, self._timeout / 8), self._end_overdue)
+        return limit
 
-    def _read(self, response: Response) -> Completion | Problem:
-        text = response.body.decode("utf-8", "replace")
-        return read_without_secrets(response.status, response.headers, text, self._address.secrets)
+    def _end_overdue(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._watch = loop.call_later(min(1.0, self._timeout / 8), self._end_overdue) if self._running else None
+        for limit, end in self._running.items():
+            if end > loop.time():
+                break
+            limit.reschedule(end)
 
     def _described(self, error: Exception) -> str:
         text = str(error).replace(self._address.url, self._address.shown)
@@ -194,35 +147,30 @@ class Client:
         return self._address.secrets.hidden(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
-def _unpacked(body: bytes, encoding: str, may_be_cut_off: bool) -> bytes:
-    """Undoes a Content-Encoding, without making more than :data:`_LONGEST_BODY` of it."""
-    encoding = encoding.strip().lower()
-    if encoding in ("", "identity") or not body:
-        return body
-    if encoding not in _PACKED:
-        raise UnreadableBodyError(
-            f"Content-Encoding {encoding[:40]!r} was not asked for, and is not read (gzip and deflate are). "
-            "Have the server or the proxy before it send plain bodies."
-        )
-    for window_bits in _PACKED[encoding]:
-        unpacking = zlib.decompressobj(window_bits)
-        try:
-            unpacked = unpacking.decompress(body, _LONGEST_BODY + 1)
-        except zlib.error:
-            continue
-        if len(unpacked) > _LONGEST_BODY:
-            raise UnreadableBodyError(f"the body is too long: {len(body):,} bytes unpack to over {_LONGEST_BODY:,}")
-        if unpacking.eof or may_be_cut_off:
-            return unpacked
-    raise UnreadableBodyError(f"the body is not what its Content-Encoding says: {encoding}")
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """Reads a body, which aiohttp unpacks where a server packed it unasked. Of an error's body the beginning is enough.
+
+    Raises:
+        OverlongBodyError: If it is too long.
+    """
+    if response.content_length is not None and response.content_length <= _SMALL_BODY:
+        return await response.read()
+    body = bytearray()
+    async for part in response.content.iter_any():
+        body += part
+        if len(body) > _LONGEST_BODY:
+            if response.status >= 400:
+                break
+            raise OverlongBodyError(f"the body is too long: over {_LONGEST_BODY:,} bytes")
+    return bytes(body)
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     """Makes a socket with keep-alive: a judge may think for minutes, and routers forget a silent connection."""
     family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    return made
+    connection = socket.socket(family, kind, protocol)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return connection
 
 
 def read_without_secrets(status: int, headers: Mapping[str, str], text: str, secrets: Secrets) -> Completion | Problem:
@@ -245,20 +193,8 @@ def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion
     Args:
         status: HTTP status.
         headers: Reply headers.
-        text: The body, free of secrets.
+        text: The body.
     """
-    try:
-        return _read(status, headers, text)
-    except RecursionError:
-        return Problem(
-            f"HTTP {status}: the JSON is nested too deeply: {one_line(text)}",
-            retry=retriable(status, headers),
-            overload=overloaded(status),
-            status=status,
-        )
-
-
-def _read(status: int, headers: Mapping[str, str], text: str) -> Completion | Problem:
     if 300 <= status < 400:
         message = "the endpoint redirects elsewhere, and credentials don't follow: correct its URL"
         return Problem(message, retry=False, status=status, stray=True)
@@ -266,7 +202,7 @@ def _read(status: int, headers: Mapping[str, str], text: str) -> Completion | Pr
         return _read_error(status, headers, text)
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Problem(f"the reply is not JSON: {one_line(text) or 'an empty body'}", True, status=status)
     return _read_content(status, content)
 
@@ -300,8 +236,8 @@ def _thought(message: Mapping[str, Any], usage: Any) -> bool:
     """Whether a reply says that the model thought: by its text, apart from the answer, or by a count of tokens."""
     details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
     count = details.get("reasoning_tokens") if isinstance(details, dict) else None
-    apart = any(bool(message.get(name)) for name in ("reasoning_content", "reasoning"))
-    return apart or (isinstance(count, int) and count > 0)
+    apart = message.get("reasoning_content") or message.get("reasoning")
+    return bool(apart) or (isinstance(count, int) and count > 0)
 
 
 def _written_text(content: Any) -> str:
@@ -366,7 +302,7 @@ def _error_of(text: str) -> dict[str, Any]:
     """Finds the error object of a body: under ``error``, or the body itself; servers differ."""
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     error = content.get("error", content) if isinstance(content, dict) else content
     return error if isinstance(error, dict) else {"message": str(error)}
@@ -385,11 +321,11 @@ def one_line(text: str) -> str:
 def retriable(status: int, headers: Mapping[str, str]) -> bool:
     """Whether a reply of this status may become a better one: 408, 409, 429 and 5xx.
 
-    An ``x-should-retry`` header of the endpoint decides where there is one.
+    The endpoint's header ``x-should-retry`` decides where there is one.
     """
-    said = headers.get("x-should-retry")
-    if said in ("true", "false"):
-        return said == "true"
+    decision = headers.get("x-should-retry")
+    if decision in ("true", "false"):
+        return decision == "true"
     return status in (408, 409, 429) or status >= 500
 
 
@@ -410,24 +346,17 @@ def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float 
         now: Seconds since 1970.
 
     Returns:
-        Seconds from now, or None where nothing was asked.
+        Seconds from now, or None where no header says so.
     """
-    asked = _retry_after(headers, now) if status >= 400 else None
-    if asked is not None:
-        return asked
-    resets = [
-        _seconds(headers.get(f"x-ratelimit-reset{kind}"), now)
-        for kind in ("-requests", "-tokens", "")
-        if headers.get(f"x-ratelimit-remaining{kind}") == "0"
-    ]
+    if status >= 400:
+        milliseconds = headers.get("retry-after-ms", "")
+        wait = (
+            float(milliseconds) / 1000 if _NUMBER.fullmatch(milliseconds) else _seconds(headers.get("retry-after"), now)
+        )
+        if wait is not None:
+            return wait
+    resets = [_seconds(headers.get(reset), now) for remaining, reset in _RATE_LIMITS if headers.get(remaining) == "0"]
     return max((reset for reset in resets if reset is not None), default=None)
-
-
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    milliseconds = headers.get("retry-after-ms", "")
-    if _NUMBER.fullmatch(milliseconds):
-        return float(milliseconds) / 1000
-    return _seconds(headers.get("retry-after"), now)
 
 
 def _seconds(text: str | None, now: float) -> float | None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from culture_tasks.judges.rubrics import Message
@@ -18,19 +19,22 @@ _MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
 class ChatRequest:
     """All that changes a judge's answer.
 
-    Attributes:
-        endpoint: Who is asked, without secrets: a base URL, or ``lm_eval:<backend>``.
-        model: Model name, or model arguments.
-        messages: Chat messages as sent; made when they are needed, and not kept, where a function makes them.
-        sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
-            :mod:`culture_tasks.judges.asker`), always the same ones.
-        place: Fingerprint of what else tells the endpoint's model from another of that name.
-        sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
-        most_tokens: How far the limit of tokens may grow where thinking uses it up; no part of the key.
-        key: SHA-256 of canonical JSON of what was asked and all that: the name of the completion in the cache.
-
     Messages whose delimiters are made from a secret of the run differ from run to run. So a request may be named by
     what they are made of, without the secret, and runs share completions.
+
+    Args:
+        endpoint: Who is asked, without secrets: a base URL, or ``lm_eval:<backend>``.
+        model: Model name, or model arguments.
+        messages: Chat messages as sent; a function makes them anew whenever they are needed.
+        sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
+            :mod:`culture_tasks.judges.asker`), always the same ones.
+        named_by: What the messages are made of, as JSON data; None where they name themselves.
+        sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
+        place: Fingerprint of whatever else tells the endpoint's model from another of that name.
+        most_tokens: How far the limit of tokens may grow where thinking uses it up; no part of the key.
+
+    Attributes:
+        key: SHA-256 of canonical JSON of the request: the name of the completion in the cache.
     """
 
     __slots__ = ("_messages", "endpoint", "key", "model", "most_tokens", "place", "sample", "sampling")
@@ -47,18 +51,6 @@ class ChatRequest:
         place: str = "",
         most_tokens: int = 0,
     ) -> None:
-        """Makes a request.
-
-        Args:
-            endpoint: See the attributes, as for all others.
-            model: Model name, or model arguments.
-            messages: Chat messages, or what makes them.
-            sampling: Sampling parameters as meant.
-            named_by: What the messages are made of, as JSON data; None where they name themselves.
-            sample: Number of the fresh sample.
-            place: Fingerprint of the model's place.
-            most_tokens: How far the limit of tokens may grow.
-        """
         self.endpoint = endpoint
         self.model = model
         self.sampling = sampling
@@ -66,8 +58,8 @@ class ChatRequest:
         self.place = place
         self.most_tokens = most_tokens
         self._messages = messages
-        asked = self.messages if named_by is None else named_by
-        name = _json([endpoint, place, model, asked, sampling, sample])
+        content = self.messages if named_by is None else named_by
+        name = _json([endpoint, place, model, content, sampling, sample])
         self.key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
 
     @property
@@ -77,7 +69,12 @@ class ChatRequest:
 
     def body(self, sampling: Mapping[str, Any]) -> bytes:
         """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""
-        return _json({"model": self.model, "messages": self.messages, **sampling}).encode("utf-8")
+        messages = [
+            _wording(message["content"]) if message["role"] == "system" else _encoded(message)
+            for message in self.messages
+        ]
+        rest = _json({"model": self.model, **sampling})
+        return f'{{"messages":[{",".join(messages)}],{rest[1:]}'.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +155,16 @@ class Problem:
     def as_failure(self) -> Failure:
         """Returns the problem as it ends a verdict."""
         return Failure("refused" if self.refused else "failed", self.message)
+
+
+@lru_cache(maxsize=64)
+def _wording(content: str) -> str:
+    """Encodes a system message, which is the same for all items of a rubric, once."""
+    return _encoded({"role": "system", "content": content})
+
+
+def _encoded(message: Message) -> str:
+    return f'{{"role":"{message["role"]}","content":{_json(message["content"])}}}'
 
 
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode

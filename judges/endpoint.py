@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from culture_tasks.judges.addresses import Address, address_of
 from culture_tasks.judges.budget import shared_budget
-from culture_tasks.judges.engine import Connection, connect, disconnect
+from culture_tasks.judges.engine import Connection
 from culture_tasks.judges.jobs import JudgedBy, PendingTicket, Progress, VerdictJob
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.pacing import Patience
@@ -66,8 +66,7 @@ class EndpointJudge(Judge):
         The limit of tokens is the one that was meant, whether or not thinking made it grow: each verdict says what
         was sent.
         """
-        connection = self._connection
-        sampling = dict(self._by.sampling(rubric))
+        connection, sampling = self._connection, self._by.sampling(rubric)
         if connection is not None:
             sampling = connection.asker.adaptations(self._by.model).apply(sampling)
         return self._by.identity(rubric, sampling)
@@ -91,11 +90,11 @@ class EndpointJudge(Judge):
         )
 
     def close(self) -> None:
-        """Gives up what still waits, and closes connections and cache, unless other judges use them."""
+        """Gives up what still waits, and closes connections and cache."""
         with self._lock:
             connection, self._connection = self._connection, None
         if connection is not None:
-            disconnect(connection)
+            connection.close()
 
     def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         self._progress.submitted()
@@ -114,5 +113,5 @@ class EndpointJudge(Judge):
             return connection
         with self._lock:
             if self._connection is None or self._connection.pid != os.getpid():
-                self._connection = connect(self._address, self._settings, self._patience)
+                self._connection = Connection(self._address, self._settings, self._patience)
             return self._connection

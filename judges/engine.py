@@ -2,8 +2,8 @@
 
 That holds for all processes of the machine that share the cache: what one of them is asking for, the others wait for.
 
-Everything here runs in one event loop, in one background thread for the whole process; :class:`Connection` is what
-judges use of it from their own threads, and those of one endpoint share it. Memory stays flat: a job that waits is two
+Everything here runs in one event loop, in one background thread for the whole process; :class:`Connection` is what a
+judge uses of it from its own threads. Memory stays flat: a job that waits is two
 references and a ticket; prompts exist for about twice as many jobs as may be in flight, and for those that wait to be
 sent again after a fault, 1,000 at most.
 """
@@ -17,18 +17,20 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from culture_tasks.judges.addresses import Address
 from culture_tasks.judges.asker import Asker
-from culture_tasks.judges.budget import Budget, shared_budget
-from culture_tasks.judges.cache_files import Kept, Row
+from culture_tasks.judges.budget import shared_budget
+from culture_tasks.judges.cache_files import Kept
 from culture_tasks.judges.client import Client
-from culture_tasks.judges.completions import ChatRequest, Completion, Failure
+from culture_tasks.judges.completions import Completion, Failure
 from culture_tasks.judges.pacing import Patience
 from culture_tasks.judges.verdict_cache import CacheThread, opened_cache, released
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.judges.jobs import VerdictJob
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -36,6 +38,8 @@ logger = logging.getLogger(__name__)
 _JOBS_A_BATCH = 128
 # At most this many requests that wait after a fault have others asked in their place: the prompts of all exist.
 _MOST_RESTING = 1_000
+# Answers are handed out together after so long: waking the threads that wait costs more than an answer does.
+_SECONDS_BETWEEN_HANDOVERS = 0.005
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _CLOSED = "the judge was closed before it answered"
 _SECONDS_TO_STOP = 10.0
@@ -61,32 +65,6 @@ class Answer(NamedTuple):
         return cls(kept.completion, kept_since=kept.created)
 
 
-class Job(Protocol):
-    """What the engine knows of a verdict that somebody waits for."""
-
-    @property
-    def request(self) -> ChatRequest:
-        """What to ask now."""
-        ...  # pragma: no cover
-
-    @property
-    def afresh(self) -> bool:
-        """Whether to ask the endpoint even where the cache holds an answer."""
-        ...  # pragma: no cover
-
-    def row(self, completion: Completion) -> Row:
-        """Returns a completion of that request as the cache keeps it."""
-        ...  # pragma: no cover
-
-    def take(self, answer: Answer) -> bool:
-        """Takes an answer; False where there is another request to answer first."""
-        ...  # pragma: no cover
-
-    def abandon(self, error: str, *, quietly: bool = False) -> None:
-        """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
-        ...  # pragma: no cover
-
-
 class Engine:
     """Answers jobs.
 
@@ -99,19 +77,19 @@ class Engine:
         self._asker = asker
         self._cache = cache
         self._lock = threading.Lock()
-        self._inbox: deque[Job] = deque()
-        self._unfinished: set[Job] = set()
+        self._inbox: deque[VerdictJob] = deque()
+        self._unfinished: set[VerdictJob] = set()
         self._loading = False
         self._loader: asyncio.Task[None] | None = None
-        self._ready: deque[Job] = deque()
-        self._elsewhere: list[Job] = []
+        self._ready: deque[VerdictJob] = deque()
+        self._elsewhere: list[VerdictJob] = []
         self._watcher: asyncio.Task[None] | None = None
         self._room = asyncio.Event()
         self._workers: set[asyncio.Task[None]] = set()
-        self._followers: dict[bytes, list[Job]] = {}
-        self._arrived: list[Row] = []
+        self._followers: dict[bytes, list[VerdictJob]] = {}
+        self._answered: list[tuple[VerdictJob, Answer]] = []
 
-    def put(self, job: Job) -> bool:
+    def put(self, job: VerdictJob) -> bool:
         """Takes a job, from any thread.
 
         Returns:
@@ -122,6 +100,14 @@ class Engine:
             self._unfinished.add(job)
             asleep, self._loading = not self._loading, True
             return asleep
+
+    def _put_back(self, jobs: list[VerdictJob]) -> None:
+        """Takes jobs again, before all others, that have another request to answer."""
+        with self._lock:
+            self._inbox.extendleft(reversed(jobs))
+            asleep, self._loading = not self._loading, True
+        if asleep:
+            self.wake()
 
     def wake(self) -> None:
         """Begins to answer what was put."""
@@ -151,37 +137,37 @@ class Engine:
 
     async def _load(self) -> None:
         while jobs := self._next_jobs():
-            while len(self._ready) > self._asker.concurrency:
+            while len(self._ready) > 2 * self._asker.concurrency:
                 self._room.clear()
                 await self._room.wait()
             await self._route(jobs)
 
-    def _next_jobs(self) -> list[Job]:
+    def _next_jobs(self) -> list[VerdictJob]:
         with self._lock:
             jobs = [self._inbox.popleft() for _ in range(min(_JOBS_A_BATCH, len(self._inbox)))]
             self._loading = bool(jobs)
             return jobs
 
-    async def _route(self, jobs: Iterable[Job]) -> None:
+    async def _route(self, jobs: Iterable[VerdictJob]) -> None:
         """Has each job follow an identical one, answers it from the cache, or leaves it to the workers."""
         while leaders := [job for job in jobs if self._leads(job)]:
             jobs = await self._begin(leaders)
         self._start_workers()
 
-    async def _begin(self, leaders: Iterable[Job]) -> list[Job]:
+    async def _begin(self, leaders: Iterable[VerdictJob]) -> list[VerdictJob]:
         """Begins to answer jobs, but for those that another process asks for; returns those with another request.
 
         A claim comes before the look-up: what another process has asked for is in the cache once its claim has ended.
         """
-        claimed: list[Job] = []
+        claimed: list[VerdictJob] = []
         for job in leaders:
             (claimed if self._cache.claims.claim(job.request.key) else self._elsewhere).append(job)
         if self._elsewhere and self._watcher is None:
             self._watcher = asyncio.get_running_loop().create_task(self._watch())
-        found = await self._look_up([job.request.key for job in claimed if not job.afresh])
-        self._ready.extend(job for job in claimed if job.request.key not in found)
-        hits = [job for job in claimed if job.request.key in found]
-        return [rest for job in hits for rest in self._settle(job, Answer.of(found[job.request.key]))]
+        stored = await self._look_up([job.request.key for job in claimed if not job.afresh])
+        self._ready.extend(job for job in claimed if job.request.key not in stored)
+        hits = [job for job in claimed if job.request.key in stored]
+        return [rest for job in hits for rest in self._settle(job, Answer.of(stored[job.request.key]))]
 
     async def _watch(self) -> None:
         """Takes up jobs again that other processes asked for, as these get their answers, fail or end.
@@ -204,7 +190,6 @@ class Engine:
         self._watcher = None
 
     async def _look_up(self, keys: list[bytes]) -> dict[bytes, Kept]:
-        self._hand_over()
         try:
             return await asyncio.wrap_future(self._cache.get_many(keys))
         except Exception:
@@ -212,7 +197,7 @@ class Engine:
             logger.exception("verdict cache: %d completions could not be looked up", len(keys))
             return {}
 
-    def _leads(self, job: Job) -> bool:
+    def _leads(self, job: VerdictJob) -> bool:
         """Whether no identical request is under way; one that is takes the job along."""
         try:
             key = job.request.key
@@ -225,7 +210,7 @@ class Engine:
         self._followers[key] = []
         return True
 
-    def _settle(self, leader: Job, answer: Answer) -> list[Job]:
+    def _settle(self, leader: VerdictJob, answer: Answer) -> list[VerdictJob]:
         """Hands an answer to a job and its followers; returns those that have another request to answer."""
         followers = self._followers.pop(leader.request.key)
         if answer.kept_since is not None or isinstance(answer.reply, Failure):
@@ -234,7 +219,7 @@ class Engine:
         shared = answer._replace(attempts=0)
         return rest + [job for job in followers if not self._taken(job, shared)]
 
-    def _taken(self, job: Job, answer: Answer) -> bool:
+    def _taken(self, job: VerdictJob, answer: Answer) -> bool:
         try:
             finished = job.take(answer)
         except Exception as error:  # noqa: BLE001  # broad: no bug may leave a caller waiting for ever
@@ -244,7 +229,7 @@ class Engine:
             self._unfinished.discard(job)
         return finished
 
-    def _break_down(self, job: Job, error: Exception) -> None:
+    def _break_down(self, job: VerdictJob, error: Exception) -> None:
         self._unfinished.discard(job)
         job.abandon(f"the judge broke down: {type(error).__name__}: {error}")
 
@@ -257,33 +242,27 @@ class Engine:
             worker.add_done_callback(self._workers.discard)
 
     async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._ready:
             job = self._ready.popleft()
             self._room.set()
             try:
-                answer = await self._ask(job)
+                result, attempts = await self._asker.ask(job.request, on_rest=self._start_workers)
+                answer = Answer(result if isinstance(result, Completion) else result.as_failure(), attempts)
             except Exception as error:  # noqa: BLE001  # broad, as in _taken
                 answer = Answer(Failure("failed", f"the judge broke down: {type(error).__name__}: {error}"))
-            if rest := self._settle(job, answer):
-                await self._route(rest)
-
-    async def _ask(self, job: Job) -> Answer:
-        result, attempts = await self._asker.ask(job.request, on_rest=self._start_workers)
-        if not isinstance(result, Completion):
-            return Answer(result.as_failure(), attempts)
-        self._keep(job.row(result))
-        return Answer(result, attempts)
-
-    def _keep(self, row: Row) -> None:
-        """Has a completion stored with those that arrived in the same turn of the loop: waking a thread costs more."""
-        self._arrived.append(row)
-        if len(self._arrived) == 1:
-            asyncio.get_running_loop().call_soon(self._hand_over)
+            self._answered.append((job, answer))
+            if len(self._answered) == 1:
+                loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self._asker.in_flight else 0.0, self._hand_over)
 
     def _hand_over(self) -> None:
-        if self._arrived:
-            self._cache.put(self._arrived)
-            self._arrived = []
+        """Has the completions that came stored, and hands all answers that came to those who wait."""
+        answered, self._answered = self._answered, []
+        rows = [job.row(answer.reply) for job, answer in answered if isinstance(answer.reply, Completion)]
+        if rows:
+            self._cache.put(rows)
+        if rest := [job for leader, answer in answered for job in self._settle(leader, answer)]:
+            self._put_back(rest)
 
 
 class LoopThread:
@@ -291,8 +270,10 @@ class LoopThread:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self._loop = asyncio.new_event_loop()
         self._closers: list[Callable[[], None]] = []
+        self._runner = asyncio.Runner()
+        self._loop = self._runner.get_loop()
+        self._stopped = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="culture-tasks-judges", daemon=True)
         self._thread.start()
 
@@ -300,9 +281,9 @@ class LoopThread:
         """Has the loop call a function soon; from any thread."""
         self._loop.call_soon_threadsafe(function)
 
-    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine in the loop and waits for its result; from any other thread."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def before_stop(self, closer: Callable[[], None]) -> None:
         """Has a function called, in the stopping thread, before the loop stops."""
@@ -310,27 +291,16 @@ class LoopThread:
 
     def stop(self) -> None:
         """Calls the closers, cancels what still runs, and ends the thread. In a forked child, does nothing."""
-        if self.pid != os.getpid() or self._loop.is_closed():
+        if self.pid != os.getpid() or not self._thread.is_alive():
             return
         for closer in reversed(self._closers):
             closer()
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self.call(self._stopped.set)
         self._thread.join(_SECONDS_TO_STOP)
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-        finally:
-            self._cancel_all()
-            self._loop.close()
-
-    def _cancel_all(self) -> None:
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        with self._runner:
+            self._runner.run(self._stopped.wait())
 
 
 _starting = threading.Lock()
@@ -338,7 +308,7 @@ _running: LoopThread | None = None
 
 
 def shared_loop() -> LoopThread:
-    """Returns the process's loop, started on first use. A forked child gets one of its own."""
+    """Returns the process's loop, started on first use. A forked child gets another."""
     global _running
     with _starting:
         if _running is None or _running.pid != os.getpid():
@@ -347,26 +317,25 @@ def shared_loop() -> LoopThread:
         return _running
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What connections must have in common to be one."""
-
-    pid: int
-    address: Address
-    concurrency: int
-    timeout: float
-    cache: str | None
-    patience: Patience
-    budget: Budget | None
-
-
 class Connection:
-    """An endpoint's engine, as a judge uses it from its own threads."""
+    """An endpoint's engine, as a judge uses it from its own threads.
 
-    def __init__(self, address: Address, settings: Settings, patience: Patience, budget: Budget | None) -> None:
+    Args:
+        address: The endpoint.
+        settings: How it is used.
+        patience: How persistent to be.
+
+    Attributes:
+        pid: The process that it belongs to; a forked child needs another.
+        asker: The way to the endpoint.
+        cache: Where completions are kept.
+        checked: Models that have given a readable verdict.
+        check_lock: Held while a model is asked for one.
+    """
+
+    def __init__(self, address: Address, settings: Settings, patience: Patience) -> None:
         self.pid = os.getpid()
-        self.users = 0
-        self.checked: set[tuple[str, ...]] = set()
+        self.checked: set[str] = set()
         self.check_lock = threading.Lock()
         self._file = settings.cache_file
         self.cache = opened_cache(self._file)
@@ -376,14 +345,14 @@ class Connection:
             name=f"judge at {address.shown}",
             concurrency=settings.judge_concurrency,
             patience=patience,
-            budget=budget,
+            budget=shared_budget(settings),
         )
         self._engine = Engine(self.asker, self.cache)
         self._loop = shared_loop()
         self._loop.before_stop(self.close)
         self._closed = False
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: VerdictJob) -> None:
         """Puts a job; returns at once."""
         if self._engine.put(job):
             self._loop.call(self._engine.wake)
@@ -394,41 +363,7 @@ class Connection:
 
     def close(self) -> None:
         """Ends what runs, commits what came, and closes connections and cache."""
-        if not self._closed:
+        if not self._closed and self.pid == os.getpid():
             self._closed = True
             self._loop.run(self._engine.close())
             released(self._file)
-
-
-_connecting = threading.Lock()
-_connections: dict[_Place, Connection] = {}
-
-
-def connect(address: Address, settings: Settings, patience: Patience) -> Connection:
-    """Returns the process's connection to this endpoint; to be given back with :func:`disconnect`."""
-    place = _Place(
-        pid=os.getpid(),
-        address=address,
-        concurrency=settings.judge_concurrency,
-        timeout=settings.judge_timeout,
-        cache=str(settings.cache_file) if settings.cache_file else None,
-        patience=patience,
-        budget=shared_budget(settings),
-    )
-    with _connecting:
-        connection = _connections.get(place)
-        if connection is None:
-            connection = _connections[place] = Connection(address, settings, patience, place.budget)
-        connection.users += 1
-        return connection
-
-
-def disconnect(connection: Connection) -> None:
-    """Gives a connection back; the last user's closes it."""
-    with _connecting:
-        connection.users -= 1
-        if connection.users > 0 or connection.pid != os.getpid():
-            return
-        for place in [place for place, known in _connections.items() if known is connection]:
-            del _connections[place]
-    connection.close()

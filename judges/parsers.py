@@ -87,6 +87,8 @@ def read_rating(reply: str, scale: Scale) -> Reading | None:
         The reading, or None where a careful reader would ask again.
     """
     original = without_reasoning(reply)
+    if plain := _plain_reading(original, scale):
+        return plain
     text = folded(original)
     objects = _objects_in(text, original)
     if objects is None:
@@ -107,6 +109,29 @@ def read_rating(reply: str, scale: Scale) -> Reading | None:
         if key in ("reason", "rationale", "explanation") and isinstance(content, str)
     )
     return Reading(verdicts[0].value, next(reasons, "") or _without(verdicts, original, "").strip())
+
+
+# The form that prompts ask for, as a last line: "rating=2" or "Rating: [[7]]".
+_LAST_LINE = re.compile(
+    r"(?:rating|score) ?[=:] ?(?:(?P<number>[0-9]{1,2})|\[\[(?P<bracketed>[0-9]{1,2})\]\])", re.IGNORECASE
+)
+# Reasons of words and plain punctuation, without a digit, a bracket, a quotation mark or another script.
+_PLAIN_REASONS = re.compile(r"[-A-Za-z \n.,;:!?'()*#_/]*+")
+
+
+def _plain_reading(reply: str, scale: Scale) -> Reading | None:
+    """Reads most replies, in a tenth of the time: the form asked for after reasons that can't state a rating."""
+    reasons, _, line = reply.rstrip().rpartition("\n")
+    match = _LAST_LINE.fullmatch(line)
+    if match is None or not _PLAIN_REASONS.fullmatch(reasons) or reasons.rstrip(" \n*_").endswith(":"):
+        return None
+    words = reasons.lower()
+    if any(label in words for label in ("rating", "score", "bewertung")):
+        return None
+    if any(number in words for number in _ENGLISH) and not _ENGLISH_NUMBERS.isdisjoint(_WORD.findall(words)):
+        return None
+    value = int(match["number"] or match["bracketed"])
+    return Reading(value, reasons.strip()) if scale.lowest <= value <= scale.highest else None
 
 
 def _without(places: list[Any], text: str, instead: str = " ") -> str:
@@ -265,6 +290,7 @@ _RATINGS = (
 _RATING_KEYS = frozenset((*_RATINGS.split("|"), "verdict", "grade"))
 _OWN_WORDS = frozenset(("final", "overall", "my", "the", "total", "numerical", "semantic", "similarity", "judge"))
 _ENGLISH = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ENGLISH_NUMBERS = frozenset(_ENGLISH)
 _NUMBERS = {word: number for number, word in enumerate(_ENGLISH)}
 _NUMBERS |= {word: number for number, word in enumerate("零一二三四五六七八九十")}
 # Digits with any decimals, or a number word that ends its line or sentence.

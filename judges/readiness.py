@@ -3,15 +3,13 @@
 An endpoint gets one real question, graded as all others are.
 
 A model that lm-eval loads here is looked at without its weights: the evaluated model may fill the GPU by the time that
-the judge is needed, so the judge is loaded after it. What can be known before is: whether the backend's package is
-installed, the arguments are ones that it takes, the device exists, configuration and tokenizer load, and the weights of
-a local folder are there.
+the judge is needed, so the judge is loaded after it. Some things can be known before: whether the backend's package is
+installed, the GPUs are there, configuration and tokenizer load, and a local folder holds all weights.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
-import inspect
 import json
 import logging
 import os
@@ -39,26 +37,14 @@ from culture_tasks.judges.verdicts import JudgeItem, Verdict
 logger = logging.getLogger(__name__)
 
 _PATIENCE = Patience(longest=10.0)
-_GRADINGS_A_LOOK_UP = 1000
+_GRADINGS_PER_LOOKUP = 1000
 OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`."
 """What a user can do who has no judge that works now."""
 
-_PACKAGES: Mapping[str, str] = {
-    "vllm": "vllm",
-    "vllm-vlm": "vllm",
-    "sglang": "sglang",
-    "mamba_ssm": "mamba_ssm",
-    "openvino": "optimum",
-    "ipex": "optimum",
-    "litellm": "litellm",
-    "litellm-chat": "litellm",
-    "litellm-chat-completions": "litellm",
-}
-"""The package that a backend asks for when a model of it is made."""
+_SERVING: Mapping[str, str] = {"vllm": "vllm", "vllm-vlm": "vllm", "sglang": "sglang"}
+"""Backends that serve a model on GPUs, and the package that each imports when a model of it is made."""
 
-_TRANSFORMERS = ("hf", "hf-auto", "huggingface")
-_SERVING = ("vllm", "sglang")
-_PATHS = ("pretrained", "model", "tokenizer", "tokenizer_path", "peft", "delta", "lora_local_path")
+_LOCAL = frozenset(("hf", "hf-auto", "huggingface", *_SERVING))
 _FOR_CONFIG = ("revision", "subfolder", "token", "gguf_file", "trust_remote_code")
 _OTHER_HUBS = ("VLLM_USE_MODELSCOPE", "SGLANG_USE_MODELSCOPE")
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
@@ -69,61 +55,56 @@ Expected = Sequence[tuple[Rubric, JudgeItem]]
 def check_endpoint(
     connection: Connection, *, address: Address, by: JudgedBy, expected: Expected, responses_known: bool
 ) -> Verdict | None:
-    """Asks for one verdict by each format and sampling that will be needed; once per process, endpoint and model.
+    """Asks for one verdict; once per process, endpoint and model.
 
     The question is the first one that will be graded, with a reference in place of the response: a judge that gives no
-    readable verdict on it gives none on anything. What the judge answers isn't kept. Nothing is asked where the cache
-    holds every verdict, which can be told only where the responses are known.
+    readable verdict on it gives none on anything. The reply isn't kept. Nothing is asked where the cache holds every
+    verdict, which can be told only where the responses are known.
 
     Returns:
-        The last verdict that was asked for; None where nothing was asked, or a rate limit leaves it open.
+        The verdict; None where nothing was asked, or where a rate limit or a content filter leaves it open.
 
     Raises:
         JudgeUnreachableError: If key, model or address are wrong, there is no answer, or the reply can't be read.
     """
     with connection.check_lock:
-        unchecked = {
-            family: items for family, items in _families(by, expected).items() if family not in connection.checked
-        }
         adaptations = connection.asker.adaptations(by.model)
-        if not unchecked or (
-            responses_known and is_at_hand(connection.cache, adaptations=adaptations, by=by, expected=expected)
-        ):
+        if not expected or by.model in connection.checked:
             return None
+        if responses_known and is_at_hand(connection.cache, adaptations=adaptations, by=by, expected=expected):
+            return None
+        who = f"judge {by.model}: {address.shown}"
         if address.is_keyless_openai:
-            raise JudgeUnreachableError(f"judge {by.model}: {address.shown} needs a key. {WAYS_OUT}")
-        verdict = None
-        for family, items in unchecked.items():
-            verdict = _grade_one(connection, address=address, by=by, items=items)
-            if verdict is not None:
-                connection.checked.add(family)
-        return verdict
-
-
-def _families(by: JudgedBy, expected: Expected) -> dict[tuple[str, ...], Expected]:
-    """Groups what will be graded by what has to work for it: a model, a format, sampling parameters."""
-    families: dict[tuple[str, ...], list[tuple[Rubric, JudgeItem]]] = {}
-    for rubric, item in expected:
-        family = (by.model, rubric.package, rubric.reminder, repr(sorted(by.sampling(rubric).items())))
-        families.setdefault(family, []).append((rubric, item))
-    return dict(families)
+            raise JudgeUnreachableError(f"{who} needs a key. {WAYS_OUT}")
+        rubric, item = expected[0]
+        result = _probe(connection, by, by.grading(rubric, replace(item, response=item.references[0])))
+        if isinstance(result, Verdict):
+            if result.outcome != "scored":
+                raise JudgeUnreachableError(unreadable(who, rubric, result))
+            connection.checked.add(by.model)
+            return result
+        if (result.status == 429 and result.retry) or result.refused:
+            why = "declines the first question" if result.refused else "limits the rate"
+            logger.warning("%s %s (%s): the run goes on", who, why, result.message)
+            return None
+        raise JudgeUnreachableError(f"{who}: {result.message}. {_advice(address, result)} {OTHERWISE}")
 
 
 def is_at_hand(cache: CacheThread, *, adaptations: Adaptations, by: JudgedBy, expected: Expected) -> bool:
     """Whether the cache holds a score for each response; takes over what it tells of the endpoint's parameters."""
-    for start in range(0, len(expected), _GRADINGS_A_LOOK_UP):
-        gradings = [by.grading(rubric, item) for rubric, item in expected[start : start + _GRADINGS_A_LOOK_UP]]
+    for start in range(0, len(expected), _GRADINGS_PER_LOOKUP):
+        gradings = [by.grading(rubric, item) for rubric, item in expected[start : start + _GRADINGS_PER_LOOKUP]]
         while gradings:
             requests = [by.request(grading) for grading in gradings]
-            found = cache.get_many([request.key for request in requests]).result()
+            completions = cache.get_many([request.key for request in requests]).result()
             unread: list[Grading] = []
             for grading, request in zip(gradings, requests, strict=True):
-                kept = found.get(request.key)
-                if kept is None:
+                stored = completions.get(request.key)
+                if stored is None:
                     return False
-                if kept.completion.sampling is not None and kept.completion.sampling != request.sampling:
-                    adaptations.adopt(request.sampling, kept.completion.sampling)
-                verdict = grading.take(kept.completion, by.model, 0, cached=True)
+                if stored.completion.sampling is not None and stored.completion.sampling != request.sampling:
+                    adaptations.adopt(request.sampling, stored.completion.sampling)
+                verdict = grading.take(stored.completion, by.model, 0, cached=True)
                 if verdict is None:
                     unread.append(grading)
                 elif verdict.outcome != "scored":
@@ -133,35 +114,7 @@ def is_at_hand(cache: CacheThread, *, adaptations: Adaptations, by: JudgedBy, ex
     return True
 
 
-def _grade_one(connection: Connection, *, address: Address, by: JudgedBy, items: Expected) -> Verdict | None:
-    """Asks for one verdict; None where a rate limit leaves open whether there will be any.
-
-    A question may offend a content filter that lets all others pass: then another one is asked.
-
-    Raises:
-        JudgeUnreachableError: If there is no readable verdict.
-    """
-    problem = ""
-    for place in dict.fromkeys((0, len(items) // 2, len(items) - 1)):  # the first item, one of the middle, the last
-        rubric, item = items[place]
-        result = _asked(connection, by, by.grading(rubric, replace(item, response=item.references[0])))
-        if isinstance(result, Verdict):
-            if result.outcome == "scored":
-                return result
-            problem = unreadable(f"judge {by.model}: {address.shown}", rubric, result)
-        elif result.status == 429 and result.retry:
-            logger.warning(
-                "judge %s: %s limits the rate (%s): the run goes on", by.model, address.shown, result.message
-            )
-            return None
-        else:
-            problem = f"judge {by.model}: {address.shown}: {result.message}. {_advice(address, result)} {OTHERWISE}"
-        if not (isinstance(result, Problem) and result.refused):
-            break
-    raise JudgeUnreachableError(problem)
-
-
-def _asked(connection: Connection, by: JudgedBy, grading: Grading) -> Verdict | Problem:
+def _probe(connection: Connection, by: JudgedBy, grading: Grading) -> Verdict | Problem:
     while True:
         result, attempts = connection.run(connection.asker.ask(by.request(grading), patience=_PATIENCE))
         if not isinstance(result, Completion):
@@ -218,7 +171,7 @@ def check_model(backend: str, arguments: str, secrets: Secrets) -> bool:
     """
     cls = _class_of(backend)
     options = model_options(arguments)
-    for problem in _problems(backend, cls, options):
+    for problem in _problems(backend, options) if backend in _LOCAL else ():
         raise JudgeUnreachableError(secrets.hidden(f"judge lm_eval:{backend}: {problem} {OTHERWISE}"))
     from lm_eval.models.api_models import TemplateAPI
 
@@ -235,7 +188,7 @@ def _class_of(backend: str) -> Any:
             f"judge lm_eval:{backend}: lm-eval has no backend {backend!r}.{nearest(backend, known)} "
             f"Known are {', '.join(known)}. Write CULTURE_JUDGE=lm_eval:<backend>,<model args>."
         )
-    package = _PACKAGES.get(backend)
+    package = _SERVING.get(backend)
     try:
         if package is not None and find_spec(package) is None:
             raise ModuleNotFoundError(f"No module named {package!r}")
@@ -247,81 +200,36 @@ def _class_of(backend: str) -> Any:
         ) from error
 
 
-def _problems(backend: str, cls: Any, options: Mapping[str, Any]) -> Iterator[str]:
-    """Yields what stands in the way of loading, each in a sentence with what to do."""
-    yield from _wrong_names(cls, options)
-    yield from _missing_paths(options)
-    if backend in _TRANSFORMERS:
-        yield from _missing_device(options)
-    elif backend in _SERVING:
-        yield from _missing_gpus(backend, options)
+def _problems(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
+    """Yields reasons why a model can't be loaded, each in a sentence with what to do."""
     pretrained = options.get("pretrained")
-    if backend not in _TRANSFORMERS + _SERVING or not isinstance(pretrained, str):
+    if not isinstance(pretrained, str):
+        yield "it needs the argument pretrained=…, as in lm_eval:hf,pretrained=Qwen/Qwen3-8B."
         return
+    yield from _missing_gpus(backend, options)
     yield from _missing_weights(Path(pretrained) / str(options.get("subfolder", "")))
     elsewhere = "://" in pretrained or any(os.environ.get(name) for name in _OTHER_HUBS)
     if not elsewhere and "mistral" not in (options.get("config_format"), options.get("tokenizer_mode")):
         yield from _unreadable_model(pretrained, options)
 
 
-def _wrong_names(cls: Any, options: Mapping[str, Any]) -> Iterator[str]:
-    parameters = inspect.signature(cls.__init__).parameters
-    known = [name for name in parameters if name != "self"]
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-    for name in options:
-        if not takes_any and name not in known:
-            yield f"it takes no argument {name!r}.{nearest(name, known)} Known are {', '.join(known)}."
-    for name, each in parameters.items():
-        named = each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
-        if name != "self" and named and each.default is each.empty and name not in options:
-            yield f"it needs the argument {name}=…, as in lm_eval:hf,pretrained=Qwen/Qwen3-8B."
-
-
-def _missing_paths(options: Mapping[str, Any]) -> Iterator[str]:
-    for name in _PATHS:
-        path = options.get(name)
-        if isinstance(path, str) and path.startswith(("/", "./", "../", "~")) and not Path(path).exists():
-            yield f"there is no model at {name}={path}. Correct the path; a leading ~ is not resolved."
-
-
-def _missing_device(options: Mapping[str, Any]) -> Iterator[str]:
-    """Finds a device that isn't there; without an argument lm-eval takes ``cuda``, whatever the machine has."""
-    import torch
-
-    if options.get("parallelize") or options.get("tp_plan") or int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        return  # others choose the devices
-    device = options.get("device", "cuda")
-    kind, _, number = str(device).partition(":")
-    if kind == "cpu":
-        return
-    if kind == "cuda":
-        count = torch.cuda.device_count()
-        if count == 0:
-            given = f"device={device}" if "device" in options else "the default device, cuda,"
-            yield f"{given} needs a CUDA GPU, and there is none here. Add device=cpu, or name another judge."
-        elif number.isdigit() and int(number) >= count:
-            yield f"there is no device={device}: this machine has {count}, from cuda:0 on. Correct the device."
-        elif number and not number.isdigit():
-            yield f"device={device} is no device. Write cuda:<number>."
-        return
-    module = torch.backends.mps if kind == "mps" else getattr(torch, kind, None)
-    if not (kind in ("mps", "npu", "xpu", "hpu") and module is not None and module.is_available()):
-        yield f"there is no device={device} here. Allowed are cpu, cuda, cuda:<number>, mps, npu, xpu and hpu."
-
-
 def _missing_gpus(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
+    """Finds GPUs that aren't there; without an argument lm-eval takes ``cuda``, whatever the machine has."""
     import torch
 
-    version = importlib.metadata.version(_PACKAGES[backend]) if find_spec(_PACKAGES[backend]) else ""
-    others = [kind for kind in ("xpu", "npu", "hpu") if hasattr(torch, kind) and getattr(torch, kind).is_available()]
-    if "cpu" in version or others:
-        return
+    kind, _, number = str(options.get("device", "cuda")).partition(":")
+    needed: Any = int(number) + 1 if number.isdigit() else 1
+    others_choose = bool(options.get("parallelize") or options.get("tp_plan") or os.environ.get("WORLD_SIZE"))
+    if package := _SERVING.get(backend):
+        needed = options.get("tensor_parallel_size", options.get("tp_size", 1))
+        others = any(hasattr(torch, name) and getattr(torch, name).is_available() for name in ("xpu", "npu", "hpu"))
+        others_choose = others or bool(find_spec(package) and "cpu" in importlib.metadata.version(package))
     count = torch.cuda.device_count()
-    needed = options.get("tensor_parallel_size", options.get("tp_size", 1))
-    if count == 0:
-        yield "it needs a GPU, and there is none here. Name another judge, such as lm_eval:hf with device=cpu."
-    elif isinstance(needed, int) and needed > count:
-        yield f"it is set to use {needed} GPUs, and there are {count}. Correct the number."
+    if kind == "cuda" and not others_choose and isinstance(needed, int) and needed > count:
+        yield (
+            f"it needs {needed} CUDA GPUs, and this machine has {count}. Correct the number, or name another judge or "
+            "device, such as lm_eval:hf with device=cpu."
+        )
 
 
 def _missing_weights(folder: Path) -> Iterator[str]:
@@ -344,18 +252,18 @@ def _unreadable_model(pretrained: str, options: Mapping[str, Any]) -> Iterator[s
     """Loads configuration and tokenizer as the backend will; code of the model's own runs only if the user says so."""
     from transformers import AutoConfig, AutoTokenizer
 
-    given = {name: options[name] for name in _FOR_CONFIG if options.get(name) is not None}
-    given["trust_remote_code"] = bool(given.get("trust_remote_code", False))
+    settings = {name: options[name] for name in _FOR_CONFIG if options.get(name) is not None}
+    settings["trust_remote_code"] = bool(settings.get("trust_remote_code", False))
     tokenizer = options.get("tokenizer") or options.get("tokenizer_path") or pretrained
     for part, source, load in (
         ("configuration", pretrained, AutoConfig.from_pretrained),
         ("tokenizer", str(tokenizer), AutoTokenizer.from_pretrained),
     ):
         try:
-            load(source, **given)
+            load(source, **settings)
         except Exception as error:  # noqa: BLE001  # transformers and the model's own code may raise anything
-            said = " ".join(str(error).split())
+            message = " ".join(str(error).split())
             advice = "Correct the path or name, or load it into this machine's cache."
-            if "trust_remote_code" in said:
+            if "trust_remote_code" in message:
                 advice = "Add trust_remote_code=True if you trust the code that comes with it."
-            yield f"the {part} of {source} can't be loaded ({type(error).__name__}: {said[:300]}). {advice}"
+            yield f"the {part} of {source} can't be loaded ({type(error).__name__}: {message[:300]}). {advice}"

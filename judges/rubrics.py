@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from culture_tasks.judges.verdicts import JudgeItem
@@ -90,9 +91,8 @@ class Rubric:
                 alone.
             secret: What the tags' codes are made from besides the texts: with one, no text can forge its tags.
         """
-        system = [self._prompt(self.system).text] if self.system else []
-        system += [_about_delimiters().text] if delimiters else []
-        messages: list[Message] = [{"role": "system", "content": "\n\n".join(system)}] if system else []
+        system = _system_wording(self.package, self.system, delimiters)
+        messages: list[Message] = [{"role": "system", "content": system}] if system else []
         return [*messages, {"role": "user", "content": self._prompt(self.user).fill(_values(item, delimiters, secret))}]
 
     def form(self, form: Form) -> Mapping[str, Any]:
@@ -142,6 +142,13 @@ class Rubric:
         return load(self.package, name)
 
 
+@cache
+def _system_wording(package: str, name: str | None, delimiters: bool) -> str:
+    prompts = [load(package, name)] if name else []
+    prompts += [_about_delimiters()] if delimiters else []
+    return "\n\n".join(prompt.text for prompt in prompts)
+
+
 def _about_delimiters() -> PromptFile:
     return load(__package__, "delimiters.v1")
 
@@ -153,8 +160,8 @@ def _values(item: JudgeItem, delimiters: bool, secret: str) -> dict[str, str]:
     if delimiters:
         question, response = delimited("question", question, secret), delimited("response", response, secret)
         answer = "\n".join(delimited("reference", reference, secret) for reference in references)
-    own = {"question": question, "answer": answer, "response": response}
-    return own | {"language": item.language, "reference_answer": answer, "candidate_answer": response}
+    values = {"question": question, "answer": answer, "response": response}
+    return values | {"language": item.language, "reference_answer": answer, "candidate_answer": response}
 
 
 def shortened(text: str) -> str:

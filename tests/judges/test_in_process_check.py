@@ -70,57 +70,24 @@ def test_a_backend_that_is_not_installed(backend, monkeypatch):
     assert "Install the package" in said
 
 
-def test_every_package_is_of_a_backend_that_lm_eval_has():
-    from lm_eval.models import MODEL_MAPPING
-
-    assert set(readiness._PACKAGES) <= set(MODEL_MAPPING)
-
-
-DEVICES = {
-    ",device=cuda": "device=cuda needs a CUDA GPU",
-    ",device=cuda:0": "device=cuda:0 needs a CUDA GPU",
-    "": "the default device, cuda, needs a CUDA GPU",
-    ",device=gpu": "there is no device=gpu",
-    ",device=0": "there is no device=0",
-    ",device=xpu:1": "there is no device=xpu:1",
-}
-
-
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", ["", ",device=cuda", ",device=cuda:0"])
 def test_a_device_that_is_not_there(folder, gpus, device):
     gpus(0)
-    assert DEVICES[device] in refusal(f"hf,pretrained={folder}{device}")
-
-
-def test_a_gpu_too_many(folder, gpus):
-    gpus(2)
-    check(f"hf,pretrained={folder},device=cuda:1")
-    check(f"hf,pretrained={folder}")
-    assert "this machine has 2" in refusal(f"hf,pretrained={folder},device=cuda:2")
+    assert "it needs 1 CUDA GPUs, and this machine has 0" in refusal(f"hf,pretrained={folder}{device}")
+    gpus(1)
+    check(f"hf,pretrained={folder}{device}")
+    assert "it needs 3 CUDA GPUs, and this machine has 1" in refusal(f"hf,pretrained={folder},device=cuda:2")
 
 
 def test_a_serving_backend_needs_its_gpus(gpus, monkeypatch, folder):
-    class Serving:
-        def __init__(self, pretrained, tensor_parallel_size=1, **rest):
-            raise AssertionError("nothing is to be loaded")
-
     from lm_eval.api import registry
 
     monkeypatch.setattr(readiness, "find_spec", lambda name: True)
     monkeypatch.setattr(readiness.importlib.metadata, "version", lambda name: "0.20.0")
-    monkeypatch.setattr(registry, "get_model", lambda name: Serving)
-    gpus(0)
-    assert "it needs a GPU" in refusal(f"vllm,pretrained={folder}")
+    monkeypatch.setattr(registry, "get_model", lambda name: object)
     gpus(2)
-    assert "4 GPUs, and there are 2" in refusal(f"vllm,pretrained={folder},tensor_parallel_size=4")
+    assert "needs 4 CUDA GPUs" in refusal(f"vllm,pretrained={folder},tensor_parallel_size=4")
     check(f"vllm,pretrained={folder},tensor_parallel_size=2")
-
-
-@pytest.mark.parametrize("name", ["pretrained", "peft", "tokenizer"])
-def test_a_path_that_leads_nowhere(folder, name):
-    arguments = {"pretrained": folder, name: folder / "nothing"}
-    said = refusal("hf,device=cpu," + ",".join(f"{key}={value}" for key, value in arguments.items()))
-    assert f"no model at {name}=" in said
 
 
 def test_a_model_that_is_nowhere():
@@ -160,16 +127,8 @@ def test_code_of_the_model_s_own_runs_only_if_asked_for(folder):
     assert not (folder / "it ran").exists()
 
 
-def test_arguments_that_a_class_does_not_take(monkeypatch):
-    class Strict:
-        def __init__(self, pretrained, batch_size=1):
-            raise AssertionError("nothing is to be loaded")
-
-    from lm_eval.api import registry
-
-    monkeypatch.setattr(registry, "get_model", lambda name: Strict)
-    assert "Did you mean 'batch_size'" in refusal("dummy,pretrained=x,batchsize=3")
-    assert "needs the argument pretrained=" in refusal("dummy,batch_size=3")
+def test_a_model_must_be_named():
+    assert "needs the argument pretrained=" in refusal("hf,batch_size=3")
 
 
 @pytest.fixture

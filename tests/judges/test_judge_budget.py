@@ -161,7 +161,7 @@ def test_a_judge_without_a_price_is_refused_at_once(judge_for):
 
 @pytest.mark.parametrize("text", ["0", "-5", "x", "5 EUR", "5 tokens USD", "", "1e3", "5$", "nan", "tokens"])
 def test_amounts_that_are_none_are_refused(judge_for, text):
-    with pytest.raises(SettingsError, match="needed is an amount of money above 0, as 5 or 5 USD"):
+    with pytest.raises(SettingsError, match="expected an amount of money above 0, as 5 or 5 USD"):
         judge_for("gpt-4o", judge_budget=text)
 
 

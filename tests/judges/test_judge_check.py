@@ -7,7 +7,6 @@ from support.fault_server import fails, hangs, raw, says
 from support.judging import KEY
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
-from culture_tasks.benchmarks.care.rubrics import NORMS_COMMONSENSE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges import addresses, readiness
@@ -42,7 +41,6 @@ def refusal(judge, item, rubric=LAVE, **options):
         (raw("", 302), "redirects"),
         (raw("<html>Welcome</html>"), "not JSON"),
         (says(""), "the reply is empty"),
-        (says("x", "content_filter"), "declined"),
     ],
 )
 def test_what_can_not_work_is_found(server, judge_for, item, reply, advice):
@@ -89,10 +87,11 @@ def test_a_reminder_may_be_needed(server, judge_for, item):
     assert len(server.requests) == 2
 
 
-def test_one_question_that_the_provider_s_filter_stops_is_not_the_end(server, judge_for, items):
-    server.decide = lambda seen: fails(400, code="content_filter") if "dish 0?" in seen.text else says()
-    judge_for().check([(LAVE, item) for item in items(10)])
-    assert len(server.requests) == 2
+def test_a_first_question_that_the_provider_s_filter_stops_is_not_the_end(server, judge_for, items, caplog):
+    server.decide = lambda seen: fails(400, code="content_filter")
+    assert judge_for().check([(LAVE, item) for item in items(10)]) is None
+    assert len(server.requests) == 1
+    assert "declines the first question" in caplog.text
 
 
 def test_a_rate_limit_is_for_a_time(server, judge_for, item, caplog):
@@ -145,23 +144,13 @@ def test_nothing_to_grade_needs_nobody(server, judge_for):
     judge_for(openai_base_url="http://127.0.0.1:9/v1").check([])
 
 
-def test_once_per_process_model_and_format(server, judge_for, item):
+def test_once_per_judge(server, judge_for, item):
     judge = judge_for()
     judge.check([(LAVE, item)])
-    judge.check([(LAVE, item)])
-    judge_for().check([(LAVE, item)])
+    judge.check([(LAVE, item), (CARE, item)])
     assert len(server.requests) == 1
     judge_for("other").check([(LAVE, item)])
     assert len(server.requests) == 2
-    server.script(says("Rating: [[10]]"))
-    judge.check([(CARE, item), (NORMS_COMMONSENSE, item)])
-    assert len(server.requests) == 3
-
-
-def test_another_key_is_checked_anew(server, judge_for, item):
-    judge_for().check([(LAVE, item)])
-    server.script(fails(401))
-    assert "Correct the key" in refusal(judge_for(openai_api_key="sk-another-0123456789"), item)
 
 
 def test_a_failed_check_is_repeated(server, judge_for, item):

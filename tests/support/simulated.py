@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 import math
 import random
 import selectors
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from culture_tasks.judges.asker import Asked, Asker
+from culture_tasks.judges.asker import Asker, Result
 from culture_tasks.judges.client import Reply
 from culture_tasks.judges.completions import ChatRequest, Completion, Problem
 from culture_tasks.judges.pacing import Patience
@@ -130,51 +129,6 @@ class Limited(Simulated):
         return 0.0
 
 
-class Loaded(Simulated):
-    """Shares itself among all requests: with n in flight, a second of work takes ``slowness(n)`` seconds.
-
-    Args:
-        slowness: Slowness by requests in flight; 1 for one.
-        work: Draws the seconds that a request takes alone.
-    """
-
-    def __init__(self, slowness: Callable[[int], float], work: Callable[[], float] = lambda: 1.0) -> None:
-        super().__init__()
-        self._slowness, self._work = slowness, work
-        self._done = 0.0  # work that was done for each request that was there all the time
-        self._counted_at = 0.0
-        self._ends: list[tuple[float, int, asyncio.Future[None]]] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._number = 0
-
-    async def reply(self, body: bytes) -> Reply:
-        self._count()
-        self._number += 1
-        end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._ends, (self._done + self._work(), self._number, end))
-        self._plan()
-        await end
-        return GOOD
-
-    def _count(self) -> None:
-        if self._ends:
-            self._done += (self.now - self._counted_at) / self._slowness(len(self._ends))
-        self._counted_at = self.now
-
-    def _plan(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._ends:
-            left = max(0.0, self._ends[0][0] - self._done) * self._slowness(len(self._ends))
-            self._timer = asyncio.get_running_loop().call_later(left, self._finish)
-
-    def _finish(self) -> None:
-        self._count()
-        while self._ends and self._ends[0][0] <= self._done + 1e-9:
-            heapq.heappop(self._ends)[2].set_result(None)
-        self._plan()
-
-
 class Outcome:
     """How a simulated run went.
 
@@ -183,7 +137,7 @@ class Outcome:
         ended: When each ended.
     """
 
-    def __init__(self, asked: list[Asked], ended: list[float]) -> None:
+    def __init__(self, asked: list[Result], ended: list[float]) -> None:
         self.asked = asked
         self.ended = ended
 
@@ -207,7 +161,7 @@ def run(
     async def scenario() -> Outcome:
         asker = Asker(lambda: endpoint, name="judge", concurrency=concurrency, patience=patience or Patience())
         waiting = deque(ChatRequest("e", "m", [{"role": "user", "content": str(n)}], {}) for n in range(requests))
-        asked: list[Asked] = []
+        asked: list[Result] = []
         ended: list[float] = []
         workers: set[asyncio.Task[None]] = set()
 
