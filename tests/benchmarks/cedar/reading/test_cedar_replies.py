@@ -110,38 +110,11 @@ def test_misspelt_arabic_options_are_accepted_and_not_printed():
 WORDS = st.sampled_from([(emotion, word) for code in LANGUAGES for emotion, word in OPTION_WORDS[code].items()])
 WRAPPINGS = st.sampled_from(
     [
-        *(
-            "{}",
-            "**{}**",
-            "*{}*",
-            "__{}__",
-            '"{}"',
-            "'{}'",
-            "「{}」",
-            "«{}»",
-            "({})",
-            "[{}]",
-            "`{}`",
-            "# {}",
-            "- {}",
-            "> {}",
-        ),
-        *("{}.", "{}。", "{}!", "{}।", "1. {}", "Answer: {}", "Respuesta: {}", "答案：{}", "答え:{}", "الإجابة: {}"),
-        *(
-            "उत्तर: {}",
-            "Jibu: {}",
-            r"\boxed{{{}}}",
-            r"$\boxed{{\text{{{}}}}}$",
-            '{{"emotion": "{}"}}',
-            "<answer>{}</answer>",
-        ),
-        *(
-            "<think>anger, fear</think>{}",
-            "<think>\n</think>\n\n{}\n",
-            "```\n{}\n```",
-            "Final answer: **{}**",
-            "The answer is {}.",
-        ),
+        *"""{}|**{}**|*{}*|__{}__|\"{}\"|'{}'|「{}」|«{}»|({})|[{}]|`{}`|# {}|- {}|> {}|{}.|{}。|{}!|{}।|1. {}|Answer: {}\nRespuesta: {}|答案：{}|答え:{}|الإجابة: {}|उत्तर: {}|Jibu: {}|Final answer: **{}**|The answer is {}.|<answer>{}</answer>\n\\boxed{{{}}}|$\\boxed{{\\text{{{}}}}}$|{{\"emotion\": \"{}\"}}|<think>anger, fear</think>{}""".replace(
+            "\n", "|"
+        ).split("|"),
+        "<think>\n</think>\n\n{}\n",
+        "```\n{}\n```",
     ]
 )
 BLANKS = st.text(alphabet=" \n\t\u200f\u200e\ufeff\x00", max_size=6)
@@ -202,56 +175,12 @@ def test_denied_label_alone_never_gives_a_label(language):
     assert {denial: read_reply(denial) for denial in denials} == dict.fromkeys(denials)
 
 
-PLAIN = st.lists(
-    st.sampled_from(
-        [
-            "the",
-            "person",
-            "painting",
-            "Spain",
-            "awesome",
-            "fearless",
-            "painkiller",
-            "angering-free",
-            "desired",
-            "unhappy",
-            "madness",
-            "reliefless",
-            "mi",
-            "edo",
-            "nuevo",
-            "casa",
-            "persona",
-            "شخص",
-            "كتاب",
-            "مدرسة",
-            "عالم",
-            "आदमी",
-            "घर",
-            "किताब",
-            "खुशबू",
-            "mtu",
-            "nyumba",
-            "kitabu",
-            "不同情绪",
-            "怒涛",
-            "今天",
-            "图片",
-            "学校",
-            "人",
-            "これは写真",
-            "neutral",
-            "nostalgia",
-            "calm",
-            "curious",
-            "平静",
-            "هدوء",
-            "utulivu",
-            "शांति",
-        ]
-    ),
-    max_size=12,
+NO_LABELS = (
+    "the person painting Spain awesome fearless painkiller angering-free desired unhappy madness reliefless mi edo "
+    "nuevo casa persona شخص كتاب مدرسة عالم आदमी घर किताब खुशबू mtu nyumba kitabu 不同情绪 怒涛 今天 图片 学校 人 これは写真 "
+    "neutral nostalgia calm curious 平静 هدوء utulivu शांति"
 )
+PLAIN = st.lists(st.sampled_from(NO_LABELS.split()), max_size=12)
 
 
 @given(PLAIN, st.sampled_from([" ", "\n", ", ", " - ", ": ", "**"]))
@@ -305,58 +234,17 @@ def test_folding_makes_spellings_alike():
 LONG = 60_000
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        *(
-            "x",
-            "*",
-            '"',
-            "'",
-            "(",
-            "\n",
-            "\x00",
-            "\ud800",
-            "の",
-            "怒",
-            "ﷺ",
-            "a\u0301",
-            "न्",
-            "ال",
-            "\u202e",
-            "a-",
-            "-a'",
-        ),
-        *("<think>", "</think>", "<think ", "\\boxed{", "\\u006", "answer ", "answer: ", "the answer is ", '"a":"'),
-        *(
-            "anger ",
-            "not anger or ",
-            "**fear** ",
-            "怒り",
-            "悲しみではなく",
-            "emotion: ",
-            "[a]:\n",
-            "<answer>",
-            "anger\n",
-            "anger? ",
-            "anger; ",
-            "I can't anger ",
-            "anger but I can't ",
-            "less anger than ",
-            "from anger to ",
-            "so anger, ",
-            "since the anger, she feels ",
-            "怒りので",
-            "从愤怒到",
-            "siwezi hasira ",
-            "anger but now ",
-            "at first anger or rather fear, ",
-            "between anger and fear, fear, ",
-            "if you anger, fear ",
-            "怒りですが今は",
-        ),
-    ],
+UNITS = (
+    *("x", "*", '"', "'", "(", "\n", "\x00", "\ud800", "の", "怒", "ﷺ", "a\u0301", "न्", "ال", "\u202e", "a-", "-a'"),
+    *("<think>", "</think>", "<think ", "\\boxed{", "\\u006", "answer ", "answer: ", "the answer is ", '"a":"'),
+    *("anger ", "not anger or ", "**fear** ", "怒り", "悲しみではなく", "emotion: ", "[a]:\n", "<answer>", "anger\n"),
+    *("anger? ", "anger; ", "I can't anger ", "anger but I can't ", "less anger than ", "from anger to ", "so anger, "),
+    *("since the anger, she feels ", "怒りので", "从愤怒到", "siwezi hasira ", "anger but now ", "怒りですが今は"),
+    *("at first anger or rather fear, ", "between anger and fear, fear, ", "if you anger, fear "),
 )
+
+
+@pytest.mark.parametrize("unit", UNITS)
 def test_long_text_of_anything_is_read_and_twice_as_much_in_no_more_than_twice_the_work(unit):
     size = len(unit.encode("utf-8", "surrogatepass"))
     once, twice = (unit * (length // size) for length in (4_000, 8_000))
