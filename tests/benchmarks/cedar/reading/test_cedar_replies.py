@@ -109,13 +109,32 @@ def test_misspelt_arabic_options_are_accepted_and_not_printed():
 
 WORDS = st.sampled_from([(emotion, word) for code in LANGUAGES for emotion, word in OPTION_WORDS[code].items()])
 WRAPPINGS = st.sampled_from(
-    [
-        *"""{}|**{}**|*{}*|__{}__|\"{}\"|'{}'|「{}」|«{}»|({})|[{}]|`{}`|# {}|- {}|> {}|{}.|{}。|{}!|{}।|1. {}|Answer: {}\nRespuesta: {}|答案：{}|答え:{}|الإجابة: {}|उत्तर: {}|Jibu: {}|Final answer: **{}**|The answer is {}.|<answer>{}</answer>\n\\boxed{{{}}}|$\\boxed{{\\text{{{}}}}}$|{{\"emotion\": \"{}\"}}|<think>anger, fear</think>{}""".replace(
-            "\n", "|"
-        ).split("|"),
-        "<think>\n</think>\n\n{}\n",
-        "```\n{}\n```",
-    ]
+    (
+        *("{}", "**{}**", "*{}*", "__{}__", '"{}"', "'{}'", "「{}」", "«{}»", "({})", "[{}]", "`{}`", "# {}", "- {}"),
+        *(
+            "> {}",
+            "{}.",
+            "{}。",
+            "{}!",
+            "{}।",
+            "1. {}",
+            "Answer: {}",
+            "Respuesta: {}",
+            "答案：{}",
+            "答え:{}",
+            "الإجابة: {}",
+        ),
+        *(
+            "उत्तर: {}",
+            "Jibu: {}",
+            r"\boxed{{{}}}",
+            r"$\boxed{{\text{{{}}}}}$",
+            '{{"emotion": "{}"}}',
+            "<answer>{}</answer>",
+        ),
+        *("<think>anger, fear</think>{}", "<think>\n</think>\n\n{}\n", "```\n{}\n```", "Final answer: **{}**"),
+        "The answer is {}.",
+    )
 )
 BLANKS = st.text(alphabet=" \n\t\u200f\u200e\ufeff\x00", max_size=6)
 
@@ -177,8 +196,8 @@ def test_denied_label_alone_never_gives_a_label(language):
 
 NO_LABELS = (
     "the person painting Spain awesome fearless painkiller angering-free desired unhappy madness reliefless mi edo "
-    "nuevo casa persona شخص كتاب مدرسة عالم आदमी घर किताब खुशबू mtu nyumba kitabu 不同情绪 怒涛 今天 图片 学校 人 これは写真 "
-    "neutral nostalgia calm curious 平静 هدوء utulivu शांति"
+    "nuevo casa persona شخص كتاب مدرسة عالم आदमी घर किताब खुशबू mtu nyumba kitabu 不同情绪 怒涛 今天 图片 学校 人 "
+    "これは写真 neutral nostalgia calm curious 平静 هدوء utulivu शांति"
 )
 PLAIN = st.lists(st.sampled_from(NO_LABELS.split()), max_size=12)
 
