@@ -26,7 +26,7 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.registry import benchmark_of, task_named
 from culture_tasks.harness import aggregation
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
-from culture_tasks.harness.records import ClusteredValue, CountedRecord, PartRecord, PendingRecord
+from culture_tasks.harness.records import ClusteredValue, CompleteRecord, CountedRecord, PartRecord, PendingRecord
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.judge import Ready, Ticket
 from culture_tasks.judges.rubrics import Rubric
@@ -305,8 +305,10 @@ class JudgedDocument:
             for run, response in enumerate(self._responses)
         ]
 
-    def record(self) -> PendingRecord:
+    def record(self) -> PendingRecord | CompleteRecord:
         """Returns the record: all that is needed to read the verdict, and to grade the responses again."""
+        if all(isinstance(ticket, Ready) for ticket in self._tickets):
+            return CompleteRecord({**_KNOWN, **self._complete()})  # and lets go of this object at once
         return PendingRecord(_KNOWN, self._complete)
 
     def wait(self) -> None:
