@@ -1,7 +1,7 @@
 """What task files name for their harness to call: ``<task>__<hook>`` of a hook module is that hook of that task.
 
 Both harnesses resolve such a name as an attribute of the module, which makes the hook then. So a task file needs no
-code of its own, and a benchmark none for a harness.
+code, and a benchmark none for a harness.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def judged_metrics(
 
     Args:
         name: Its name, such as ``lave``.
-        groups: Parts of the data with a mean of their own, such as ``brazil``.
+        groups: Parts of the data that have their own mean, such as ``brazil``.
         function: The aggregation of the score.
     """
     parts = list(groups)
@@ -90,7 +90,7 @@ def _entry(name: str, function: Aggregation, better: bool | None) -> dict[str, A
 
 
 class Part(NamedTuple):
-    """A part of the data with a mean of its own: a group, the field that it belongs to, and the mean's name."""
+    """A part of the data that has its own mean: a group, the field that it belongs to, and the mean's name."""
 
     field: str
     group: str
@@ -98,7 +98,7 @@ class Part(NamedTuple):
 
 
 def parts_of(metric: Metric) -> list[Part]:
-    """Returns the parts of the data with a mean of their own."""
+    """Returns the parts of the data that have their own mean."""
     groups = metric.groups if isinstance(metric, MeanScore) else {}
     return [Part(field, name, f"{metric.name}_{name}") for field, names in groups.items() for name in names]
 
@@ -248,7 +248,7 @@ def judged_results(
     Args:
         name: Name of the overall metric.
         document: The judged document.
-        groups: All parts of the data with a mean of their own.
+        groups: All parts of the data that have their own mean.
         belongs: The parts that the document belongs to.
     """
     places = _places(name, document.judge["backend"], groups, document.runs > 1)

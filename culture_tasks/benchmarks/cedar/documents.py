@@ -1,4 +1,4 @@
-"""CEDAR's questions as documents of a harness, and the English labels that their rows stand for."""
+"""CEDAR's questions as documents of a harness, and the English labels of their rows."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def translated(word: str, language: Language) -> Emotion | None:
 
 
 def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
-    """Returns the English gold label: ``english_ver_answer`` where it is there, else what ``answer`` stands for.
+    """Returns the English gold label: ``english_ver_answer`` where it is there, else the translated ``answer``.
 
     Args:
         row: The row.

@@ -96,7 +96,7 @@ class Messages(Hook):
 class Conversation(list[Message]):
     """Messages whose system message stays the only one.
 
-    lmms-eval's Qwen backends put a system message of their own before whatever a task asks, and Qwen's chat template
+    lmms-eval's Qwen backends put their own system message before whatever a task asks, and Qwen's chat template
     refuses a second one. The paper's stays, the backend's is left out.
     """
 

@@ -297,7 +297,7 @@ def _leading(reply: Reply) -> Labels:
 
 RULES: Final[tuple[Callable[[Reply], Labels], ...]] = (_machine_form, _answer, _marked, _leading)
 _COMMITTED: Final = RULES[:2]
-# Where a reply goes on with a prompt of its own: "[narrative]:", "Question:".
+# Where a reply goes on with a new prompt: "[narrative]:", "Question:".
 _NEW_PROMPT: Final = re.compile(
     r"\n\s{0,4}(?:\[[^\]\n]{2,20}\]\s?:|(?:question|narrative|q|user|human|pregunta|swali|السؤال|प्रश्न|质问|问题|質問)\s?:)"
 )
