@@ -212,31 +212,6 @@ def _item(question: str, references: Sequence[str], response: str, language: str
     return JudgeItem(question, tuple(references), answer_in(response), language)
 
 
-class _Places(NamedTuple):
-    """Where the record of a judged document goes.
-
-    Attributes:
-        empty: Every metric with None, in the order of the results.
-        base: The overall metric, which gets the record itself.
-        counts: Metrics over all documents that are no mean of scores.
-        groups: The metric of each part of the data.
-    """
-
-    empty: Mapping[str, None]
-    base: str
-    counts: tuple[str, ...]
-    groups: Mapping[str, str]
-
-
-@cache
-def _places(name: str, backend: str, groups: tuple[str, ...], repeated: bool) -> _Places:
-    base = f"{name}{LEXICAL}" if backend == "lexical" else name
-    of_groups = {group: f"{base}_{group}" for group in groups}
-    spread = (f"{base}_run_sd",) if repeated else ()
-    counts = (*spread, f"{name}_coverage", f"{name}_unscored")
-    return _Places(dict.fromkeys((base, *of_groups.values(), *counts)), base, counts, of_groups)
-
-
 def judged_results(
     name: str, document: JudgedDocument, groups: tuple[str, ...], belongs: Collection[str]
 ) -> dict[str, Any]:
@@ -251,17 +226,14 @@ def judged_results(
         groups: All parts of the data that have their own mean.
         belongs: The parts that the document belongs to.
     """
-    places = _places(name, document.judge["backend"], groups, document.runs > 1)
+    base = f"{name}{LEXICAL}" if document.judge["backend"] == "lexical" else name
     record = document.record()
     part, counted = PartRecord(record), CountedRecord(record)
-    results: dict[str, Any] = {**places.empty}
-    results[places.base] = record
-    for place in places.counts:
-        results[place] = counted
-    for group in belongs:
-        if group in places.groups:
-            results[places.groups[group]] = part
-    return results
+    results: dict[str, Any] = {base: record}
+    results |= {f"{base}_{group}": part if group in belongs else None for group in groups}
+    if document.runs > 1:
+        results[f"{base}_run_sd"] = counted
+    return results | {f"{name}_coverage": counted, f"{name}_unscored": counted}
 
 
 class JudgedDocument:
