@@ -1,7 +1,7 @@
 """What task files name for their harness to call: ``<task>__<hook>`` of a hook module is that hook of that task.
 
 Both harnesses resolve such a name as an attribute of the module, which makes the hook then. So a task file needs no
-code of its own, and a benchmark none for a harness.
+code, and a benchmark none for a harness.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ if TYPE_CHECKING:
 Doc = Mapping[str, Any]
 
 
-def hook_named(name: str, module: str, kinds: Mapping[str, Callable[[Task], Any]]) -> Any:
-    """Returns a hook.
+def hook_named(name: str, module: str, kinds: Mapping[str, Callable[..., Any]]) -> Any:
+    """Returns a hook, or the metric list of a task.
 
     Args:
         name: The task and the kind of hook, with two underscores between them.
         module: The module that is asked for it.
-        kinds: What makes a hook of each kind that this module has beside :data:`SHARED`.
+        kinds: The function of each kind that this module has beside or instead of :data:`SHARED`.
 
     Raises:
         AttributeError: If there is no such kind.
         CultureTasksError: If there is no such task.
     """
     task, separator, kind = name.rpartition("__")
-    make = {**SHARED, **kinds}.get(kind) if separator else None
-    if make is None:
+    if separator and kind == "metrics":
+        return metric_list(task_named(task))
+    function = {**SHARED, **kinds}.get(kind) if separator else None
+    if function is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    return make(task_named(task))
+    return Hook(task_named(task), function)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,32 +48,28 @@ class Hook:
 
     Attributes:
         task: The task.
+        function: What is called with the task and whatever the harness gives.
     """
 
     task: Task
+    function: Callable[..., Any]
+
+    def __call__(self, *given: Any, **options: Any) -> Any:
+        """Calls the function for the task."""
+        return self.function(self.task, *given, **options)
 
     def __repr__(self) -> str:
-        return f"culture_tasks: {type(self).__name__} of {self.task.name}"
+        return f"culture_tasks: {self.function.__name__} of {self.task.name}"
 
 
-class Target(Hook):
-    """The right answers of a task's documents."""
-
-    __slots__ = ()
-
-    def __call__(self, doc: Doc) -> str | list[str]:
-        """Returns a document's right answer, or answers."""
-        return self.task.target(doc)
+def target(task: Task, doc: Doc) -> str | list[str]:
+    """Returns a document's right answer, or answers."""
+    return task.target(doc)
 
 
-class Results(Hook):
-    """The records of a task's documents."""
-
-    __slots__ = ()
-
-    def __call__(self, doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
-        """Returns a document's records."""
-        return scorer_of(self.task.name)(doc, results)
+def results(task: Task, doc: Doc, responses: Sequence[Any]) -> dict[str, Any]:
+    """Returns a document's records."""
+    return scorer_of(task.name)(doc, responses)
 
 
 def name_of(task: Any) -> str | None:
@@ -90,9 +88,5 @@ def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
     return [image if image.mode == "RGB" else image.convert("RGB") for image in shown]
 
 
-SHARED: Mapping[str, Callable[[Task], Any]] = {
-    "target": Target,
-    "results": Results,
-    "metrics": metric_list,
-}
-"""What makes the hooks that both harnesses call alike."""
+SHARED: Mapping[str, Callable[..., Any]] = {"target": target, "results": results}
+"""The hooks that both harnesses call alike."""

@@ -1,6 +1,6 @@
 """Which of our names a harness knows: its index of tasks is built as its own commands build it, and looked at.
 
-``python -m culture_tasks.harness.index_probe lmms_eval`` does so in a process of its own, and writes JSON: importing a
+``python -m culture_tasks.harness.index_probe lmms_eval`` does so in a separate process, and writes JSON: importing a
 harness takes seconds and changes settings of the process.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from culture_tasks.judges.verdicts import DISCOUNTS, Usage
@@ -49,19 +50,18 @@ def summed_costs(entry: Mapping[str, Any], part: str) -> tuple[int, Usage, float
 
 
 def _of_task(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, Any]:
+    models = dict.fromkeys(record["judge"]["model"] for record in records)
     usages = {ASKED: Usage(), KEPT: Usage()}
     verdicts = {ASKED: 0, KEPT: 0}
     money: dict[str, float | None] = {ASKED: 0.0, KEPT: 0.0}
-    models: dict[str, None] = {}
+    price_of = cache(prices.of_requests)
     for record in records:
-        model = record["judge"]["model"]
-        models[model] = None
         for run in record["runs"]:
             part = KEPT if run.get("kept") else ASKED
             usage = Usage(*run["tokens"], **run.get("discounts", {}))
             verdicts[part] += 1
             usages[part] += usage
-            before, amount = money[part], prices.of_requests(model, usage)
+            before, amount = money[part], price_of(record["judge"]["model"], usage)
             money[part] = None if before is None or amount is None else before + amount
     if usages[ASKED] == usages[KEPT] == Usage():
         return {}

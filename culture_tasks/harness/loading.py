@@ -9,15 +9,14 @@ import logging
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.interface import Documents
-from culture_tasks.benchmarks.registry import DataRead, reading_data, task_named
+from culture_tasks.benchmarks.registry import DataRead, benchmark_of, reading_data, task_named
 from culture_tasks.harness.scoring import OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
-from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.judges.verdicts import JudgeItem
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -103,11 +102,10 @@ def check_judge(name: str | None) -> None:
     """
     if name is None or name not in _to_grade:
         return
-    by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
-    for doc in _to_grade[name].rows:
-        expected = scorer_of(name).expected(doc)
-        if expected is not None:
-            by_model.setdefault(expected[0].model, []).append(expected)
-    for model, items in by_model.items():
-        current_session().judge(model).check(items)
+    documents, session = _to_grade[name], current_session()
+    for model in dict.fromkeys(rubric.model for rubric in benchmark_of(name).rubrics()):
+        # One after the other, since a judge without an endpoint looks at none of them.
+        items = (item for doc in documents.rows if (item := scorer_of(name).expected(doc)) and item[0].model == model)
+        if first := next(items, None):
+            session.judge(model).check(chain([first], items))
     del _to_grade[name]

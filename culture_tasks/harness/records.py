@@ -40,7 +40,7 @@ class PendingRecord(dict[str, Any]):
             finish: Gives the rest; called on first reading, and may block.
         """
         if not known:
-            raise ValueError("PendingRecord: found no key that is known at once; needed is at least one")
+            raise ValueError("PendingRecord: expected at least one key that is known at once, found none")
         super().__init__(known)
         self._finish: Callable[[], Mapping[str, Any]] | None = finish
 

@@ -26,7 +26,7 @@ from culture_tasks.benchmarks.interface import (
 from culture_tasks.benchmarks.registry import benchmark_of, task_named
 from culture_tasks.harness import aggregation
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
-from culture_tasks.harness.records import ClusteredValue, CountedRecord, PartRecord, PendingRecord
+from culture_tasks.harness.records import ClusteredValue, CompleteRecord, CountedRecord, PartRecord, PendingRecord
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.judge import Ready, Ticket
 from culture_tasks.judges.rubrics import Rubric
@@ -70,7 +70,7 @@ def judged_metrics(
 
     Args:
         name: Its name, such as ``lave``.
-        groups: Parts of the data with a mean of their own, such as ``brazil``.
+        groups: Parts of the data that have their own mean, such as ``brazil``.
         function: The aggregation of the score.
     """
     parts = list(groups)
@@ -90,7 +90,7 @@ def _entry(name: str, function: Aggregation, better: bool | None) -> dict[str, A
 
 
 class Part(NamedTuple):
-    """A part of the data with a mean of its own: a group, the field that it belongs to, and the mean's name."""
+    """A part of the data that has its own mean: a group, the field that it belongs to, and the mean's name."""
 
     field: str
     group: str
@@ -98,7 +98,7 @@ class Part(NamedTuple):
 
 
 def parts_of(metric: Metric) -> list[Part]:
-    """Returns the parts of the data with a mean of their own."""
+    """Returns the parts of the data that have their own mean."""
     groups = metric.groups if isinstance(metric, MeanScore) else {}
     return [Part(field, name, f"{metric.name}_{name}") for field, names in groups.items() for name in names]
 
@@ -212,31 +212,6 @@ def _item(question: str, references: Sequence[str], response: str, language: str
     return JudgeItem(question, tuple(references), answer_in(response), language)
 
 
-class _Places(NamedTuple):
-    """Where the record of a judged document goes.
-
-    Attributes:
-        empty: Every metric with None, in the order of the results.
-        base: The overall metric, which gets the record itself.
-        counts: Metrics over all documents that are no mean of scores.
-        groups: The metric of each part of the data.
-    """
-
-    empty: Mapping[str, None]
-    base: str
-    counts: tuple[str, ...]
-    groups: Mapping[str, str]
-
-
-@cache
-def _places(name: str, backend: str, groups: tuple[str, ...], repeated: bool) -> _Places:
-    base = f"{name}{LEXICAL}" if backend == "lexical" else name
-    of_groups = {group: f"{base}_{group}" for group in groups}
-    spread = (f"{base}_run_sd",) if repeated else ()
-    counts = (*spread, f"{name}_coverage", f"{name}_unscored")
-    return _Places(dict.fromkeys((base, *of_groups.values(), *counts)), base, counts, of_groups)
-
-
 def judged_results(
     name: str, document: JudgedDocument, groups: tuple[str, ...], belongs: Collection[str]
 ) -> dict[str, Any]:
@@ -248,20 +223,17 @@ def judged_results(
     Args:
         name: Name of the overall metric.
         document: The judged document.
-        groups: All parts of the data with a mean of their own.
+        groups: All parts of the data that have their own mean.
         belongs: The parts that the document belongs to.
     """
-    places = _places(name, document.judge["backend"], groups, document.runs > 1)
+    base = f"{name}{LEXICAL}" if document.judge["backend"] == "lexical" else name
     record = document.record()
     part, counted = PartRecord(record), CountedRecord(record)
-    results: dict[str, Any] = {**places.empty}
-    results[places.base] = record
-    for place in places.counts:
-        results[place] = counted
-    for group in belongs:
-        if group in places.groups:
-            results[places.groups[group]] = part
-    return results
+    results: dict[str, Any] = {base: record}
+    results |= {f"{base}_{group}": part if group in belongs else None for group in groups}
+    if document.runs > 1:
+        results[f"{base}_run_sd"] = counted
+    return results | {f"{name}_coverage": counted, f"{name}_unscored": counted}
 
 
 class JudgedDocument:
@@ -305,8 +277,10 @@ class JudgedDocument:
             for run, response in enumerate(self._responses)
         ]
 
-    def record(self) -> PendingRecord:
+    def record(self) -> PendingRecord | CompleteRecord:
         """Returns the record: all that is needed to read the verdict, and to grade the responses again."""
+        if all(isinstance(ticket, Ready) for ticket in self._tickets):
+            return CompleteRecord({**_KNOWN, **self._complete()})  # and lets go of this object at once
         return PendingRecord(_KNOWN, self._complete)
 
     def wait(self) -> None:

@@ -56,7 +56,7 @@ def renew_session() -> Session:
 
 
 def start_session(settings: Settings) -> Session:
-    """Starts a session with settings of one's own; it holds from now on."""
+    """Starts a session with the given settings; it holds from now on."""
     return hold_session(Session(settings))
 
 

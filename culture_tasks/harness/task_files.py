@@ -175,7 +175,7 @@ def _names_below(group: Group, entries: Sequence[Entry]) -> list[str]:
 
 
 def _yaml(keys: _Keys, indent: str = "") -> str:
-    """Returns keys as YAML, in their order, with short lists of names on lines of their own."""
+    """Returns keys as YAML, in their order, with each name of a short list on its own line."""
     lines: list[str] = []
     for key, value in keys.items():
         if isinstance(value, Mapping):

@@ -146,14 +146,6 @@ def test_failures_are_counted_beside_the_score_and_never_inside(harness, monkeyp
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_too_little_coverage_makes_the_score_nan(harness, monkeypatch):
-    install(monkeypatch, ScriptedJudge(lambda item: Verdict("failed", error="503")))
-    results = run(harness, model_for(harness, lambda prompt: "x"), ["care_ar"])
-    assert math.isnan(value(results, "care_ar", "care_rating"))
-    assert value(results, "care_ar", "care_rating_coverage") == 0
-
-
-@pytest.mark.parametrize("harness", HARNESSES)
 def test_a_judge_is_asked_in_one_batch_not_document_by_document(harness, monkeypatch):
     """No verdict is given before all ten were asked for: a run that waited for each would never end."""
     import threading
@@ -254,13 +246,6 @@ def test_group_care_reports_the_mean_of_the_three_cultures(harness):
     parts = [value(results, f"care_{language}", "care_rating_lexical") for language in ("ar", "ja", "zh")]
     assert value(results, "care", "care_rating_lexical") == pytest.approx(sum(parts) / 3)
     assert isinstance(results["results"]["care"]["care_rating_lexical_stderr,none"], float)
-
-
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_every_item_is_asked_without_a_limit(harness):
-    results = run(harness, model_for(harness, lambda prompt: prompt), ["care_greedy"])
-    assert [len(results["samples"][f"care_greedy_{language}"]) for language in ("ar", "ja", "zh")] == [10, 10, 10]
-    assert 1 <= value(results, "care_greedy", "care_rating_lexical") <= 10
 
 
 @pytest.mark.parametrize("kind", ["ChatEcho", "SimpleEcho"])

@@ -69,8 +69,7 @@ def test_tasks_of_lm_eval_may_stand_beside_ours(server, tmp_path, ours_first):
     assert sorted(len(images_of(seen)) for seen in server.requests) == [0, 1, 1]
 
 
-@pytest.mark.parametrize("concurrent", [1, 4])
-@pytest.mark.parametrize(("until", "stop"), [(None, None), (["END"], ["END"])])
+@pytest.mark.parametrize(("concurrent", "until", "stop"), [(1, None, None), (4, ["END"], ["END"])])
 def test_a_request_names_stop_strings_only_where_there_are_some(server, concurrent, until, stop):
     options = {} if until is None else {"gen_kwargs": {"until": until}}
     model = api_model(server, num_concurrent=concurrent)
@@ -123,13 +122,12 @@ Model.__abstractmethods__ = frozenset()
 
 @pytest.mark.parametrize(
     ("look", "seen"),
-    [(lambda images: None, 0), (lambda images: images[0], 1), (lambda images: [images[-1], images[0]], 2)],
-    ids=["none", "the first", "two"],
+    [(lambda images: None, 0), (lambda images: [images[-1], images[0]], 2)],
+    ids=["none", "two"],
 )
-@pytest.mark.parametrize("predict_only", [False, True])
-def test_a_model_that_looks_at_some_images_has_no_score(look, seen, predict_only):
+def test_a_model_that_looks_at_some_images_has_no_score(look, seen):
     with pytest.raises(ImagesNotShownError, match=rf"^culturalvqa_fewshot: .*Model looked at {seen} of 4 .* 1 more"):
-        run_lm_eval(Model(look), ["culturalvqa_fewshot"], limit=2, predict_only=predict_only)
+        run_lm_eval(Model(look), ["culturalvqa_fewshot"], limit=2, predict_only=seen > 0)
 
 
 def test_a_model_that_cuts_them_is_stopped():
@@ -229,8 +227,7 @@ def test_prompts_for_models_that_put_images_first(marked, expected):
     assert images_first(marked) == expected
 
 
-@pytest.mark.parametrize("concurrent", [1, 4])
-@pytest.mark.parametrize("use_cache", [False, True])
+@pytest.mark.parametrize(("concurrent", "use_cache"), [(1, False), (4, True)])
 def test_each_repeat_has_a_seed_of_its_own(server, tmp_path, concurrent, use_cache):
     server.decide = lambda seen: says(f"{text_of(seen)} {seen.body['seed']}")
     model = api_model(server, seed=7, num_concurrent=concurrent)

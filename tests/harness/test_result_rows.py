@@ -108,9 +108,12 @@ def test_what_is_listed_is_in_every_sample_and_in_the_results(harness, kind, tmp
     results = results_of(kind, harness, tmp_path, monkeypatch, fixture_data)
     for task, samples in results["samples"].items():
         names = [metric["metric"] for metric in results["configs"][task]["metric_list"]]
-        assert names
         shown = {key for key in results["results"][task] if key.endswith(",none") and "_stderr" not in key}
+        assert names
         assert {f"{name},none" for name in names} == shown - _stability(results, task)
+        assert not [key for key in results["results"][task] if "_stderr_stderr" in key]
+        assert ("care_rating_lexical_run_sd" in names) is (kind == "repeats")  # a spread is over repeats alone
+        assert len(_rows(names)) <= 12
         assert set(results["higher_is_better"][task]) == set(names)
         assert all(set(names) <= set(sample) for sample in samples)
     # the harness's own logger of samples reads every listed metric from every sample
@@ -124,36 +127,17 @@ def test_what_is_listed_is_in_every_sample_and_in_the_results(harness, kind, tmp
     assert logger.run.logged
 
 
+def _rows(names):
+    """The names that have a row: parts of the data and emotions are in the columns."""
+    overall = {name for name in names if not any(name.startswith(f"{base}_") for base in names)}
+    beside = {f"{base}_{rest}" for base in overall for rest in ("coverage", "unscored", "run_sd", "avg", "var")}
+    return {name for name in overall | (beside & set(names)) if not name.startswith(("gepp_", "lsepp_"))}
+
+
 def _stability(results, task):
     """lmms-eval's own numbers over repeats."""
     endings = ("_expected_accuracy", "_consensus_accuracy", "_internal_variance", "_consistency_rate")
     return {key for key in results["results"][task] if key.partition(",")[0].endswith(endings)}
-
-
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_a_spread_is_there_with_repeats_alone(harness, tmp_path, monkeypatch, fixture_data):
-    once, often = (results_of(kind, harness, tmp_path, monkeypatch, fixture_data) for kind in ("lexical", "repeats"))
-    for results, there in ((once, False), (often, True)):
-        (task, *_) = results["samples"]
-        assert ("care_rating_lexical_run_sd,none" in results["results"][task]) is there
-        listed = {metric["metric"] for metric in results["configs"][task]["metric_list"]}
-        assert ("care_rating_lexical_run_sd" in listed) is there
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_a_task_has_a_dozen_rows_at_most_beside_its_groups(harness, kind, tmp_path, monkeypatch, fixture_data):
-    results = results_of(kind, harness, tmp_path, monkeypatch, fixture_data)
-    for task in results["samples"]:
-        keys = {key.removesuffix(",none") for key in results["results"][task] if key.endswith(",none")}
-        assert not {key for key in keys if "_stderr_stderr" in key}
-        names = {key for key in keys if "_stderr" not in key} - {
-            key.removesuffix(",none") for key in _stability(results, task)
-        }
-        overall = {name for name in names if not any(name.startswith(f"{base}_") for base in names)}
-        beside = {f"{base}_{rest}" for base in overall for rest in ("coverage", "unscored", "run_sd", "avg", "var")}
-        emotions = {name for name in names if name.startswith(("gepp_", "lsepp_"))}
-        assert len((overall | (beside & names)) - emotions) <= 12
 
 
 @pytest.mark.parametrize("harness", HARNESSES)

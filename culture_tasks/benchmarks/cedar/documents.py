@@ -1,4 +1,4 @@
-"""CEDAR's questions as documents of a harness, and the English labels that their rows stand for."""
+"""CEDAR's questions as documents of a harness, and the English labels of their rows."""
 
 from __future__ import annotations
 
@@ -183,36 +183,13 @@ def _folded(word: str) -> str:
     return fold(word).strip()
 
 
-def english_label(word: str, language: Language) -> Emotion:
-    """Returns the English label of a localized gold label.
-
-    Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
-    form of the word is a label, because a gold label is data and not a reply.
-
-    Args:
-        word: The ``answer`` of a released row.
-        language: Code of the row's language.
-
-    Raises:
-        DataError: If the language has no such label.
-    """
-    emotion = translated(word, language)
-    if emotion is None:
-        options = ", ".join(OPTION_WORDS[language].values())
-        raise DataError(
-            f"cedar: {word!r} is no gold label of {FILE_NAMES[language]} data."
-            f"{nearest(_folded(word), _accepted(language))} Allowed are: {options}. Correct the row's 'answer'."
-        )
-    return emotion
-
-
 def translated(word: str, language: Language) -> Emotion | None:
     """Returns the English label of a localized one; None for an unknown word."""
     return _accepted(language).get(_folded(word))
 
 
 def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
-    """Returns the English gold label: ``english_ver_answer`` where it is there, else the meaning of ``answer``.
+    """Returns the English gold label: ``english_ver_answer`` where it is there, else the translated ``answer``.
 
     Args:
         row: The row.
@@ -223,8 +200,8 @@ def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
         DataError: If it is none of the 14.
     """
     if row.english_ver_answer:
-        return _label(row.english_ver_answer, "en", f"{place}, field 'english_ver_answer'")
-    return _label(row.answer, language, f"{place}, field 'answer'")
+        return english_label(row.english_ver_answer, "en", f"{place}, field 'english_ver_answer'")
+    return english_label(row.answer, language, f"{place}, field 'answer'")
 
 
 def known_label(row: CedarRow, language: Language) -> Emotion | None:
@@ -246,7 +223,7 @@ def minority_label(row: CedarRow, language: Language, place: str) -> Emotion | N
     Raises:
         DataError: If it is none of the 14.
     """
-    return _label(row.minority, language, f"{place}, field 'minority'") if row.minority else None
+    return english_label(row.minority, language, f"{place}, field 'minority'") if row.minority else None
 
 
 def contradicts(row: CedarRow, gold: Emotion, language: Language) -> bool:
@@ -254,14 +231,28 @@ def contradicts(row: CedarRow, gold: Emotion, language: Language) -> bool:
     return translated(row.answer, language) not in (gold, None)
 
 
-def _label(word: str, language: Language, place: str) -> Emotion:
+def english_label(word: str, language: Language, place: str) -> Emotion:
+    """Returns the English label of a gold label that is written in a language or in English.
+
+    Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
+    form of the word is a label, because a gold label is data and not a reply.
+
+    Args:
+        word: The label of a released row.
+        language: Code of the row's language.
+        place: What an error calls the row and its field.
+
+    Raises:
+        DataError: If the language has no such label.
+    """
     label = translated(word, language) or translated(word, "en")
     if label is not None:
         return label
-    try:
-        return english_label(word, language)
-    except DataError as error:
-        raise DataError(f"{place}: {error}") from None
+    options = ", ".join(OPTION_WORDS[language].values())
+    raise DataError(
+        f"{place}: cedar: {word!r} is no gold label of {FILE_NAMES[language]} data."
+        f"{nearest(_folded(word), _accepted(language))} Allowed are: {options}. Correct it."
+    )
 
 
 def image_name(folder: Path, row: CedarRow) -> str:

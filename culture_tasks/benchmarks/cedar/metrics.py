@@ -12,6 +12,7 @@ variance is that of fractions. The paper prints accuracies and biases in percent
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -105,14 +106,14 @@ def accuracies(correct: Floats | Counts, answered: Floats | Counts) -> Floats:
     return _ratio(correct, answered)[np.asarray(answered) > 0]
 
 
-def variance(of_languages: Floats, *, ddof: int = 1) -> float:
+def variance(of_languages: Floats) -> float:
     """Variance of the accuracies of several languages, which :func:`acc_var` tells about; NaN of too few.
 
     Examples:
         >>> variance(np.array([0.25, 0.75]))
         0.125
     """
-    return float(of_languages.var(ddof=ddof)) if of_languages.size > ddof else math.nan
+    return float(of_languages.var(ddof=1)) if of_languages.size > 1 else math.nan
 
 
 # Counts
@@ -129,16 +130,6 @@ class CountTable:
 
     counts: Counts
 
-    def of(self, language: Language) -> Counts:
-        """Returns the 14 × 15 table of one language, or raises DataError for a code that is none of the seven.
-
-        Examples:
-            >>> table = tabulate(["awe", None], ["awe", "fear"], ["en", "ja"])
-            >>> int(table.of("en").sum())
-            1
-        """
-        return cast("Counts", self.counts[_language_codes([language], "cedar")[0]])
-
     def limited_to(self, languages: Collection[Language]) -> CountTable:
         """Returns a table without the records of other languages.
 
@@ -148,7 +139,7 @@ class CountTable:
             (0.5, 1.0)
         """
         keep = np.zeros(len(LANGUAGES), dtype=np.int64)
-        keep[_language_codes(list(languages), "cedar")] = 1
+        keep[_codes(list(languages), LANGUAGES, "language", "cedar")] = 1
         return CountTable(self.counts * keep[:, None, None])
 
     @property
@@ -162,11 +153,13 @@ class CountTable:
         return cast("Counts", self.counts.sum(axis=(1, 2)))
 
 
-def _codes(values: Sequence[Hashable], known: dict[Hashable, int], what: str, metric: str) -> NDArray[np.intp]:
+def _codes(values: Sequence[Hashable], known: Sequence[Hashable], what: str, metric: str) -> NDArray[np.intp]:
+    """Returns the index of each value among those that are known."""
+    places = {value: place for place, value in enumerate(known)}
     try:
-        return np.fromiter((known[value] for value in values), dtype=np.intp, count=len(values))
+        return np.fromiter((places[value] for value in values), dtype=np.intp, count=len(values))
     except (KeyError, TypeError):
-        row, unknown = next((i, v) for i, v in enumerate(values) if not isinstance(v, Hashable) or v not in known)
+        row, unknown = next((i, v) for i, v in enumerate(values) if not isinstance(v, Hashable) or v not in places)
         names = [str(name) for name in known if name is not None]
         raise DataError(
             f"{metric}: {what} {unknown!r} (record {row}) is not allowed.{nearest(str(unknown), names)} "
@@ -174,15 +167,7 @@ def _codes(values: Sequence[Hashable], known: dict[Hashable, int], what: str, me
         ) from None
 
 
-def _language_codes(languages: Sequence[str], metric: str) -> NDArray[np.intp]:
-    """Returns the index of each language code in ``LANGUAGES``; the metric's name begins the error."""
-    return _codes(languages, {code: i for i, code in enumerate(LANGUAGES)}, "language", metric)
-
-
-def _emotion_codes(labels: Sequence[str | None], metric: str, *, what: str, optional: bool) -> NDArray[np.intp]:
-    """Returns the index of each label in ``EMOTIONS``; None, where it is allowed, gives 14."""
-    known: dict[Hashable, int] = {emotion: i for i, emotion in enumerate(EMOTIONS)}
-    return _codes(labels, known | {None: _UNPARSED} if optional else known, what, metric)
+_PREDICTIONS: tuple[Hashable, ...] = (*EMOTIONS, None)
 
 
 def _check_lengths(metric: str, **columns: Sequence[object]) -> None:
@@ -221,9 +206,9 @@ def tabulate(
     shape = (len(LANGUAGES), len(EMOTIONS), len(EMOTIONS) + 1)
     cells = np.ravel_multi_index(
         (
-            _language_codes(languages, metric),
-            _emotion_codes(golds, metric, what="gold label", optional=False),
-            _emotion_codes(predictions, metric, what="prediction", optional=True),
+            _codes(languages, LANGUAGES, "language", metric),
+            _codes(golds, EMOTIONS, "gold label", metric),
+            _codes(predictions, _PREDICTIONS, "prediction", metric),
         ),
         shape,
     )
@@ -312,36 +297,26 @@ def acc_avg_stderr(table: CountTable) -> float:
         >>> round(acc_avg_stderr(table), 4)
         0.3536
     """
-    asked = [language for language, size in zip(LANGUAGES, table.sizes, strict=True) if size]
-    errors = [accuracy_stderr(table.limited_to([language])) for language in asked]
+    present = [language for language, size in zip(LANGUAGES, table.sizes, strict=True) if size]
+    errors = [accuracy_stderr(table.limited_to([language])) for language in present]
     return math.hypot(*errors) / len(errors) if errors else math.nan
 
 
-def acc_var(table: CountTable, *, ddof: int = 1) -> float:
+def acc_var(table: CountTable) -> float:
     """Cross-lingual variance of accuracy.
 
-    Formula: Σ (acc_l - acc_avg)² / (L - ddof) over L languages. Range 0 to L/(4(L - ddof)), the variance of
-    fractions; 0 means that all languages do equally well. L <= ddof gives NaN. Source: Table 1 (Var.), whose accuracies
-    are in percent, so that its variance is 10,000 times this one.
+    Formula: Σ (acc_l - acc_avg)² / (L - 1) over L languages. Range 0 to L/(4(L - 1)), the variance of fractions; 0
+    means that all languages do equally well. Fewer than two languages give NaN. Source: Table 1 (Var.), whose
+    accuracies are in percent, so that its variance is 10,000 times this one.
 
-    The paper names no divisor, and neither gives its column exactly: of its 32 values, L - 1 is nearer to 19 and L to
-    13, so L - 1 is the default.
-
-    Args:
-        table: The counts.
-        ddof: 1 divides by L - 1 (sample variance), 0 by L (population variance).
-
-    Raises:
-        SettingsError: If ddof is neither.
+    The paper names no divisor, and neither L - 1 nor L gives its column exactly: of its 32 values, L - 1 is nearer to
+    19 and L to 13.
 
     Examples:
-        >>> table = tabulate(["awe", "awe", "awe"], ["awe", "awe", "fear"], ["en", "ja", "ja"])
-        >>> acc_var(table), acc_var(table, ddof=0)
-        (0.125, 0.0625)
+        >>> acc_var(tabulate(["awe", "awe", "awe"], ["awe", "awe", "fear"], ["en", "ja", "ja"]))
+        0.125
     """
-    if ddof not in (0, 1):
-        raise SettingsError(f"acc_var: ddof is {ddof!r}. Allowed are 0 (divide by L) and 1 (divide by L - 1).")
-    return variance(accuracies(table.correct, table.sizes), ddof=ddof)
+    return variance(accuracies(table.correct, table.sizes))
 
 
 def unparsed_share(table: CountTable) -> float:
@@ -391,9 +366,9 @@ def top2_macro_f1(
     """
     name = "top2_macro_f1"
     _check_lengths(name, predictions=predictions, golds=golds, minority=minority)
-    predicted = _emotion_codes(predictions, name, what="prediction", optional=True)
-    gold = _emotion_codes(golds, name, what="gold label", optional=False)
-    second = _emotion_codes(minority, name, what="minority label", optional=True)
+    predicted = _codes(predictions, _PREDICTIONS, "prediction", name)
+    gold = _codes(golds, EMOTIONS, "gold label", name)
+    second = _codes(minority, _PREDICTIONS, "minority label", name)
     hit = (predicted == gold) | ((predicted == second) & (second < _UNPARSED))
     classes = len(EMOTIONS)
     true_positive = np.bincount(predicted[hit], minlength=classes)[:classes]
@@ -519,9 +494,7 @@ def jackknife_stderr(value: Callable[[CountTable], float], documents: Iterable[L
 
 def _deviation(values: Floats) -> Floats:
     """Standard deviation over the draws; a draw in which the metric is undefined stays out, fewer than two give NaN."""
-    known = ~np.isnan(values)
-    number = known.sum(axis=0)
-    filled = np.where(known, values, 0.0)
-    mean = filled.sum(axis=0) / np.maximum(number, 1)
-    squares = (np.where(known, values - mean, 0.0) ** 2).sum(axis=0)
-    return np.where(number > 1, np.sqrt(squares / np.maximum(number - 1, 1)), np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # fewer than two draws
+        deviation: Floats = np.nanstd(values, axis=0, ddof=1)
+    return deviation

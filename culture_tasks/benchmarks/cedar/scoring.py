@@ -16,9 +16,9 @@ those that a task leaves out have none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from culture_tasks.benchmarks.cedar import metrics as measures
 from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc
@@ -27,9 +27,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     LANGUAGES,
     PREDICTION,
     QUADRANT_NAMES,
-    Emotion,
     Language,
-    Quadrant,
 )
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
 from culture_tasks.benchmarks.cedar.prompts import prompt_file
@@ -47,11 +45,8 @@ VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1, times=1
 """The scales of the paper's tables. Harnesses have fractions, and the variance of fractions."""
 
 
-class TableMetric(Protocol):
-    """A metric of a table of counts."""
-
-    def __call__(self, table: CountTable, /) -> float:
-        """Works it out."""
+TableMetric: TypeAlias = Callable[[CountTable], float]
+"""A metric of a table of counts."""
 
 
 @cache
@@ -85,10 +80,10 @@ def _pooled() -> Iterator[Metric]:
 
 def _biases(propensity: str, bias: str) -> Iterator[ComputedScore]:
     for emotion in EMOTIONS:
-        value, stderr = partial(_propensity, emotion), partial(_propensity_stderr, emotion)
+        value, stderr = partial(_part, measures.gepp, emotion), partial(_part, _gepp_stderr, emotion)
         yield _metric(f"{propensity}_{emotion}", RATIO, value, stderr)
     for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
-        value, stderr = partial(_bias, quadrant), partial(_bias_stderr, quadrant)
+        value, stderr = partial(_part, measures.grqb, quadrant), partial(_part, _grqb_stderr, quadrant)
         yield _metric(f"{bias}_q{number}", BIAS, value, stderr)
 
 
@@ -119,20 +114,16 @@ def _of(language: Language, function: TableMetric, table: CountTable) -> float:
     return function(table.limited_to([language]))
 
 
-def _propensity(emotion: Emotion, table: CountTable) -> float:
-    return measures.gepp(table)[emotion]
+def _part(function: Callable[[CountTable], Mapping[Any, float]], key: str, table: CountTable) -> float:
+    return function(table)[key]
 
 
-def _bias(quadrant: Quadrant, table: CountTable) -> float:
-    return measures.grqb(table)[quadrant]
+def _gepp_stderr(table: CountTable) -> Mapping[Any, float]:
+    return measures.bootstrapped(table).gepp
 
 
-def _propensity_stderr(emotion: Emotion, table: CountTable) -> float:
-    return measures.bootstrapped(table).gepp[emotion]
-
-
-def _bias_stderr(quadrant: Quadrant, table: CountTable) -> float:
-    return measures.bootstrapped(table).grqb[quadrant]
+def _grqb_stderr(table: CountTable) -> Mapping[Any, float]:
+    return measures.bootstrapped(table).grqb
 
 
 def _top2(values: Sequence[Sequence[Any]]) -> float:

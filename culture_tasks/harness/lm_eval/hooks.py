@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.benchmarks.interface import Picture, Prompt
-from culture_tasks.harness.hooks import Hook, hook_named, images_of
+from culture_tasks.benchmarks.interface import Picture, Prompt, Task
+from culture_tasks.harness.hooks import hook_named, images_of
 from culture_tasks.harness.loading import load_for_evaluation
 
 if TYPE_CHECKING:
@@ -21,24 +21,14 @@ if TYPE_CHECKING:
 PLACEHOLDER = "<image>"
 
 
-class CustomDataset(Hook):
-    """Loads a task's documents."""
-
-    __slots__ = ()
-
-    def __call__(self, **_: object) -> dict[str, datasets.Dataset]:
-        """Loads the documents; lm-eval passes the task's metadata, which it doesn't need."""
-        return {"test": load_for_evaluation(self.task.name)}
+def dataset(task: Task, **_: object) -> dict[str, datasets.Dataset]:
+    """Loads a task's documents; lm-eval passes the task's metadata, which it doesn't need."""
+    return {"test": load_for_evaluation(task.name)}
 
 
-class Text(Hook):
-    """The text of a task's prompts."""
-
-    __slots__ = ()
-
-    def __call__(self, doc: Mapping[str, Any]) -> str:
-        """Returns the prompt as one text, with the places of its images."""
-        return rendered(self.task.prompt(doc))
+def text(task: Task, doc: Mapping[str, Any]) -> str:
+    """Returns the prompt as one text, with the places of its images."""
+    return rendered(task.prompt(doc))
 
 
 def rendered(prompt: Prompt) -> str:
@@ -57,23 +47,18 @@ def rendered(prompt: Prompt) -> str:
     return "\n".join(lines)
 
 
-def images_first(text: str) -> str:
+def images_first(prompt: str) -> str:
     """Returns a rendered prompt for models that put all images before it: several are numbered, one needs no mark."""
-    before, *parts = text.split(PLACEHOLDER)
+    before, *parts = prompt.split(PLACEHOLDER)
     if len(parts) < 2:
         return before + "".join(parts).removeprefix("\n")
     return before + "".join(f"Image {number}:{part}" for number, part in enumerate(parts, start=1))
 
 
-class Images(Hook):
-    """The images of a task's prompts."""
-
-    __slots__ = ()
-
-    def __call__(self, doc: Mapping[str, Any]) -> list[Image]:
-        """Returns the images that a document's prompt shows, in order."""
-        return images_of(self.task, doc, self.task.prompt(doc))
+def images(task: Task, doc: Mapping[str, Any]) -> list[Image]:
+    """Returns the images that a document's prompt shows, in order."""
+    return images_of(task, doc, task.prompt(doc))
 
 
 def __getattr__(name: str) -> Any:
-    return hook_named(name, __name__, {"dataset": CustomDataset, "text": Text, "images": Images})
+    return hook_named(name, __name__, {"dataset": dataset, "text": text, "images": images})

@@ -2,7 +2,7 @@
 
 lm-eval sends all requests of a type together, decides by the first of them whether images are sent, cuts a document's
 images to the model's ``max_images``, and gives every repeat of a request the same seed. None of this is an error to it.
-So our requests are of two types of their own, one with images and one without, and the methods that lm-eval calls for
+So our requests have two types, one with images and one without, and the methods that lm-eval calls for
 them are added to its model class: they pass the requests on to the model's ``generate_until``, and raise an error where
 an image wouldn't reach the model or didn't.
 """
@@ -196,7 +196,7 @@ def _answer_with_cache(cached: Any, requests: Sequence[Instance]) -> list[str]:
 
 
 def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
-    """Asks an API model for each run by itself, with a seed of its own: one seed would give one answer again and again.
+    """Asks an API model for each run by itself, with its own seed: one seed would give one answer again and again.
 
     lm-eval repeats a request by naming it several times in a row. Run r has the model's seed plus r.
     """

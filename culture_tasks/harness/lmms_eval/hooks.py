@@ -10,11 +10,11 @@ images numbers them there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from culture_tasks.benchmarks.interface import Picture, Prompt
-from culture_tasks.harness.hooks import Hook, hook_named, images_of
+from culture_tasks.benchmarks.interface import Picture, Prompt, Task
+from culture_tasks.harness.hooks import hook_named, images_of
 from culture_tasks.harness.lmms_eval.images import refuse_unseen, watched
 from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.harness.loading import loaded
@@ -27,25 +27,15 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 
 
-class ReplacedPlaceholder(Hook):
-    """Puts a task's documents in the place of the placeholder."""
-
-    __slots__ = ()
-
-    def __call__(self, placeholder: datasets.Dataset) -> datasets.Dataset:  # noqa: ARG002
-        """Returns the documents."""
-        with one_message():
-            return loaded(self.task.name)
+def documents(task: Task, placeholder: datasets.Dataset) -> datasets.Dataset:  # noqa: ARG001
+    """Returns a task's documents in the place of the placeholder."""
+    with one_message():
+        return loaded(task.name)
 
 
-class Text(Hook):
-    """The text of a task's prompts, for simple model types."""
-
-    __slots__ = ()
-
-    def __call__(self, doc: Mapping[str, Any]) -> str:
-        """Returns the prompt as one text."""
-        return rendered(self.task.prompt(doc))
+def text(task: Task, doc: Mapping[str, Any]) -> str:
+    """Returns the prompt as one text, for simple model types."""
+    return rendered(task.prompt(doc))
 
 
 def rendered(prompt: Prompt) -> str:
@@ -62,41 +52,29 @@ def rendered(prompt: Prompt) -> str:
     return "\n".join(lines)
 
 
-class Visuals(Hook):
-    """The images of a task's prompts, for simple model types."""
-
-    __slots__ = ()
-
-    def __call__(self, doc: Mapping[str, Any]) -> list[Image]:
-        """Returns the images that a document's prompt shows, in order."""
-        if not self.task.shows_images:
-            return []
-        return watched(doc, images_of(self.task, doc, self.task.prompt(doc)))
+def visuals(task: Task, doc: Mapping[str, Any]) -> list[Image]:
+    """Returns the images that a document's prompt shows, in order, for simple model types."""
+    return watched(doc, images_of(task, doc, task.prompt(doc))) if task.shows_images else []
 
 
-class Messages(Hook):
-    """The messages of a task's prompts, for chat model types."""
-
-    __slots__ = ()
-
-    def __call__(self, doc: Mapping[str, Any]) -> list[Message]:
-        """Returns the prompt as messages: the system message, if it has one, then texts and images in order."""
-        prompt = self.task.prompt(doc)
-        images = iter(watched(doc, images_of(self.task, doc, prompt)) if self.task.shows_images else ())
-        content = [
-            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "url": next(images)}
-            for part in prompt.parts
-        ]
-        user = {"role": "user", "content": content}
-        if not prompt.system:
-            return [user]
-        return Conversation([{"role": "system", "content": [{"type": "text", "text": prompt.system}]}, user])
+def messages(task: Task, doc: Mapping[str, Any]) -> list[Message]:
+    """Returns the prompt as messages, for chat model types: the system message, then texts and images in order."""
+    prompt = task.prompt(doc)
+    images = iter(watched(doc, images_of(task, doc, prompt)) if task.shows_images else ())
+    content = [
+        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "url": next(images)}
+        for part in prompt.parts
+    ]
+    user = {"role": "user", "content": content}
+    if not prompt.system:
+        return [user]
+    return Conversation([{"role": "system", "content": [{"type": "text", "text": prompt.system}]}, user])
 
 
 class Conversation(list[Message]):
     """Messages whose system message stays the only one.
 
-    lmms-eval's Qwen backends put a system message of their own before whatever a task asks, and Qwen's chat template
+    lmms-eval's Qwen backends put their own system message before whatever a task asks, and Qwen's chat template
     refuses a second one. The paper's stays, the backend's is left out.
     """
 
@@ -106,28 +84,25 @@ class Conversation(list[Message]):
             super().insert(index, message)
 
 
-class SeenResults(Hook):
-    """The records of a task's documents, if the model looked at their images."""
+def results(task: Task, doc: Mapping[str, Any], responses: Sequence[Any]) -> dict[str, Any]:
+    """Returns a document's records, if the model looked at its images.
 
-    __slots__ = ()
+    Raises:
+        ImagesNotShownError: If its images were handed out and not all looked at.
+    """
+    if task.shows_images:
+        refuse_unseen(doc)
+    return scorer_of(task.name)(doc, responses)
 
-    def __call__(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
-        """Returns a document's records.
 
-        Raises:
-            ImagesNotShownError: If its images were handed out and not all looked at.
-        """
-        if self.task.shows_images:
-            refuse_unseen(doc)
-        return scorer_of(self.task.name)(doc, results)
+_KINDS: Mapping[str, Callable[..., Any]] = {
+    "documents": documents,
+    "text": text,
+    "visuals": visuals,
+    "messages": messages,
+    "results": results,
+}
 
 
 def __getattr__(name: str) -> Any:
-    kinds = {
-        "documents": ReplacedPlaceholder,
-        "text": Text,
-        "visuals": Visuals,
-        "messages": Messages,
-        "results": SeenResults,
-    }
-    return hook_named(name, __name__, kinds)
+    return hook_named(name, __name__, _KINDS)

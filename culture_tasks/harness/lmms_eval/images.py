@@ -76,5 +76,5 @@ def refuse_unseen(doc: Mapping[str, Any]) -> None:
 
 
 def _key(doc: Mapping[str, Any]) -> int:
-    """Returns what stands for a document: its short values, since variants of a question have the same id."""
+    """Returns the key of a document: its short values, since variants of a question have the same id."""
     return hash(tuple(str(value) for name, value in doc.items() if isinstance(value, (str, int)) or name == "examples"))

@@ -29,20 +29,20 @@ def test_quadrants_hold_each_emotion_once():
 def test_option_words_map_to_their_label_in_any_unicode_form(language):
     for emotion, word in OPTION_WORDS[language].items():
         for form in ("NFC", "NFD", "NFKC"):
-            assert english_label(f" {unicodedata.normalize(form, word)} ", language) == emotion
+            assert english_label(f" {unicodedata.normalize(form, word)} ", language, "row 1") == emotion
 
 
 def test_hindi_label_without_nukta_and_misspelt_arabic_are_labels():
-    assert english_label("मजा", "hi") == "amusement"
-    assert english_label("تسليية", "ar") == "amusement"
-    assert english_label("اشمزاز", "ar") == "disgust"
+    assert english_label("मजा", "hi", "row 1") == "amusement"
+    assert english_label("تسليية", "ar", "row 1") == "amusement"
+    assert english_label("اشمزاز", "ar", "row 1") == "disgust"
 
 
 def test_unknown_label_names_what_came_what_is_allowed_and_the_nearest():
     with pytest.raises(
-        DataError, match=r"^cedar: 'enojos' is no gold label of spanish data\. Did you mean 'enojo'\?"
+        DataError, match=r"^row 1: cedar: 'enojos' is no gold label of spanish data\. Did you mean 'enojo'\?"
     ) as e:
-        english_label("enojos", "es")
+        english_label("enojos", "es", "row 1")
     assert "asco" in str(e.value)
 
 
@@ -53,5 +53,5 @@ def test_options_as_printed_map_to_the_english_ones(figure, language):
     lines = re.findall(r"\{question\}\\n\n\n\[.+\]: (.+)\n", printed("cedar", figure))
     options = dict(zip(ORDER, (re.split("[,、،] ?", line) for line in lines), strict=True))
     for word, english in zip(options[language], options["en"], strict=True):
-        assert english_label(word, language) == english
+        assert english_label(word, language, "row 1") == english
         assert read_reply(word) == english

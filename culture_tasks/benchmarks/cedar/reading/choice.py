@@ -1,281 +1,223 @@
-r"""Reads which emotion a model's reply names: one pure function, no judge.
+r"""Reads which emotion a model's reply chooses: one pure function, no judge.
 
 The reply is folded (``folding``) and its emotion words are found in all seven languages (``mentions``). Those that are
-denied, outweighed, asked about or only listed are set aside (``candidates``, by what ``surroundings`` says of them),
-and so is what the reply turns away from (``turning_away``): a feeling that has passed, that one would expect, or that
-others have. Then a ladder of rules looks for where the reply commits itself; each gives a label, UNCLEAR, or None where
-it has nothing to say. What a reply says beside its answer is background. A reply that names several emotions without a
-choice is unparsed.
+denied (``denial``), asked about, weighed against others or part of a repeated option list are left out. Then four rules
+look for where the reply commits itself, from the clearest form to the least clear one. The first that finds a label
+decides, and what it finds must agree: a reply that names several emotions without a choice is unparsed.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
-from culture_tasks.benchmarks.cedar.reading.candidates import (
-    STATEMENT,
-    UNCLEAR,
-    Reply,
-    Unclear,
-    describes,
-    find_candidates,
-    is_plain,
-    one_of,
-    rest_of,
-    sentence_of,
-    within,
-)
+from culture_tasks.benchmarks.cedar.reading.denial import clause_around, joins, plainly, undenied
 from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning, fold
-from culture_tasks.benchmarks.cedar.reading.lexicon import SPACED, UNSPACED, WORD_BEGINS, WORD_ENDS
-from culture_tasks.benchmarks.cedar.reading.surroundings import (
-    any_of,
-    breaks,
-    contrasts,
-    explains,
-    fits_best,
-    gap_words,
-    gives_reason,
-    is_felt,
-    joins,
-    linking,
-    links,
-    offers_alternative,
-    phrases_of,
-    sets_aside,
-    spoken,
+from culture_tasks.benchmarks.cedar.reading.lexicon import (
+    RUN,
+    SPACED,
+    UNSPACED,
+    WORD,
+    alternation,
+    language_file,
+    pattern,
+    phrases,
 )
+from culture_tasks.benchmarks.cedar.reading.mentions import Mention, find_mentions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
-    from culture_tasks.benchmarks.cedar.labels import Emotion, Language
-    from culture_tasks.benchmarks.cedar.reading.mentions import Mention
+    from culture_tasks.benchmarks.cedar.labels import Emotion
 
+    Labels: TypeAlias = "list[Emotion | None]"
+    """What a rule finds; None is a place that names several emotions where one would be a choice."""
+
+_OPTIONS = 5
+_LONGEST_STATEMENT = 120
 _LEAD_WORDS = 6
-_DIRECT_LEAD_WORDS = 2
-_SEGMENT = 240
-_LONGEST_LABEL_SENTENCE = 120
-# What may close a word that is marked up or quoted: "**Answer**:".
-_CLOSERS: Final = r"[\s\"'*_`\])]{0,6}"
+_REACH = 240
+# A sentence: text up to a stop with the quotation marks and brackets that close it, or up to a line break.
+_SENTENCE: Final = re.compile(r"[^.!?;\n]*(?:[.!?;]+[\"'*_`)\]]*|\n|\Z)")
+# The end of a question.
+_ASKS: Final = re.compile(r"\?[\s\"'*_`)\]]*\Z")
+# Where a sentence ends, or a parenthesis or an explanation after a dash or colon begins.
+_BREAK: Final = re.compile(r"[.!?;\n(]|\s[-–—]\s|[–—:]")
 
-# A key and its text in JSON, \boxed{…} of LaTeX, and an answer tag.
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Where a sentence begins and ends, and the emotion words in it."""
+
+    start: int
+    end: int
+    mentions: tuple[Mention, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A folded reply, its emotion words, and the sentences that have one."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+    sentences: tuple[Sentence, ...]
+
+
+def _within(mentions: Sequence[Mention], start: int, end: int) -> tuple[Mention, ...]:
+    first, last = (bisect_left(mentions, place, key=lambda mention: mention.start) for place in (start, end))
+    return tuple(mentions[first:last])
+
+
+def _without_lists(text: str, mentions: Sequence[Mention]) -> list[Mention]:
+    """Leaves out repeated option lists: five or more different labels with nothing else between them."""
+    runs: list[list[Mention]] = [[]]
+    for mention in mentions:
+        run = runs[-1]
+        seen = {listed.emotion for listed in run[:-1]}
+        if run and (mention.emotion in seen or not joins(text[run[-1].end : mention.start])):
+            runs.append(run := [])
+        run.append(mention)
+    return [mention for run in runs if len({listed.emotion for listed in run}) < _OPTIONS for mention in run]
+
+
+def _parsed(text: str) -> Reply:
+    mentions = _without_lists(text, find_mentions(text))
+    spans = [found.span() for found in _SENTENCE.finditer(text)]
+    sentences = [Sentence(*span, here) for span in spans if (here := _within(mentions, *span))]
+    stated = [
+        mention
+        for sentence in sentences
+        if not _ASKS.search(text, sentence.start, sentence.end)
+        and not pattern("weighs").search(plainly(text[sentence.start : sentence.end]))
+        for mention in sentence.mentions
+    ]
+    mentions = undenied(text, stated)
+    sentences = [replace(sentence, mentions=_within(mentions, sentence.start, sentence.end)) for sentence in sentences]
+    return Reply(text, tuple(mentions), tuple(sentence for sentence in sentences if sentence.mentions))
+
+
+@cache
+def _plain_runs() -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(language_file(language)['is_plain'] for language in UNSPACED)})+")
+
+
+@cache
+def _plain_words() -> frozenset[str]:
+    return frozenset(word for phrase in phrases(SPACED, "plain") for word in phrase.split())
+
+
+def _is_plain(rest: str) -> bool:
+    """Whether the text around a label adds nothing to it: numbering, "probably", "she feels", "です"."""
+    words = all(len(word) == 1 or word.isdigit() or word in _plain_words() for word in WORD.findall(rest))
+    return words and all(_plain_runs().fullmatch(run) for run in RUN.findall(rest))
+
+
+# JSON with a telling key, \boxed{…} of LaTeX, and an answer tag.
 _JSON: Final = re.compile(r'"([^"\n]{1,40})"\s{0,4}:\s{0,4}"([^"\n]{0,80})"')
 _BOXED: Final = re.compile(r"\\?(?:boxed|fbox)\s{0,2}\{([^}\n]{0,80})")
-_TAGGED: Final = re.compile(r"<\s{0,2}(answer|final_answer|emotion|label|response)\s{0,2}>([^<]{0,120})<")
-_KEYS: Final = frozenset({"selected_emotion", "final_answer", "your answer", "your_answer", "predicted_emotion"})
+_TAGGED: Final = re.compile(r"<\s{0,2}(?:answer|final_answer|emotion|label|response)\s{0,2}>([^<]{0,120})<")
+_KEYS: Final = ("selected_emotion", "final_answer", "your answer", "your_answer", "predicted_emotion")
 
 
-@cache
-def _answer_keys() -> frozenset[str]:
-    return _KEYS | frozenset(phrases_of(LANGUAGES, "answer", "final", "choice"))
+def _machine_form(reply: Reply) -> Labels:
+    keys = pattern("answer", "choice")
+    spans = [found.span(2) for found in _JSON.finditer(reply.text) if found[1] in _KEYS or keys.fullmatch(found[1])]
+    spans += [found.span(1) for form in (_TAGGED, _BOXED) for found in form.finditer(reply.text)]
+    return [mention.emotion for span in spans for mention in _within(reply.mentions, *span)]
 
 
-def _machine_form(reply: Reply) -> Emotion | Unclear | None:
-    r"""JSON with a telling key, ``\boxed{…}``, ``<answer>…</answer>``."""
-    spans = [m.span(2) for m in _JSON.finditer(reply.text) if m.group(1).strip() in _answer_keys()]
-    spans += [m.span(2) for m in _TAGGED.finditer(reply.text)]
-    spans += [m.span(1) for m in _BOXED.finditer(reply.text)]
-    return one_of(mention.emotion for start, end in spans for mention in within(reply.stated, start, end))
-
-
-def _standing_alone(reply: Reply) -> Emotion | Unclear | None:
-    """Sentences and lines that hold a label and nothing else but numbering, "probably" or "it is".
-
-    A sentence that adds another label by "or maybe" or "then" takes such an answer back; so does one that calls another
-    label possible where the answer is no more than that.
-    """
-    alone: set[Emotion] = set()
-    added: set[Emotion] = set()
-    sure: set[Emotion] = set()
-    possible: set[Emotion] = set()
-    for sentence in dict.fromkeys(sentence_of(reply, mention.start) for mention in reply.stated):
-        if sentence.end - sentence.start > _LONGEST_LABEL_SENTENCE:
-            continue
-        here = within(reply.kept, *sentence)
-        rest = rest_of(reply.text, sentence, here)
-        heading = reply.text[here[-1].end : sentence.end + 1].rstrip(" *_").endswith((":", ":\n"))
-        emotions = {mention.emotion for mention in here}
-        turns = _turns(rest)
-        guess = linking("possible").search(spoken(rest)) is not None
-        possible |= emotions if guess else set()
-        if heading or not is_plain(_without_turns(rest) if turns else rest):
-            continue
-        if turns or len(emotions) > 1:
-            added |= emotions
-        else:
-            alone |= emotions
-            sure |= set() if guess else emotions
-    return one_of(alone | added | (set() if sure else possible)) if alone else None
-
-
-def _turns(rest: str) -> bool:
-    return contrasts(rest) or offers_alternative(rest) or _unspaced_or().search(rest) is not None
-
-
-def _without_turns(rest: str) -> str:
-    words = (word for word in gap_words(rest) if word not in links().alternatives)
-    return _unspaced_or().sub(" ", links().contrast.sub(" ", f" {' '.join(words)} "))
-
-
-@cache
-def _unspaced_or() -> re.Pattern[str]:
-    """Matches a Japanese or Chinese "or" where a run begins; "かもしれない" is no か."""
-    return re.compile(rf"(?<![^\s,])(?!かもしれ){_nouns(UNSPACED, 'alternatives')}")
-
-
-def _nouns(languages: Iterable[Language], *keys: str) -> str:
-    return any_of(phrases_of(languages, *keys)).pattern
+# What may close a word that is marked up or quoted: "**Answer**:".
+_CLOSERS: Final = r"[\s\"'*_`\])]{0,6}"
+# Before a cue, what makes it the cue of another answer than the final one.
+_OTHER_CUE: Final = re.compile(
+    r"(?:second|secondary|secondly|other|another|alternative|possible|previous|first|wrong|expected|incorrect|not the|"
+    r"secundaria|otra|ثانويه|دوم|nyingine|अन्य|次の|其他)\W{0,4}\Z"
+)
 
 
 @cache
 def _cue(key: str) -> re.Pattern[str]:
-    """Matches a noun such as "answer" up to where its label is to begin.
+    """Matches a noun such as "answer" up to where its label begins.
 
-    A colon, an arrow, a copula or a line break stands between them, and before a copula up to 80 characters of
-    the same clause ("the emotion that best matches the situation is"). The Hindi copula comes after the label. An
-    answer may be told in the past; an emotion that was felt is part of the story.
+    A colon, an arrow or a copula stands between them, and before a copula up to 80 characters of the same clause ("the
+    emotion that best matches the situation is"). The Hindi copula comes after the label, and a phrase such as "I would
+    choose" needs none.
     """
-    spaced = tuple(language for language in SPACED if language != "hi")
-    tenses = ("copulas",) if key == "choice" else ("copulas", "past_copulas")
-    copulas = f"{WORD_BEGINS}{_nouns(spaced, *tenses)}{WORD_ENDS}|{_nouns(UNSPACED, *tenses)}"
-    noun = f"(?:{WORD_BEGINS}{_nouns(SPACED, key)}{WORD_ENDS}|{_nouns(UNSPACED, key)})"
-    link = rf"{_CLOSERS}(?:[:=]|-{{1,2}}>|→|—|–|\s-\s|\n)|[^.\n:;?!{{}}]{{0,80}}?(?:{copulas}){_CLOSERS}:?"
-    return re.compile(rf"{noun}(?:{link})")
+    copulas = alternation([language for language in LANGUAGES if language != "hi"], "copulas")
+    link = rf"{_CLOSERS}(?:[:=]|-{{1,2}}>|→|—|–|\s-\s|\n)|[^.\n:;?!{{}}]{{0,80}}?{copulas}{_CLOSERS}:?"
+    direct = alternation(LANGUAGES, "choose") if key == "choice" else "(?!)"
+    return re.compile(rf"{alternation(LANGUAGES, key)}(?:{link})|(?:{alternation(['hi'], key)}|{direct}){_CLOSERS}:?")
+
+
+def _cued(reply: Reply, key: str) -> Labels:
+    """The label to which each cue leads; None where another one is joined to it."""
+    found: Labels = []
+    for sentence in reply.sentences:
+        for cue in _cue(key).finditer(reply.text, sentence.start, sentence.end):
+            following = [mention for mention in sentence.mentions if mention.start >= cue.end()]
+            if not following or _within(sentence.mentions, *cue.span()):
+                continue
+            lead = reply.text[cue.end() : following[0].start]
+            is_other = _OTHER_CUE.search(reply.text, max(0, cue.start() - 24), cue.start())
+            if is_other or len(WORD.findall(lead)) + len(RUN.findall(lead)) > _LEAD_WORDS:
+                continue
+            rivals = any(_are_rivals(reply.text, one, other) for one, other in pairwise(following))
+            found.append(None if rivals else following[0].emotion)
+    return found
+
+
+def _are_rivals(text: str, one: Mention, other: Mention) -> bool:
+    """Whether two neighbouring labels are named side by side."""
+    gap = text[one.end : other.start]
+    return one.emotion != other.emotion and joins(gap) and _BREAK.search(gap) is None
 
 
 @cache
-def _direct_cue(key: str) -> re.Pattern[str]:
-    """Matches what a label follows at once: "I would choose", "मेरा उत्तर"."""
-    spaced = _nouns(SPACED if key == "choose" else ("hi",), key)
-    unspaced = _nouns(UNSPACED, key) if key == "choose" else "(?!)"
-    hindi_copula = rf"(?:{_nouns(('hi',), 'copulas')}{WORD_ENDS})?"
-    return re.compile(rf"(?:{WORD_BEGINS}{spaced}{WORD_ENDS}|{unspaced}){_CLOSERS}{hindi_copula}{_CLOSERS}:?")
+def _turn() -> re.Pattern[str]:
+    """Matches a word such as "but", and "or" where a sentence begins; "かもしれない" is no か."""
+    return re.compile(rf"{pattern('contrast').pattern}|\A\W*(?!かもしれ){pattern('alternatives').pattern}")
 
 
-@cache
-def _conclusion() -> re.Pattern[str]:
-    """Matches "therefore" and its like where a clause begins."""
-    spaced = _nouns(SPACED, "conclusions")
-    return re.compile(
-        rf"(?:\A|(?<=[.,;:!?\n] )|(?<=[.,;:!?\n]))(?:{spaced}{WORD_ENDS}|{_nouns(UNSPACED, 'conclusions')})"
-    )
-
-
-# Before a cue, what makes it the cue of another answer than the final one: "second answer:", "other emotion:".
-_OTHER_CUE: Final = re.compile(
-    r"(?:second|secondary|secondly|other|another|alternative|possible|previous|first|wrong|incorrect|not the|"
-    r"secundaria|otra|ثانويه|دوم|nyingine|अन्य|次の|其他)\W{0,4}\Z"
-)
-# White space, and the number of an option: "Answer: 3. relief".
-_NUMBERING: Final = re.compile(r"\s{0,9}[\"'*_`(]{0,4}(?:\d{1,2}[.)]\s{0,3})?")
-# Where the part of a reply ends that a cue may lead to.
-_STOP: Final = re.compile(r"[.;!?\n]")
-
-
-def _label_after(reply: Reply, start: int, lead: int) -> Emotion | Unclear | None:
-    """The label that a cue leads to: the first one in its sentence, if no other is joined to it."""
-    numbering = _NUMBERING.match(reply.text, start)
-    begin = numbering.end() if numbering else start
-    end = _STOP.search(reply.text, begin + 1, begin + _SEGMENT)
-    found = within(reply.kept, begin, end.start() if end else begin + _SEGMENT)
-    if not found or len(gap_words(reply.text[begin : found[0].start])) > lead:
-        return None
-    if not within(reply.stated, found[0].start, found[0].end):
-        return None  # a repeated option list
-    for last, following in pairwise(found):
-        if following.emotion != found[0].emotion:
-            gap = reply.text[last.end : following.start]
-            rival = _rivals(reply, last, following) or (is_felt(reply.text, following) and not gives_reason(gap))
-            return UNCLEAR if rival else found[0].emotion
-    return found[0].emotion
-
-
-def _cued(reply: Reply, cues: Iterable[tuple[re.Match[str], int]]) -> list[Emotion | Unclear]:
-    """What each cue leads to within its number of words, in order."""
-    verdicts = []
-    for cue, lead in sorted(cues, key=lambda pair: pair[0].end()):
-        preceding = reply.text[max(0, cue.start() - 24) : cue.start()]
-        if _OTHER_CUE.search(preceding) or within(reply.kept, cue.start(), cue.end()):
+def _alone(reply: Reply) -> Labels:
+    """Labels of sentences and lines that hold nothing else but numbering, "probably" or "it is"."""
+    found: Labels = []
+    several = len({mention.emotion for mention in reply.mentions}) > 1
+    for sentence in reply.sentences:
+        last = sentence.mentions[-1].end
+        if sentence.end - sentence.start > _LONGEST_STATEMENT or reply.text[last : sentence.end].strip(" *_\n") == ":":
             continue
-        verdict = _label_after(reply, cue.end(), lead)
-        if verdict is not None:
-            verdicts.append(verdict)
-    return verdicts
+        if len({mention.emotion for mention in sentence.mentions}) > 1 and any(
+            _cue(key).search(reply.text, sentence.start, last) for key in ("answer", "choice")
+        ):
+            continue
+        edges = [
+            sentence.start,
+            *(edge for label in sentence.mentions for edge in (label.start, label.end)),
+            sentence.end,
+        ]
+        rest = " ".join(reply.text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
+        if _is_plain(_turn().sub(" ", rest)):
+            found += [mention.emotion for mention in sentence.mentions]
+            if several and pattern("possible", "doubt").search(rest):
+                found.append(None)
+    return found
 
 
-def _noun_cues(reply: Reply, key: str) -> list[tuple[re.Match[str], int]]:
-    cues = [(cue, _LEAD_WORDS) for cue in _cue(key).finditer(reply.text)]
-    return cues + [(cue, _DIRECT_LEAD_WORDS) for cue in _direct_cue(key).finditer(reply.text)]
-
-
-def _final_answer(reply: Reply) -> Emotion | Unclear | None:
-    """The last "Final answer: …"."""
-    verdicts = _cued(reply, _noun_cues(reply, "final"))
-    return verdicts[-1] if verdicts else None
-
-
-def _answer(reply: Reply) -> Emotion | Unclear | None:
-    """The last "Answer: …", a label that stands alone, and what is chosen; none may contradict another."""
-    answers = _cued(reply, _noun_cues(reply, "answer"))
-    alone = _standing_alone(reply)
-    if not answers:
-        chosen = None if alone is None else _choice(reply)
-        if alone is None or chosen is None or isinstance(chosen, Unclear):
-            return chosen or alone
-        return chosen if isinstance(alone, Unclear) else one_of([alone, chosen])
-    if isinstance(answers[-1], Unclear) or alone is None or isinstance(alone, Unclear):
-        return answers[-1]
-    return one_of([answers[-1], alone])
-
-
-def _choice(reply: Reply) -> Emotion | Unclear | None:
-    """The label on which "Emotion: …", "the emotion that fits best is …" and "I would choose …" agree."""
-    direct = [(cue, _DIRECT_LEAD_WORDS) for cue in _direct_cue("choose").finditer(reply.text)]
-    verdicts = _cued(reply, [*_noun_cues(reply, "choice"), *direct])
-    if any(isinstance(verdict, Unclear) for verdict in verdicts):
-        return UNCLEAR
-    chosen = [verdict for verdict in verdicts if not isinstance(verdict, Unclear)]
-    chosen += [mention.emotion for mention in reply.stated if fits_best(reply.text, mention)]
-    if verdicts and _opens(reply) and not _takes_back(reply):
-        chosen.append(reply.stated[0].emotion)
-    return one_of(chosen)
-
-
-def _opens(reply: Reply) -> bool:
-    """Whether the reply begins with a label, and says no more of it in its clause than that it is felt or fits."""
-    if not reply.stated or gap_words(reply.text[: reply.stated[0].start][-80:]):
-        return False
-    return _clause_ends(reply, reply.stated[0])
-
-
-def _states(reply: Reply, mention: Mention) -> bool:
-    """Whether the clause around a label says no more than that someone feels it: "She is relieved, …"."""
-    before = reply.text[sentence_of(reply, mention.start).start : mention.start]
-    return len(before) <= _LONGEST_LABEL_SENTENCE and is_plain(before, STATEMENT) and _clause_ends(reply, mention)
-
-
-def _clause_ends(reply: Reply, mention: Mention) -> bool:
-    following = reply.text[mention.end : mention.end + 80]
-    clause = _CLAUSE.split(following, maxsplit=1)[0]
-    reason = links().because.search(f" {clause} ")
-    if reason:
-        clause = f" {clause} "[: reason.start()]
-    return is_plain(clause, STATEMENT)
-
-
-# Where a clause ends: a stop, a comma, a bracket or a dash between words.
-_CLAUSE: Final = re.compile(r"[.,;:!?\n()\[\]]|\s[-–—]\s|[–—]")
-
-
-def _takes_back(reply: Reply) -> bool:
-    """Whether a word such as "but" stands between the label that opens the reply and the last one."""
-    first, last = reply.stated[0], reply.stated[-1]
-    return contrasts(reply.text[first.end : last.start])
+def _answer(reply: Reply) -> Labels:
+    """The last "Answer: …" and labels that stand alone; without the former also what is chosen or fits best."""
+    answers = _cued(reply, "answer")[-1:]
+    if answers:
+        return [*answers, *_alone(reply)]
+    best = pattern("best")
+    fitting = [
+        label.emotion for label in reply.mentions if best.match(clause_around(reply.text, label)[1].lstrip("感さ"))
+    ]
+    return [*_alone(reply), *_cued(reply, "choice"), *fitting]
 
 
 # Bold and italics, in Markdown and HTML; a single asterisk only around a short text, since it may begin a list.
@@ -286,161 +228,122 @@ _EMPHASIS: Final = re.compile(
 _QUOTED: Final = re.compile(r"\"([^\"\n]{1,40})\"|(?<!\w)'([^'\n]{1,40})'(?!\w)|`([^`\n]{1,40})`")
 
 
-def _marked(reply: Reply, pattern: re.Pattern[str], longest: int) -> Emotion | Unclear | None:
-    emotions: set[Emotion] = set()
-    for span in pattern.finditer(reply.text):
-        start, end = span.span(span.lastindex or 0)
-        if len(gap_words(reply.text[start:end])) <= longest:
-            emotions.update(mention.emotion for mention in within(reply.kept, start, end))
-    return one_of(emotions)
+def _marked(reply: Reply) -> Labels:
+    """The labels in bold or italics; without any the one in quotation marks, since an explanation quotes too."""
+    for form, longest in ((_EMPHASIS, 7), (_QUOTED, 3)):
+        spans = [span.span(span.lastindex or 0) for span in form.finditer(reply.text)]
+        short = [span for span in spans if len(WORD.findall(reply.text, *span)) <= longest]
+        found: Labels = [mention.emotion for span in short for mention in _within(reply.mentions, *span)]
+        if found and (form is _EMPHASIS or len(set(found)) == 1):
+            return found
+    return []
 
 
-def _emphasised(reply: Reply) -> Emotion | Unclear | None:
-    """The one label in bold or italics."""
-    return _marked(reply, _EMPHASIS, 7)
-
-
-def _quoted(reply: Reply) -> Emotion | Unclear | None:
-    """The one label in quotation marks; several decide nothing, since an explanation quotes too."""
-    verdict = _marked(reply, _QUOTED, 3)
-    return None if isinstance(verdict, Unclear) else verdict
-
-
-def _rivals(reply: Reply, one: Mention, other: Mention) -> bool:
-    """Whether two neighbouring labels are named side by side.
-
-    Behind a stop, a dash or a colon the second one is a rival only if it stands there alone: the explanation in
-    "Relief – the pain is over" names none.
-    """
-    gap = reply.text[one.end : other.start]
-    if not joins(gap):
-        return False
-    return breaks(gap) is None or _clause_ends(reply, other)
-
-
-def _begins_line(reply: Reply, mention: Mention) -> bool:
-    line = reply.text[max(0, mention.start - 12) : mention.start].rsplit("\n", 1)
-    return (
-        len(line) == 2 and not [word for word in gap_words(line[1]) if len(word) > 1] and _clause_ends(reply, mention)
+def _opens(text: str, mention: Mention, start: int) -> bool:
+    """Whether nothing but plain words stands between a place and a label, and behind it in its clause."""
+    after = clause_around(text, mention)[1]
+    reason = pattern("because").search(after)
+    return _is_plain(text[max(start, mention.start - _REACH) : mention.start]) and _is_plain(
+        after[: reason.start()] if reason else after
     )
 
 
-def _concluding(reply: Reply) -> Emotion | Unclear | None:
-    """What a reply that doesn't open with a label concludes: "therefore …", "since the pain is over, she feels …"."""
-    if _opens(reply):
-        return None
-    verdicts = _cued(reply, [(cue, _LEAD_WORDS) for cue in _conclusion().finditer(reply.text)])
-    if verdicts:
-        return verdicts[-1]
-    felt = {mention.emotion for mention in reply.stated if is_felt(reply.text, mention)}
-    if len(felt) != 1:
-        return None
-    for place, mention in enumerate(reply.stated):
-        if mention.emotion in felt and place and _follows_reason(reply, mention):
-            others = [other for other in reply.stated[place + 1 :] if other.emotion != mention.emotion]
-            return None if others else mention.emotion
-    return None
+# The rest of an adjective in front of a noun: "痛苦的等待", "悲しい別れ".
+_OF_NOUN: Final = re.compile(r"(?:的|な(?!ん)|い(?=[一-鿿]))(?=[々〆〇ぁ-ゖァ-ヺー一-鿿])")
 
 
-@cache
-def _openers() -> re.Pattern[str]:
-    """Matches a clause of reason or concession: Japanese and Chinese, and Hindi, may say so at its end."""
-    postponed = any_of([*phrases_of(UNSPACED, "openers"), *phrases_of(("hi",), "openers")]).pattern
-    spaced = any_of(phrases_of(SPACED, "openers")).pattern
-    return re.compile(rf"[\s\"'*_]{{0,4}}{WORD_BEGINS}{spaced}{WORD_ENDS}|.*?{postponed}", re.DOTALL)
-
-
-def _follows_reason(reply: Reply, mention: Mention) -> bool:
-    """Whether all that comes before the label in its reply is one clause of reason or concession."""
-    sentence = sentence_of(reply, mention.start)
-    if reply.stated[0].start < sentence.start or mention.start - sentence.start > 2 * _SEGMENT:
+def _describes(text: str, mention: Mention) -> bool:
+    """Whether an emotion word only describes a thing of the story: "the painful wait", "痛苦的等待"."""
+    if mention.language in UNSPACED:
+        noun = _OF_NOUN.match(text, mention.end)
+        return noun is not None and not _plain_runs().match(text, noun.end())
+    before, after = clause_around(text, mention)
+    following = WORD.match(after)
+    adjectives = language_file(mention.language).get("adjectives", "(?!)")
+    is_adjective = re.search(rf"(?:{fold(adjectives)})\Z", text[mention.start : mention.end])
+    if not is_adjective or following is None or _is_plain(following.group()):
         return False
-    before = reply.text[max(sentence.start, mention.start - _SEGMENT) : mention.start]
-    if mention.language in {"hi", *UNSPACED}:
-        return _openers().match(before) is not None
-    begin = reply.text.rfind(",", sentence.start, reply.stated[0].start) + 1 or sentence.start
-    ends = reply.text.find(",", reply.stated[0].end, mention.start) >= 0
-    return ends and _openers().match(reply.text, begin, mention.start) is not None
+    determiners = phrases([mention.language], "determiners")
+    return not determiners or before.rpartition(" ")[2] in determiners
 
 
-def _after_all(reply: Reply, mention: Mention) -> bool:
-    """Whether the label stands in a sentence that declines to answer first: "I can't see the image, but …"."""
-    sentence = sentence_of(reply, mention.start)
-    place = bisect_left(reply.declines, sentence.start)
-    return place < len(reply.declines) and reply.declines[place] < mention.start
+def _contrasts(gap: str) -> bool:
+    """Whether a word such as "but" stands in a text; "because" ends a denial too, and contrasts nothing."""
+    return any(not pattern("because").match(gap, turn.start()) for turn in pattern("contrast").finditer(gap))
 
 
-def _leading(reply: Reply) -> Emotion | Unclear | None:
-    """A reply that opens with a label or says that it is felt, and names others only to explain."""
-    first = reply.stated[0] if reply.stated else None
-    if first is None:
-        return None
-    committed = _opens(reply) or _states(reply, first) or is_felt(reply.text, first)
-    story = describes(reply.text, first) or (reply.declines and not _after_all(reply, first))
-    others = [mention for mention in reply.stated if mention.emotion != first.emotion]
+def _leading(reply: Reply) -> Labels:
+    """The label that opens the reply, where others only explain it, or the only one there is."""
+    if not reply.mentions:
+        return []
+    text, first, sentence = reply.text, reply.mentions[0], reply.sentences[0]
+    others = [mention for mention in reply.mentions if mention.emotion != first.emotion]
+    opens = _opens(text, first, 0)
+    if not opens:
+        said = text[sentence.start : sentence.end]
+        turns = others or _contrasts(said)
+        if pattern("doubt").search(said) or (turns and pattern("expected").search(said)):
+            return []
     if not others:
-        return first.emotion if committed or not story else UNCLEAR
-    if not committed:
-        return UNCLEAR
-    before = [mention for mention in reply.stated if mention.start < others[0].start][-1]
-    between = reply.text[before.end : others[0].start]
-    if _rivals(reply, before, others[0]) and not sets_aside(between):
-        return UNCLEAR
-    gap = reply.text[first.end : others[0].start]
-    if not explains(gap) or contrasts(gap[:80]):
-        return UNCLEAR
-    felt = not _opens(reply) and any(is_felt(reply.text, mention) for mention in others)
-    rival = felt or any(_begins_line(reply, mention) for mention in others)
-    return UNCLEAR if rival else first.emotion
+        return [] if _describes(text, first) and not opens else [first.emotion]
+    gap = text[first.end : others[0].start]
+    explained = _BREAK.search(gap) or pattern("because").search(gap)
+    if not opens or not explained or _contrasts(gap[:80]) or _are_rivals(text, first, others[0]):
+        return []
+    lines = [text.rfind("\n", 0, mention.start) + 1 for mention in others]
+    lists = any(start and _opens(text, mention, start) for start, mention in zip(lines, others, strict=True))
+    return [] if lists else [first.emotion]
 
 
-_LADDER: Final[tuple[Callable[[Reply], Emotion | Unclear | None], ...]] = (
-    _machine_form,
-    _final_answer,
-    _answer,
-    _choice,
-    _emphasised,
-    _quoted,
-    _concluding,
-    _leading,
-)
-# Where a reply goes on with a prompt of its own: "[narrative]:", "Question:".
+RULES: Final[tuple[Callable[[Reply], Labels], ...]] = (_machine_form, _answer, _marked, _leading)
+_COMMITTED: Final = RULES[:2]
+# Where a reply goes on with a new prompt: "[narrative]:", "Question:".
 _NEW_PROMPT: Final = re.compile(
     r"\n\s{0,4}(?:\[[^\]\n]{2,20}\]\s?:|(?:question|narrative|q|user|human|pregunta|swali|السؤال|प्रश्न|质问|问题|質問)\s?:)"
 )
 
 
-def _before_next_prompt(text: str) -> Emotion | None:
-    """A reply that answers and then goes on with a question of its own is read up to there."""
-    following = _NEW_PROMPT.search(text)
-    if following is None or following.start() > 400:
-        return None
-    verdict = _standing_alone(find_candidates(text[: following.start()]))
-    return None if isinstance(verdict, Unclear) else verdict
+@cache
+def _declining() -> re.Pattern[str]:
+    """Matches what declines to answer: "I can't tell"."""
+    declines = [alternation(LANGUAGES, "declines"), *(language_file(language)["is_declining"] for language in UNSPACED)]
+    exempt = [
+        alternation(LANGUAGES, "not_declining"),
+        *(language_file(language)["is_answering"] for language in UNSPACED),
+    ]
+    return re.compile(f"(?!{'|'.join(exempt)})(?:{'|'.join(declines)})")
+
+
+def _corrects(reply: Reply) -> bool:
+    """Whether the writer takes a label back: "fear, or rather surprise"."""
+    gaps = [
+        reply.text[one.end : other.start] for one, other in pairwise(reply.mentions) if one.emotion != other.emotion
+    ]
+    return any(pattern("corrections").search(plainly(gap.replace(",", " "))) for gap in gaps)
 
 
 def read_reply(reply: str) -> Emotion | None:
     r"""Returns the emotion that a reply chooses, or None where it chooses none or more than one.
 
     Words of all seven languages count, in any inflection that belongs to one label alone. In order: JSON,
-    ``\\boxed`` and answer tags; a final answer; "Answer: …" and a sentence or line with the label alone; "the emotion
-    is …"; a single label in bold, then in quotes; what is concluded; the label that opens the reply or is said to be
-    felt, where others only explain it; the only label there is. A denied label ("not sadness") never counts, nor does
-    one that is outweighed ("less fear than"), asked about, part of a refusal, or in a repeated option list.
+    ``\\boxed`` and answer tags; "Answer: …", a sentence or line with the label alone, "the emotion is
+    …"; a single label in bold or in quotes; the label that opens the reply where others only explain it; the only
+    label there is. A denied label ("not sadness") never counts, nor does one that is asked about
+    or part of a repeated option list. A reply that declines to answer is read in the first two forms only.
     Time is linear in the length of the reply.
 
     Args:
         reply: The model's text, reasoning included.
     """
     text = fold(cut_reasoning(reply)).strip()
-    early = _before_next_prompt(text)
-    if early is not None:
-        return early
-    folded = find_candidates(text)
-    for rule in _LADDER:
-        verdict = rule(folded)
-        if isinstance(verdict, Unclear):
-            return None
-        if verdict is not None:
-            return verdict
+    following = _NEW_PROMPT.search(text)
+    if following and find_mentions(text[: following.start()]):
+        text = text[: following.start()]
+    parsed = _parsed(text)
+    if _corrects(parsed):
+        return None
+    for rule in _COMMITTED if _declining().search(text) else RULES:
+        labels = set(rule(parsed))
+        if labels:
+            return labels.pop() if len(labels) == 1 else None
     return None
