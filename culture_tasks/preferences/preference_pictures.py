@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from culture_tasks.pages.pictures import look
 from culture_tasks.preferences.pair_rule import Pair
 from culture_tasks.preferences.preference_stat import DIMENSIONS, GroupStat, PreferenceStat
 from culture_tasks.report.figures.fonts import choose, warn_of_gaps
 from culture_tasks.report.figures.names import cleaned, shown
-from culture_tasks.report.figures.style import look
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -122,35 +122,6 @@ class Chart:
         for panel in self.panels:
             yield from (panel.title, *panel.groups, *(series.label for series in panel.series))
 
-    def renamed(self, name: Callable[[str], str]) -> Chart:
-        """Returns the chart with other texts."""
-        return replace(
-            self,
-            title=name(self.title),
-            groups=name(self.groups),
-            series=name(self.series),
-            value=name(self.value),
-            notes=tuple(map(name, self.notes)),
-            looks={name(label): self.look_of(label) for label in self.labels},
-            panels=tuple(
-                replace(
-                    panel,
-                    title=name(panel.title),
-                    groups=tuple(map(name, panel.groups)),
-                    best=frozenset(map(name, panel.best)),
-                    series=tuple(
-                        Series(name(one.label), {name(group): cell for group, cell in one.cells.items()})
-                        for one in panel.series
-                    ),
-                    band=tuple(
-                        replace(one, cells={name(group): cell for group, cell in one.cells.items()})
-                        for one in panel.band
-                    ),
-                )
-                for panel in self.panels
-            ),
-        )
-
 
 def panels(
     values: Iterable[GroupValue],

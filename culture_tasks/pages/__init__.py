@@ -1,0 +1,1 @@
+"""What pages and pictures that are read without a network share: markup, policy, thumbnails, fonts and looks."""
