@@ -20,9 +20,10 @@ from support.example_report import MemoryStore, example_report, share, with_host
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.data.images import image_key
+from culture_tasks.pages.markup import as_markup
 from culture_tasks.report.html import payload
 from culture_tasks.report.html.choosing import chosen, correctness
-from culture_tasks.report.html.page import as_markup, environment, rendered, write_html
+from culture_tasks.report.html.page import environment, rendered, write_html
 from culture_tasks.report.html.payload import safe_json, shortened
 from culture_tasks.report.html.thumbnails import Thumbnails
 from culture_tasks.report.model import Cell, Finding, Part
@@ -403,22 +404,6 @@ def test_too_many_samples_for_a_page_are_fewer_of_each_cell(tmp_path, monkeypatc
     data = _data(path.read_text())
     assert max(len({*failures, *fair}) for *_, failures, fair in data["selections"]) < 8
     assert "too many for one page" in caplog.text
-
-
-class _GoneStore(MemoryStore):
-    def rows(self, run, where=()):
-        return Rows(np.arange(3), np.arange(3, dtype=np.int32), np.zeros(3))
-
-    def read(self, run, places=None):
-        raise FileNotFoundError(2, "gone", run)
-
-
-def test_files_that_have_gone_leave_cells_without_samples(tmp_path, caplog):
-    report = example_report(("m",))
-    path = tmp_path / "gone.html"
-    write_html(replace(report, samples=_GoneStore({})), path, figures=False)
-    assert "This page holds no samples." in path.read_text()
-    assert len(caplog.records) == len({record.args[0] for record in caplog.records}) > 1
 
 
 def test_a_long_table_keeps_its_header_in_sight():

@@ -1,6 +1,6 @@
 """Fonts for names of any script: matplotlib takes each letter from the first family of a list that has it.
 
-The list is chosen from the letters that a figure shows, so that figures in Latin letters look the same on every machine.
+The list is chosen from the letters that a figure shows, so figures in Latin letters look the same on every machine.
 """
 
 from __future__ import annotations

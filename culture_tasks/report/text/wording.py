@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Question
@@ -126,3 +128,25 @@ def headers(table: Table) -> list[str]:
     """Returns the headers of a table in one line, those that columns share before their own."""
     own = [f"{column.over}: {column.label}" if column.over else column.label for column in table.columns]
     return [*table.row_headers, *own]
+
+
+class Span(NamedTuple):
+    """Neighbouring columns that share a header.
+
+    Attributes:
+        title: The header; empty where they have none.
+        first: The first of the columns, from 0.
+        width: Their number.
+    """
+
+    title: str
+    first: int
+    width: int
+
+
+def spans(table: Table) -> list[Span]:
+    """Returns the headers that columns share, from left to right."""
+    found: list[Span] = []
+    for title, columns in groupby(table.columns, key=lambda column: column.over):
+        found.append(Span(title, sum(span.width for span in found), len(list(columns))))
+    return found
