@@ -207,13 +207,11 @@ def _report(data: RatedResponses, raters: list[Rater], args: argparse.Namespace,
 
 def _write(report: Report, folder: Path) -> None:
     from culture_tasks.agreement.agreement_report import write_report
-    from culture_tasks.agreement.rating_pictures import Scale, write_pictures
+    from culture_tasks.agreement.rating_pictures import write_pictures
 
     languages = [response.language for response in report.data.responses]
     paths = write_report(report, folder)
-    lowest, highest = report.data.scale
-    scale = Scale(lowest=lowest, highest=highest)
-    paths += write_pictures(report.comparisons, languages=languages, scale=scale, folder=folder)
+    paths += write_pictures(report.comparisons, languages=languages, scale=report.data.scale, folder=folder)
     print(textwrap.fill(f"written to {folder}: {', '.join(path.name for path in paths)}", 118))
 
 
