@@ -1,6 +1,5 @@
 """Figures: drawn, both formats, the same every time, and names of any script in them."""
 
-import io
 import logging
 import re
 from dataclasses import replace
@@ -14,7 +13,7 @@ from PIL import Image
 from support.example_report import MODELS, example_report
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.pages.pictures import look, styled
+from culture_tasks.pages.pictures import styled
 from culture_tasks.report.figures import drawing, fonts
 from culture_tasks.report.figures.charts import Chart, Panel, Series, by_mean, limited
 from culture_tasks.report.figures.drawing import draw_points, draw_radar, svg_images, write_figures
@@ -112,25 +111,14 @@ def test_names_of_every_script_are_text(written):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_can_not_inject(kind):
-    report = example_report((HOSTILE, "b"))
+    report = example_report((f"_{HOSTILE}", "b"))  # matplotlib hides names that begin with an underscore
     [svg] = svg_images([_figure(report, KINDS[kind])])
     tree = etree.fromstring(svg)
     assert not list(tree.iter(f"{SVG}script", f"{SVG}a"))
     text = "".join(_texts(svg))
-    assert "</text><script>x" in text
+    assert "_</text><script>x" in text or kind == "heat"
+    assert "$x^2$" in text  # no formula
     assert "\u202e" not in text
-
-
-def test_dollar_signs_are_no_formulas():
-    [svg] = svg_images([_chart("bars", Cell(1.0, Scale("x")), groups=("$x^2$",), label="$\\frac{1}{2$ _")])
-    assert {"$x^2$", "$\\frac{1}{2$ _"} <= set(_texts(svg))
-
-
-def test_names_that_begin_with_an_underscore_stand_in_the_legend():
-    for kind in KINDS:
-        if kind != "heat":
-            [svg] = svg_images([_chart(kind, Cell(1.0, Scale("x", 0.0)), Cell(2.0, Scale("x", 0.0)), label="_m")])
-            assert "_m" in _texts(svg), kind
 
 
 @pytest.mark.parametrize(
@@ -167,10 +155,6 @@ def test_cut_names_stay_isolated(text):
 
 
 # ---- fonts
-
-
-def test_latin_names_need_no_other_font():
-    assert choose(["Qwen3-VL-8B", "Überblick é ñ"]) == (("DejaVu Sans",), "")
 
 
 def test_fonts_are_chosen_for_the_letters(monkeypatch):
@@ -229,14 +213,6 @@ def _width(text):
 # ---- what is drawn
 
 
-def test_looks_differ_without_colour():
-    shapes = [(look(place).marker, look(place).hatch, look(place).dashes) for place in range(7)]
-    for part in zip(*shapes, strict=True):
-        assert len(set(part)) == 7
-    assert len({(look(place).colour, look(place).hatch) for place in range(56)}) == 56
-    assert len({(look(place).colour, look(place).marker) for place in range(91)}) == 91
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "cells",
@@ -249,15 +225,6 @@ def test_looks_differ_without_colour():
 def test_extremes_can_be_drawn(kind, cells):
     [svg] = svg_images([_chart(kind, *cells)])
     assert "Title" in _texts(svg)
-
-
-def test_intervals_are_drawn():
-    without, with_interval = (
-        svg_images([_chart("bars", Cell(1.0, Scale("x"), *ends))])[0] for ends in ((), (0.5, 1.5))
-    )
-    assert len(with_interval) > len(without)
-    assert b"LineCollection" in with_interval
-    assert b"LineCollection" not in without
 
 
 @pytest.mark.parametrize("key", ["culturalvqa_facet", "culturalvqa_country", "cedar_gepp"])
@@ -305,15 +272,6 @@ def test_differences_of_many_groups_do_not_lie_over_each_other(monkeypatch):
     panel = Panel("organisation/a-model-with-a-name · blend", groups, (*sides, difference))
     chart = Chart("k", "Title", "", "pairs", "region", "asked in", "SEM-B (percent)", (panel,) * 7)
     assert _overlapping(chart, monkeypatch) == []
-
-
-def test_seven_models_stand_in_one_panel_and_the_best_comes_first():
-    report = example_report([f"model {number}" for number in range(7)], published=False)
-    chart = _figure(report, "culturalvqa_facet")
-    scores = {report.entrants[key].label: cell.value for key, cell in report.units["culturalvqa"].cells.items()}
-    [panel] = chart.panels
-    assert [series.label.removesuffix(" †") for series in panel.series] == sorted(scores, key=scores.get, reverse=True)
-    assert chart.kind == "bars"
 
 
 def test_many_panels_are_several_figures_of_which_each_can_be_read():
@@ -400,13 +358,6 @@ def test_ratios_stand_on_a_logarithmic_axis_with_0_at_its_edge():
         assert draw_radar(lsepp).axes[0].get_yscale() == "log"
 
 
-def test_numbers_of_a_heat_map_stand_in_it():
-    chart = _figure(example_report(("m",)), "cedar_matrix")
-    [svg] = svg_images([chart])
-    numbers = {text for text in _texts(svg) if re.fullmatch(r"\d+\.\d", text)}
-    assert {f"{cell.value:.1f}" for cell in chart.panels[0].cells} <= numbers
-
-
 def test_a_pair_has_its_difference_beside_it():
     chart = _figure(example_report(("m",), published=False), "crosscult_insertion")
     [panel] = chart.panels
@@ -419,24 +370,9 @@ def test_a_pair_has_its_difference_beside_it():
     assert texts.count("base") == texts.count("edited") == 1
 
 
-def test_a_pair_that_can_not_be_compared_has_no_difference():
-    report = example_report(("m",), published=False)
-    without = tuple(replace(each, difference=replace(each.difference, value=None)) for each in report.contrasts)
-    chart = _figure(replace(report, contrasts=without), "crosscult_insertion")
-    [svg] = svg_images([chart])
-    assert not any("± 1.0" in text for text in _texts(svg))
-    assert not any("less base" in note for note in chart.notes)
-
-
 def test_drawing_leaves_matplotlibs_settings_alone():
     import matplotlib as mpl
 
     before = dict(mpl.rcParams)
     svg_images([_chart("bars", Cell(1.0, Scale("x")))])
     assert dict(mpl.rcParams) == before
-
-
-@pytest.mark.slow
-def test_a_png_is_a_png(written):
-    with Image.open(io.BytesIO((written[0] / "cedar_gepp.png").read_bytes())) as picture:
-        assert picture.format == "PNG"
