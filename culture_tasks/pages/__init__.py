@@ -1,1 +1,1 @@
-"""What pages and pictures that are read without a network share: markup, policy, thumbnails, fonts and looks."""
+"""Parts that pages and pictures share: markup, content security policy, fonts and looks."""

@@ -24,7 +24,7 @@ def as_markup(text: str) -> Markup:
 def templates_of(package: str, folder: str = "templates") -> Environment:
     """Returns the environment of a package's templates, which escapes texts and refuses names that it doesn't know.
 
-    What HTML can't carry of a text, NUL and halves of surrogate pairs, is U+FFFD.
+    Characters that HTML can't carry, NUL and halves of surrogate pairs, become U+FFFD.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -21,7 +21,7 @@ Dashes = tuple[float, tuple[float, ...]]
 
 
 class Look(NamedTuple):
-    """What tells a series from the others."""
+    """The look of a series, by which it differs from the others."""
 
     colour: str
     marker: str

@@ -282,7 +282,7 @@ def _difference(cell: Cell | None) -> str:
     return f"{number(cell.value, cell.scale, signed=True)}{reach}"
 
 
-# Lines over steps: what is left of each insertion after later ones
+# Lines over steps: how much of each insertion is left after later ones
 
 _MOST_STEPS_NAMED = 6
 _LINES_APART = 0.06

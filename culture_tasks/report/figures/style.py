@@ -1,4 +1,4 @@
-"""What figures of all kinds share: an empty figure, marks and their intervals, axes, names and the legend."""
+"""Parts of figures of all kinds: an empty figure, marks and their intervals, axes, names and the legend."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Correctness = Literal["wrong", "not scored", "scored", "right"]
 CORRECTNESS: tuple[Correctness, ...] = ("wrong", "not scored", "scored", "right")
-"""What a sample's score says, in the order in which a reader looks for failures."""
+"""Results of a sample, in the order in which a reader looks for failures."""
 
 
 class SampleChoice(NamedTuple):
@@ -30,7 +30,7 @@ class SampleChoice(NamedTuple):
 
 
 def correctness(score: float | None, scale: Scale) -> Correctness:
-    """Returns what a score says: right in the better half of its scale, wrong in the other.
+    """Returns the result of a score: right in the better half of its scale, wrong in the other.
 
     A score on a scale without two ends, or without a better one, is neither.
     """

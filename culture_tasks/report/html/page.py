@@ -230,7 +230,7 @@ def _about_samples(payload: Payload) -> str:
 
 
 def _problems(report: Report) -> Iterator[tuple[str, str, str, str]]:
-    """Yields the files that were left out, and what is wrong with files in use."""
+    """Yields the files that were left out, and the problems of files in use."""
     for lost in report.problems:
         yield lost.path, short_name(lost.kind), str(lost.lines or ""), lost.detail
     for run in report.runs.values():
@@ -239,6 +239,6 @@ def _problems(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _script() -> str:
-    """Returns the page's script: its parts as one, strict, and with names of its own."""
+    """Returns the page's script: its parts as one, strict, in a scope that nothing else shares."""
     parts = "\n".join(asset(__package__, f"{name}.js") for name in ("tools", "tables", "samples", "page"))
     return f'"use strict";\n\n(() => {{\n{parts}}})();\n'

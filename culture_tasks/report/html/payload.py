@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from culture_tasks.report.model import Cell, Report
     from culture_tasks.report.runs import Sample
 
-# What could end the element, start a comment in it or break a line of a script, and what UTF-8 can't carry.
+# Characters that could end the element, start a comment in it or break a line of a script, or that UTF-8 can't carry.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 _LONGEST_TEXT = 4_000
 _FLAGS = tuple(FLAG_TEXT)
@@ -74,7 +74,7 @@ def origins_of(report: Report) -> dict[str, Origin]:
 class Payload:
     """Collects the data of the page's script while the page's tables are made.
 
-    Texts that samples share stand in it once: a document is the same for all models.
+    Texts that samples share are in it once: a document is the same for all models.
 
     Attributes:
         per_cell: Most samples that are kept of each run behind a cell; None where all of them lie in files beside the
@@ -212,7 +212,7 @@ class Payload:
 
 
 def shortened(text: str) -> str:
-    """Returns a text as the page holds it: what is longer than 4,000 characters is cut, and says by how much."""
+    """Returns a text as the page holds it: longer ones are cut at 4,000 characters, and say how many are missing."""
     more = len(text) - _LONGEST_TEXT
     return text if more <= 0 else f"{text[:_LONGEST_TEXT]}… ({more:,} more characters are in the sample file)"
 

@@ -26,11 +26,11 @@ _NOTES = (
 
 
 def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
-    """Returns what each entrant's runs took, benchmark by benchmark and in all.
+    """Returns the costs of each entrant's runs, benchmark by benchmark and in all.
 
     Args:
         entered: The entrants with their runs.
-        prices: What models and judges cost; None leaves money out.
+        prices: Prices of models and judges; None leaves money out.
     """
     shares = [share for one in entered for share in _shares(one)]
     numbers = [share.numbers(prices) for share in shares]
@@ -121,7 +121,7 @@ def _total(usages: Sequence[Usage | None]) -> Usage | None:
 
 
 def _graded_for(each: LoadedRun, prices: Prices | None) -> tuple[float | None, float | None]:
-    """Returns what a run's verdicts cost, and its kept ones; None without a price, or with several judges in a file."""
+    """Returns the cost of a run's verdicts, and of its kept ones; None without a price or with several judges."""
     models = {judge.model for judge in each.run.settings.judges}
     price = prices.of(*models) if prices and len(models) == 1 else None
     spent = each.run.spent
@@ -151,7 +151,7 @@ def _seconds(runs: Sequence[LoadedRun]) -> float | None:
 
 
 def _about_money(shares: Sequence[_Share], prices: Prices | None, *, has_money: bool) -> Iterator[str]:
-    """Yields where the prices are from, and what has none: models only where others have one."""
+    """Yields the origin of the prices, and the names without one: models only where others have one."""
     if prices is None:
         return
     if has_money and prices.origin:

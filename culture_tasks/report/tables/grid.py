@@ -61,7 +61,7 @@ def grid(
     """Fills a table with the cells of its rows and, where they are wanted, with papers' rows; empty rows are left out.
 
     Args:
-        context: What every table needs.
+        context: The rows, the runs and the options.
         table: The table without columns and rows.
         places: Its columns.
         rows: Its rows: entrants, or any other names that the places' cells have.

@@ -1,4 +1,4 @@
-"""Several judges on the same responses: what each says, what they say together, and how well they agree."""
+"""Several judges on the same responses: the scores of each, their common score, and how well they agree."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def cultures_of(measured: Measured, entrant: str) -> list[Where]:
 
 
 def _panels(measured: Measured, entrants: Mapping[str, Entrant], origins: Mapping[Path, Path]) -> Iterator[_Panel]:
-    """Yields the panels of a unit: entrants of one model, with the same responses, each with one judge of its own."""
+    """Yields the panels of a unit: entrants of one model, with the same responses, each with another judge."""
     alike: dict[tuple[object, ...], dict[str, str]] = {}
     for key, runs in measured.runs.items():
         judges = {judge.label for each in runs for judge in each.run.settings.judges}

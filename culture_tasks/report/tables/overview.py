@@ -68,7 +68,7 @@ def _range(scale: Scale) -> str:
 
 
 def _about_mean(context: Context, mean: Mean) -> Iterator[str]:
-    """Yields what a mean is of, who has none, and what is not in it."""
+    """Yields the columns of a mean, the models without one, and the columns that are not in it."""
     having, every = (len({context.entrants[key].model for key in keys}) for keys in (mean.cells, context.entrants))
     part = f"{having} of {every}" if having < every else f"all {every}"
     shared = f", which {part} models share" if every > 1 else ""

@@ -49,7 +49,7 @@ _LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
 
 
 class CheckedByPeople(NamedTuple):
-    """What people's ratings of some responses say.
+    """Tables and scores from people's ratings of some responses.
 
     Attributes:
         tables: The table of corrected scores and that of agreement; none without ratings.
@@ -70,7 +70,7 @@ def checked_by_people(
     """Corrects judges' scores by people's ratings.
 
     Args:
-        rated: What people rated, of one or several draws.
+        rated: People's ratings, of one or several draws.
         measured: The units of our benchmarks.
         entrants: The rows of the report.
         width: Width that the overall intervals are wanted to have: the table says how many more ratings that takes.
@@ -106,7 +106,7 @@ def checked_by_people(
 
 
 class _CheckedRun(NamedTuple):
-    """A run whose responses people rated a part of: what they rated, and the place of the responses in it."""
+    """A run with people's ratings of a part of its responses, and its place among the draw's populations."""
 
     run: LoadedRun
     population: Population
@@ -144,7 +144,7 @@ def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun]) -> dict[str
 
 
 def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> str:
-    """Says what is wrong where none of the runs has the responses that were drawn from."""
+    """Returns why none of the runs has the responses that were drawn from."""
     source = rated.design.populations[place]
     who = f"spotcheck: people rated responses of {source.model} to {source.task}, which these results don't have"
     way_out = "Name the results that the sheet was drawn from, or draw anew."
@@ -164,7 +164,7 @@ def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> s
 
 
 class _Stratum(NamedTuple):
-    """The responses of one culture in one task; as text, how a reader calls them."""
+    """The responses of one culture in one task; as text, their name for a reader."""
 
     task: str
     culture: str
@@ -303,7 +303,7 @@ def _strata(checked: Sequence[_CheckedRun], cultures: Mapping[str, str], is_rate
 
 
 def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
-    """Returns the ratings on the scale of the scores, one row a rater and one column a response; NaN without one."""
+    """Returns the ratings on the scale of the scores, a row per rater and a column per response; NaN without one."""
     raters = dict.fromkeys(rater for each in checked for rater in each.rated.ratings)
     columns: list[Floats] = []
     for each in checked:
@@ -316,7 +316,7 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
 
 
 def _shares(strata: Sequence[_Stratum], *, equal_tasks: bool) -> dict[_Stratum, float]:
-    """Returns what each culture of each task counts in the mean: its size, or its part of a task that counts as one."""
+    """Returns the weight of each culture of each task in the mean: its size, or its part of a task that counts one."""
     of_tasks = Counter(stratum.task for stratum in strata)
     return {
         stratum: size / of_tasks[stratum.task] if equal_tasks else float(size)

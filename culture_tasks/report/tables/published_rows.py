@@ -70,7 +70,7 @@ def _cell_in_row(
 
 
 def _in_unit_of(scale: Scale, table: published.PublishedTable, column: int, digits: int = 0) -> tuple[float, int]:
-    """Returns what a printed number is multiplied by to be on a scale, and its digits there: percent may be shares."""
+    """Returns the factor from a printed number to a scale, and the digits there: percent may be shares."""
     if table.measures[table.columns[column].measure].unit == "percent" and scale.unit == "share":
         return 0.01, digits + 2
     return 1.0, digits

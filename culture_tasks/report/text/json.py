@@ -45,7 +45,7 @@ def _encode(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Returns an object as JSON has it; numbers stand in dataclasses alone."""
+    """Returns an object as JSON has it; all numbers are in dataclasses."""
     if not is_dataclass(value):
         return dict(value)
     kind: Any = type(value)

@@ -177,7 +177,7 @@ def _fonts_for(body: str) -> str:
 
 @cache
 def _scripts() -> frozenset[str]:
-    """Returns the scripts that have fonts of their own."""
+    """Returns the scripts with fonts in the template."""
     return frozenset(_SCRIPT.findall(_rendered("scripts.tex"))) | {"LATIN"}
 
 
