@@ -192,23 +192,6 @@ def test_letters_that_are_not_joined_are_warned_of(caplog, monkeypatch):
     assert "ARABIC, DEVANAGARI" in caplog.text
 
 
-def test_arabic_is_joined_where_matplotlib_can():
-    if not fonts.joins_letters():
-        pytest.skip("matplotlib before 3.11 doesn't join letters")
-    joined, apart = (_width(text) for text in ("ببببب", "ب\u200cب\u200cب\u200cب\u200cب"))
-    assert joined < 0.8 * apart
-
-
-def _width(text):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure()
-    canvas = FigureCanvasAgg(figure)
-    with styled([]):
-        return figure.text(0, 0, text).get_window_extent(canvas.get_renderer()).width
-
-
 # ---- what is drawn
 
 
@@ -367,11 +350,3 @@ def test_a_pair_has_its_difference_beside_it():
     assert {f"{cell.value:+.1f} ± 1.0" for cell in panel.series[2].cells.values()} <= set(texts)
     assert "Difference" not in texts
     assert texts.count("base") == texts.count("edited") == 1
-
-
-def test_drawing_leaves_matplotlibs_settings_alone():
-    import matplotlib as mpl
-
-    before = dict(mpl.rcParams)
-    svg_images([_chart("bars", Cell(1.0, Scale("x")))])
-    assert dict(mpl.rcParams) == before
