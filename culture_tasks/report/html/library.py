@@ -15,7 +15,7 @@ from culture_tasks.report.html.payload import (
     IMAGES_IN_A_FILE,
     TEXTS_IN_A_FILE,
     Index,
-    origins_of,
+    rows_of_runs,
     safe_json,
     shortened,
 )
@@ -48,7 +48,7 @@ def write_library(report: Report, folder: Path, thumbnails: Thumbnails) -> list[
             old.unlink()
     images = Index()
     paths: list[Path] = []
-    for number, (run, origin) in enumerate(origins_of(report).items()):
+    for number, (run, row) in enumerate(rows_of_runs(report).items()):
         groups, outcomes = Index(), Index()
         rows: list[list[Any]] = []
         draws = draw(report.samples.rows(run).items)
@@ -62,7 +62,7 @@ def write_library(report: Report, folder: Path, thumbnails: Thumbnails) -> list[
                     groups.place(tuple(sample.groups.items())),
                     outcomes.place(sample.outcome),
                     sample.score,
-                    CORRECTNESS.index(correctness(sample.score, origin.scale)),
+                    CORRECTNESS.index(correctness(sample.score, row.scale)),
                     sample.doubt,
                     int(draws[sample.place]),
                 ]

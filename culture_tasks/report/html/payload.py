@@ -48,7 +48,7 @@ class Index:
         return list(self._places)
 
 
-class Origin(NamedTuple):
+class RunRow(NamedTuple):
     """A run as the page shows it.
 
     Attributes:
@@ -60,15 +60,15 @@ class Origin(NamedTuple):
     scale: Scale
 
 
-def origins_of(report: Report) -> dict[str, Origin]:
+def rows_of_runs(report: Report) -> dict[str, RunRow]:
     """Returns every run by its key, in the order of the runs."""
     found = {
-        run: Origin(report.entrants[entrant].label, unit.scale)
+        run: RunRow(report.entrants[entrant].label, unit.scale)
         for unit in report.units.values()
         for entrant, cell in unit.cells.items()
         for run in cell.runs
     }
-    return {key: found.get(key, Origin(run.model, Scale("unknown", better=None))) for key, run in report.runs.items()}
+    return {key: found.get(key, RunRow(run.model, Scale("unknown", better=None))) for key, run in report.runs.items()}
 
 
 class Payload:
@@ -93,13 +93,13 @@ class Payload:
             folder: Name of the folder with all samples.
         """
         self.per_cell, self.folder, self.cut = per_cell, folder, 0
-        self._report, self._thumbnails, self._origins = report, thumbnails, origins_of(report)
+        self._report, self._thumbnails, self._rows = report, thumbnails, rows_of_runs(report)
         self._cells: list[list[Any]] = []
         self._selections: dict[Selection, tuple[int, list[Any]]] = {}
         self._numbers: dict[tuple[str, int], int] = {}
         self._documents, self._groups, self._outcomes = Index(), Index(), Index()
         self._prompts, self._images, self._samples, self._runs = Index(), Index(), Index(), Index()
-        for run in self._origins:
+        for run in self._rows:
             self._runs.place(run)
 
     def cell(self, cell: Cell) -> int | None:
@@ -121,14 +121,13 @@ class Payload:
     def json(self) -> str:
         """Returns the data as JSON for a script element that isn't run."""
         self._put_beside()
-        runs = [(self._report.runs[key], origin) for key, origin in self._origins.items()]
+        runs = [(self._report.runs[key], row) for key, row in self._rows.items()]
         data = {
             "folder": self.folder,
             "texts_in_a_file": TEXTS_IN_A_FILE,
             "images_in_a_file": IMAGES_IN_A_FILE,
             "runs": [
-                [origin.label, run.task, run.settings.judged_by, run.key, origin.scale.better == "lower"]
-                for run, origin in runs
+                [row.label, run.task, run.settings.judged_by, run.key, row.scale.better == "lower"] for run, row in runs
             ],
             "documents": self._documents.values,
             "groups": self._groups.values,
@@ -153,7 +152,7 @@ class Payload:
         failures: list[int] = []
         fair: list[int] = []
         for run, each in rows.items():
-            kept = chosen(each, self._origins[run].scale, self.per_cell)
+            kept = chosen(each, self._rows[run].scale, self.per_cell)
             failures += self._placed(run, kept.failures)
             fair += self._placed(run, kept.fair)
         self.cut += total > len({*failures, *fair})
@@ -171,11 +170,11 @@ class Payload:
         if not self.per_cell:
             return
         tasks: dict[str, list[str]] = {}
-        for key in self._origins:
+        for key in self._rows:
             tasks.setdefault(self._report.runs[key].task, []).append(key)
         for runs in tasks.values():
             rows = {run: self._report.samples.rows(run) for run in runs}
-            kept = {run: chosen(each, self._origins[run].scale, self.per_cell) for run, each in rows.items()}
+            kept = {run: chosen(each, self._rows[run].scale, self.per_cell) for run, each in rows.items()}
             items = [
                 rows[run].items[np.isin(rows[run].places, [*some.failures, *some.fair])] for run, some in kept.items()
             ]
@@ -203,7 +202,7 @@ class Payload:
                 shortened(sample.response),
                 self._outcomes.place(sample.outcome),
                 sample.score,
-                CORRECTNESS.index(correctness(sample.score, self._origins[sample.run].scale)),
+                CORRECTNESS.index(correctness(sample.score, self._rows[sample.run].scale)),
                 None if sample.rationale is None else shortened(sample.rationale),
                 sample.doubt,
                 -1 if sample.prompt is None else self._prompts.place(shortened(sample.prompt)),
