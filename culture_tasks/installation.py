@@ -370,7 +370,7 @@ def _fonts() -> Iterator[Finding]:
     without = [script for script, text in _SCRIPTS.items() if choose([text]).missing]
     facts = {"without": without, "joins_letters": joins_letters()}
     if without:
-        remedy = "Figures as PNG or PDF name the script instead. Debian: apt install fonts-noto-core fonts-noto-cjk"
+        remedy = "Figures as PNG or PDF have boxes instead. Debian: apt install fonts-noto-core fonts-noto-cjk"
         yield Finding("fonts", "note", f"none for {', '.join(without)}", remedy, facts)
     elif not joins_letters():
         remedy = "pip install 'matplotlib>=3.11', or take SVG or HTML, which are right."

@@ -166,13 +166,11 @@ def _raters(data: RatedResponses, specs: list[JudgeSpec], settings: Settings) ->
 
 def _write(report: AgreementReport, folder: Path) -> None:
     from culture_tasks.agreement.agreement_report import write_report
-    from culture_tasks.agreement.rating_pictures import Scale, write_pictures
+    from culture_tasks.agreement.rating_pictures import write_pictures
 
     languages = [response.language for response in report.data.responses]
     paths = write_report(report, folder)
-    lowest, highest = report.data.scale
-    scale = Scale(lowest=lowest, highest=highest)
-    paths += write_pictures(report.comparisons, languages=languages, scale=scale, folder=folder)
+    paths += write_pictures(report.comparisons, languages=languages, scale=report.data.scale, folder=folder)
     print(textwrap.fill(f"written to {folder}: {', '.join(path.name for path in paths)}", 118))
 
 

@@ -3,16 +3,12 @@
 The papers' judges measured them on the papers' data. Cells are kept exactly as printed.
 """
 
-from culture_tasks.published.averages import Recomputed, flags, recomputed
 from culture_tasks.published.published_tables import (
-    Cell,
-    Column,
     Measure,
-    Missing,
     Number,
-    Paper,
+    PublishedCell,
+    PublishedRow,
     PublishedTable,
-    Row,
     all_tables,
     load,
     names,
@@ -20,19 +16,13 @@ from culture_tasks.published.published_tables import (
 )
 
 __all__ = [
-    "Cell",
-    "Column",
     "Measure",
-    "Missing",
     "Number",
-    "Paper",
+    "PublishedCell",
+    "PublishedRow",
     "PublishedTable",
-    "Recomputed",
-    "Row",
     "all_tables",
-    "flags",
     "load",
     "names",
     "number",
-    "recomputed",
 ]

@@ -1,4 +1,4 @@
-"""Published tables: one JSON file a table, validated when it is read.
+"""Published tables: one JSON file per table.
 
 A cell is found by its keys: those of its row and those of its column together, such as ``{"model": "Gemma2-9B",
 "method": "Vanilla", "language": "zh", "category": "norms"}``. Keys use this project's own names for languages,
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict
 
 from culture_tasks.errors import DataError, nearest
 
@@ -36,12 +36,9 @@ Dimension = Literal[
     "score",
     "quantity",
 ]
-"""What distinguishes cells."""
+"""Names of keys."""
 
-Keys = Annotated[Mapping[Dimension, str], Field(min_length=1)]
-
-
-# A sign that may stand apart, a number, then a standard deviation or a per cent sign: "- 0.10", "6.4 ± 0.4", "50%".
+# A sign, with or without a space, a number, then a standard deviation or a per cent sign: "- 0.10", "6.4 ± 0.4", "50%".
 _PRINTED = re.compile(r"(?P<sign>[+-]? ?)(?P<value>\d+(?:\.(?P<digits>\d+))?)(?: ± (?P<deviation>\d+\.\d+)|%)?")
 
 
@@ -57,11 +54,6 @@ class Number(NamedTuple):
     value: float
     digits: int
     deviation: float | None = None
-
-    @property
-    def half_unit(self) -> float:
-        """The largest distance between the printed number and the unrounded one."""
-        return float(0.5 * 10.0**-self.digits)
 
 
 def number(printed: str) -> Number:
@@ -93,26 +85,26 @@ class Paper(_Strict):
 
     citation: str
     title: str
-    date: Annotated[str, Field(pattern=r"^\d{4}(-\d\d-\d\d)?$")]
+    date: str
 
 
 class Missing(_Strict):
-    """What a cell without a number means.
+    """The meaning of a cell without a number.
 
     Attributes:
-        mark: What the paper prints instead.
+        mark: The mark that the paper prints instead.
         meaning: Why there is no number.
     """
 
-    mark: Annotated[str, Field(pattern="^[-–—]$")]
+    mark: str
     meaning: str
 
 
 class Measure(_Strict):
-    """What a number measures.
+    """A measure of a table.
 
     Attributes:
-        name: In words.
+        name: Its name, in words.
         unit: Its unit.
         low: Lowest possible value; None if there is no bound.
         high: Highest possible value; None if there is no bound.
@@ -125,45 +117,35 @@ class Measure(_Strict):
     high: float | None
     higher_is_better: bool | None
 
-    def allows(self, value: float) -> bool:
-        """Whether a value is within the range."""
-        return (self.low is None or self.low <= value) and (self.high is None or value <= self.high)
 
-
-class Column(_Strict):
+class PublishedColumn(_Strict):
     """A column.
 
     Attributes:
         label: The heading in the paper, spanning headings included.
         measure: Which of the table's measures its numbers are.
-        keys: What distinguishes its cells from those of other columns.
+        keys: The keys of its cells.
         aggregate: Whether it is the mean or the variance of other columns.
         over: The dimension in which those columns differ.
     """
 
     label: str
     measure: str
-    keys: Keys
+    keys: Mapping[Dimension, str]
     aggregate: Literal["mean", "variance"] | None = None
     over: Dimension | None = None
 
-    @model_validator(mode="after")
-    def _complete(self) -> Column:
-        if (self.aggregate is None) != (self.over is None) or (self.over is not None and self.over not in self.keys):
-            raise ValueError("an aggregate and the dimension that it is over, one of the column's keys, go together")
-        return self
 
-
-class Row(_Strict):
+class PublishedRow(_Strict):
     """A row.
 
     Attributes:
-        keys: What distinguishes its cells from those of other rows.
+        keys: The keys of its cells.
         cells: The numbers as printed, one per column; None if there is none.
         measure: The measure of the whole row, if it differs from the columns'.
     """
 
-    keys: Keys
+    keys: Mapping[Dimension, str]
     cells: tuple[str | None, ...]
     measure: str | None = None
 
@@ -174,20 +156,18 @@ class Row(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell with all that distinguishes it from others.
+class PublishedCell:
+    """A cell.
 
     Attributes:
-        keys: Of its row and its column.
-        measure: What it measures.
+        keys: The keys of its row and its column.
+        measure: Its measure.
         printed: The number as printed; None if there is none.
-        aggregate: Whether it is the mean or the variance of other cells of its row.
     """
 
     keys: Mapping[Dimension, str]
     measure: Measure
     printed: str | None
-    aggregate: Literal["mean", "variance"] | None
 
     @property
     def number(self) -> Number | None:
@@ -204,8 +184,9 @@ class PublishedTable(_Strict):
         paper: The paper.
         table: The table's number there.
         judge: The model that graded, as the paper names it; None if no model grades.
-        missing: What a cell without a number means; None if every cell has one.
-        notes: What a reader should know.
+        missing: The meaning of a cell without a number; None if every cell has one.
+        notes: Remarks for a reader.
+        contradictions: Printed aggregates that no rounding of the printed cells can give, each with the recomputed one.
         measures: The measures by name.
         columns: The columns, from left to right.
         rows: The rows, from top to bottom.
@@ -218,9 +199,10 @@ class PublishedTable(_Strict):
     judge: str | None
     missing: Missing | None
     notes: tuple[str, ...]
+    contradictions: tuple[str, ...] = ()
     measures: Mapping[str, Measure]
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[PublishedColumn, ...]
+    rows: tuple[PublishedRow, ...]
 
     @property
     def source(self) -> str:
@@ -228,12 +210,12 @@ class PublishedTable(_Strict):
         judge = f"judge {self.judge}" if self.judge else "no judge"
         return f"{self.paper.citation}, Table {self.table}; {judge}; {self.paper.date}"
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[PublishedCell]:
         """Yields every cell, row by row."""
         for row in self.rows:
             for column, printed in zip(self.columns, row.cells, strict=True):
                 measure = self.measures[row.measure or column.measure]
-                yield Cell({**row.keys, **column.keys}, measure, printed, column.aggregate)
+                yield PublishedCell({**row.keys, **column.keys}, measure, printed)
 
     def printed(self, **keys: str) -> str | None:
         """Returns the number as printed in the one cell that has these keys; None if it has no number.
@@ -243,32 +225,8 @@ class PublishedTable(_Strict):
         """
         found = [cell for cell in self.cells() if keys.items() <= cell.keys.items()]
         if len(found) != 1:
-            raise KeyError(f"{self.name}: {len(found)} cells have {keys}; one is needed.")
+            raise KeyError(f"{self.name}: expected one cell with {keys}, found {len(found)}.")
         return found[0].printed
-
-    @model_validator(mode="after")
-    def _fits(self) -> PublishedTable:
-        for row in self.rows:
-            if len(row.cells) != len(self.columns):
-                raise ValueError(f"{self.name}: {dict(row.keys)} has {len(row.cells)} cells for {len(self.columns)}")
-            if any(row.keys.keys() & column.keys.keys() for column in self.columns):
-                raise ValueError(f"{self.name}: {dict(row.keys)} shares a dimension with a column")
-        unknown = {row.measure or column.measure for row in self.rows for column in self.columns} - set(self.measures)
-        if unknown:
-            raise ValueError(f"{self.name}: unknown measures {sorted(unknown)}")
-        self._check_cells()
-        return self
-
-    def _check_cells(self) -> None:
-        seen = set()
-        for cell in self.cells():
-            if (cell.printed is None and self.missing is None) or frozenset(cell.keys.items()) in seen:
-                raise ValueError(
-                    f"{self.name}: {dict(cell.keys)} has no number and no reason for that, or occurs twice"
-                )
-            if cell.number and not cell.measure.allows(cell.number.value):
-                raise ValueError(f"{self.name}: {dict(cell.keys)} is {cell.printed}, out of range")
-            seen.add(frozenset(cell.keys.items()))
 
 
 @cache
@@ -280,7 +238,7 @@ def names() -> tuple[str, ...]:
         return paper, int(table)
 
     files = (resources.files(__package__) / "tables").iterdir()
-    return tuple(sorted((file.name.removesuffix(".json") for file in files if file.name.endswith(".json")), key=place))
+    return tuple(sorted((file.name.removesuffix(".json") for file in files), key=place))
 
 
 @cache

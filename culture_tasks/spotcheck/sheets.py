@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from culture_tasks.agreement.rated_responses import UNKNOWN, language_of_script
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.verdicts import JudgeItem
-from culture_tasks.report.html.page import as_markup, content_security_policy
+from culture_tasks.pages.markup import as_markup, content_security_policy
 from culture_tasks.report.html.thumbnails import Thumbnails
 from culture_tasks.spotcheck.ratings import COLUMNS
 from culture_tasks.text import storable

@@ -1,6 +1,5 @@
 """Figures: drawn, both formats, the same every time, and names of any script in them."""
 
-import io
 import logging
 import re
 from dataclasses import replace
@@ -14,13 +13,14 @@ from PIL import Image
 from support.example_report import MODELS, example_report
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.pages.pictures import styled
 from culture_tasks.report.figures import drawing, fonts
 from culture_tasks.report.figures.charts import Chart, Panel, Series, by_mean, limited
 from culture_tasks.report.figures.drawing import draw_points, draw_radar, svg_images, write_figures
-from culture_tasks.report.figures.fonts import InWords, choose, warn_of_gaps
+from culture_tasks.report.figures.fonts import choose, warn_of_gaps
 from culture_tasks.report.figures.names import cleaned, shown
 from culture_tasks.report.figures.selecting import charts
-from culture_tasks.report.figures.style import look, lowest_ratio, styled
+from culture_tasks.report.figures.style import lowest_ratio
 from culture_tasks.report.model import Cell
 
 FIGURES = {
@@ -65,66 +65,33 @@ def _chart(kind, *cells, groups=("a", "b"), label="m"):
 
 
 @pytest.mark.slow
-def test_every_figure_is_written_in_every_format(written):
+def test_every_figure_is_written_in_every_format_and_loads_nothing(written):
     folder, paths = written
     assert {path.stem for path in paths} == FIGURES
     assert sorted(paths) == sorted(folder.iterdir())
     assert {path.suffix for path in paths} == {".png", ".svg", ".pdf"}
-    assert all(path.read_bytes().startswith(b"%PDF-") for path in paths if path.suffix == ".pdf")
-
-
-@pytest.mark.slow
-def test_pictures_are_not_blank(written):
-    for path in written[1]:
-        if path.suffix == ".png":
+    for path in paths:
+        if path.suffix == ".pdf":
+            assert path.read_bytes().startswith(b"%PDF-")
+        elif path.suffix == ".png":
             with Image.open(path) as picture:
                 pixels = np.asarray(picture.convert("L"))
             assert min(pixels.shape) > 300
             assert 0.005 < (pixels < 200).mean() < 0.8, path.name
-
-
-@pytest.mark.slow
-def test_svg_files_are_sound_and_load_nothing(written):
-    for path in written[1]:
-        if path.suffix == ".svg":
+        else:
             tree = etree.fromstring(path.read_bytes())
-            assert {etree.QName(element).localname for element in tree.iter(f"{SVG}*")} <= {
-                *(
-                    "svg",
-                    "metadata",
-                    "defs",
-                    "style",
-                    "g",
-                    "path",
-                    "text",
-                    "use",
-                    "pattern",
-                    "rect",
-                    "clipPath",
-                    "image",
-                ),
-                *("tspan", "title"),
-            }
+            assert not list(tree.iter(f"{SVG}script", f"{SVG}a", f"{SVG}foreignObject"))
             references = tree.xpath("//@*[local-name() = 'href']")
             assert all(reference.startswith(("#", "data:image/png")) for reference in references)
+            families = re.findall(r"font-family: ([^;\"]+)|px ('DejaVu[^;\"]+)", path.read_text())
+            assert families  # readers without our fonts get letters without serifs
+            assert all("".join(found).endswith("sans-serif") for found in families)
 
 
-@pytest.mark.slow
-def test_figures_are_the_same_every_time(written, tmp_path):
-    for again in write_figures(example_report(), tmp_path, ("png", "svg", "pdf")):
-        assert again.read_bytes() == (written[0] / again.name).read_bytes(), again.name
-
-
-def test_one_format_alone(tmp_path):
-    report = example_report(("m",))
-    report = replace(
-        report,
-        groups=tuple(value for value in report.groups if value.dimension == "country"),
-        units={key: unit for key, unit in report.units.items() if key == "culturalvqa"},
-        contrasts=(),
-    )
-    names = [path.name for path in write_figures(report, tmp_path / "new", ("svg",))]
-    assert names == ["overview.svg", "culturalvqa_country.svg"]
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_is_the_same_every_time(kind):
+    chart = _figure(example_report(("m",)), KINDS[kind])
+    assert svg_images([chart]) == svg_images([chart])
 
 
 def test_a_report_without_numbers_has_no_figures(tmp_path):
@@ -136,14 +103,6 @@ def test_a_report_without_numbers_has_no_figures(tmp_path):
 
 
 @pytest.mark.slow
-def test_readers_without_our_fonts_get_letters_without_serifs(written):
-    svg = (written[0] / "cedar_gepp.svg").read_text()
-    families = set(re.findall(r"font-family: ([^;\"]+)|px ('DejaVu[^;\"]+)", svg))
-    assert families
-    assert all("".join(found).endswith("sans-serif") for found in families)
-
-
-@pytest.mark.slow
 def test_names_of_every_script_are_text(written):
     for name in ("culturalvqa_country", "cedar_gepp"):
         texts = "".join(_texts((written[0] / f"{name}.svg").read_bytes()))
@@ -152,25 +111,13 @@ def test_names_of_every_script_are_text(written):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_can_not_inject(kind):
-    report = example_report((HOSTILE, "b"))
+    report = example_report((f"_$x^2$ {HOSTILE}", "b"))  # matplotlib hides names that begin with an underscore
     [svg] = svg_images([_figure(report, KINDS[kind])])
     tree = etree.fromstring(svg)
     assert not list(tree.iter(f"{SVG}script", f"{SVG}a"))
     text = "".join(_texts(svg))
-    assert "</text><script>x" in text
+    assert "_$x^2$ </text>" in text
     assert "\u202e" not in text
-
-
-def test_dollar_signs_are_no_formulas():
-    [svg] = svg_images([_chart("bars", Cell(1.0, Scale("x")), groups=("$x^2$",), label="$\\frac{1}{2$ _")])
-    assert {"$x^2$", "$\\frac{1}{2$ _"} <= set(_texts(svg))
-
-
-def test_names_that_begin_with_an_underscore_stand_in_the_legend():
-    for kind in KINDS:
-        if kind != "heat":
-            [svg] = svg_images([_chart(kind, Cell(1.0, Scale("x", 0.0)), Cell(2.0, Scale("x", 0.0)), label="_m")])
-            assert "_m" in _texts(svg), kind
 
 
 @pytest.mark.parametrize(
@@ -209,62 +156,26 @@ def test_cut_names_stay_isolated(text):
 # ---- fonts
 
 
-def test_latin_names_need_no_other_font():
-    assert choose(["Qwen3-VL-8B", "Überblick é ñ"]) == (("DejaVu Sans",), "")
-
-
-def test_fonts_are_chosen_for_what_is_there(monkeypatch):
-    monkeypatch.setattr(fonts, "_candidates", lambda: iter([_Face("Has A"), _Face("Has nothing"), _Face("Has B")]))
-    known = {"Has A": frozenset("中"), "Has B": frozenset("中ह"), "Has nothing": frozenset()}
-    monkeypatch.setattr(fonts, "_characters", lambda path: known.get(path, frozenset("abc")))
-    assert choose(["abc 中"]) == (("DejaVu Sans", "Has A"), "")
-    assert choose(["abc 中 ह"]) == (("DejaVu Sans", "Has A", "Has B"), "")
+def test_fonts_are_chosen_for_the_letters(monkeypatch):
+    known = {"DejaVu Sans": "abc", "Noto Sans": "", "Noto Sans Devanagari": "ह", "Noto Sans CJK SC": "中ह"}
+    monkeypatch.setattr(fonts, "_letters_of", lambda family: frozenset(known.get(family, "")))
+    assert choose(["abc 中"]) == (("DejaVu Sans", "Noto Sans CJK SC"), "")
+    assert choose(["abc 中 ह"]) == (("DejaVu Sans", "Noto Sans Devanagari", "Noto Sans CJK SC"), "")
     assert choose(["本"]) == (("DejaVu Sans",), "本")
 
 
-class _Face:
-    style, weight = "normal", 400
+def test_fonts_that_are_newer_than_matplotlibs_list_are_found(monkeypatch):
+    from matplotlib import font_manager
 
-    def __init__(self, name):
-        self.name = self.fname = name
-
-
-def test_a_font_of_boxes_counts_as_none(monkeypatch):
-    from matplotlib.font_manager import fontManager
-
-    faces = [_Face("Last Resort"), _Face(".LastResort"), _Face("LastResort High-Efficiency"), _Face("Has A")]
-    monkeypatch.setattr(fontManager, "ttflist", faces)
-    monkeypatch.setattr(fonts, "_know_new_files", lambda: None)
-    assert [face.name for face in fonts._candidates()] == ["Has A"]
-
-
-def test_a_scripts_name_stands_where_no_font_has_its_letters():
-    written = InWords("中文模型日本語デル")
-    assert written("Qwen 中文 模型 8B") == "Qwen [CJK] 8B"
-    assert written("日本語モデル") == "[CJK]モ[Katakana]"
-    assert [written("中文"), written("日本"), written("中文"), written("plain")] == [
-        "[CJK]",
-        "[CJK] (2)",
-        "[CJK]",
-        "plain",
-    ]
-
-
-def test_pictures_that_are_set_here_have_words_for_letters_without_a_font(tmp_path, monkeypatch):
-    monkeypatch.setattr(fonts, "_candidates", lambda: iter(()))
-    report = example_report(("中文模型", "日本"), published=False)
-    chart = _figure(report, "culturalvqa_country")
-    drawn = []
-    monkeypatch.setitem(drawing._DRAW, "dots", lambda one: drawn.append(one) or drawing.draw_dots(one))
-    report = replace(report, groups=tuple(g for g in report.groups if g.dimension == "country"), contrasts=())
-    units = {key: unit for key, unit in report.units.items() if key == "culturalvqa"}
-    write_figures(replace(report, units=units), tmp_path, ("svg", "png", "pdf"))
-    assert [one.labels for one in drawn] == [chart.labels, ["[CJK]", "[CJK] (2)"]]
-    assert len({one.look_of(one.labels[1]) for one in drawn}) == 1
+    entries = [entry for entry in font_manager.fontManager.ttflist if entry.name != "DejaVu Serif"]
+    gone = [entry.fname for entry in font_manager.fontManager.ttflist if entry.name == "DejaVu Serif"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", entries)
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [*gone, __file__])
+    assert "DejaVu Serif" in fonts._installed.__wrapped__()
 
 
 def test_missing_characters_are_warned_of_once(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(fonts, "_candidates", lambda: iter(()))
+    monkeypatch.setattr(fonts, "_FAMILIES", ())
     monkeypatch.setattr(fonts, "joins_letters", lambda: True)
     with caplog.at_level(logging.WARNING):
         paths = write_figures(example_report(("中文模型", "हिन्दी")), tmp_path, ("svg",))
@@ -281,32 +192,7 @@ def test_letters_that_are_not_joined_are_warned_of(caplog, monkeypatch):
     assert "ARABIC, DEVANAGARI" in caplog.text
 
 
-def test_arabic_is_joined_where_matplotlib_can():
-    if not fonts.joins_letters():
-        pytest.skip("matplotlib before 3.11 doesn't join letters")
-    joined, apart = (_width(text) for text in ("ببببب", "ب\u200cب\u200cب\u200cب\u200cب"))
-    assert joined < 0.8 * apart
-
-
-def _width(text):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure()
-    canvas = FigureCanvasAgg(figure)
-    with styled([]):
-        return figure.text(0, 0, text).get_window_extent(canvas.get_renderer()).width
-
-
 # ---- what is drawn
-
-
-def test_looks_differ_without_colour():
-    shapes = [(look(place).marker, look(place).hatch, look(place).dashes) for place in range(7)]
-    for part in zip(*shapes, strict=True):
-        assert len(set(part)) == 7
-    assert len({(look(place).colour, look(place).hatch) for place in range(56)}) == 56
-    assert len({(look(place).colour, look(place).marker) for place in range(91)}) == 91
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -321,15 +207,6 @@ def test_looks_differ_without_colour():
 def test_extremes_can_be_drawn(kind, cells):
     [svg] = svg_images([_chart(kind, *cells)])
     assert "Title" in _texts(svg)
-
-
-def test_intervals_are_drawn():
-    without, with_interval = (
-        svg_images([_chart("bars", Cell(1.0, Scale("x"), *ends))])[0] for ends in ((), (0.5, 1.5))
-    )
-    assert len(with_interval) > len(without)
-    assert b"LineCollection" in with_interval
-    assert b"LineCollection" not in without
 
 
 @pytest.mark.parametrize("key", ["culturalvqa_facet", "culturalvqa_country", "cedar_gepp"])
@@ -348,8 +225,8 @@ def test_a_papers_numbers_are_hollow_marks_without_intervals(key):
 def _overlapping(chart, monkeypatch):
     """Pairs of texts of a figure that lie over each other."""
     drawn = []
-    with styled([chart]):
-        figure = drawing._DRAW[chart.kind](chart)
+    with styled(chart.texts):
+        figure = drawing.DRAW[chart.kind](chart)
         figure.get_layout_engine().execute(figure)
         figure.set_layout_engine(None)
         with monkeypatch.context() as patch:
@@ -377,15 +254,6 @@ def test_differences_of_many_groups_do_not_lie_over_each_other(monkeypatch):
     panel = Panel("organisation/a-model-with-a-name · blend", groups, (*sides, difference))
     chart = Chart("k", "Title", "", "pairs", "region", "asked in", "SEM-B (percent)", (panel,) * 7)
     assert _overlapping(chart, monkeypatch) == []
-
-
-def test_seven_models_stand_in_one_panel_and_the_best_comes_first():
-    report = example_report([f"model {number}" for number in range(7)], published=False)
-    chart = _figure(report, "culturalvqa_facet")
-    scores = {report.entrants[key].label: cell.value for key, cell in report.units["culturalvqa"].cells.items()}
-    [panel] = chart.panels
-    assert [series.label.removesuffix(" †") for series in panel.series] == sorted(scores, key=scores.get, reverse=True)
-    assert chart.kind == "bars"
 
 
 def test_many_panels_are_several_figures_of_which_each_can_be_read():
@@ -459,24 +327,17 @@ def test_cultures_stand_in_the_order_of_their_means():
 def test_ratios_stand_on_a_logarithmic_axis_with_0_at_its_edge():
     ratio = Scale("ratio", 0.0, None, better=None, neutral=1.0)
     chart = _chart("points", Cell(0.0, ratio, 0.0, 0.2), Cell(4.0, ratio, 2.0, 8.0))
-    with styled([chart]):
+    with styled(chart.texts):
         [axes, *_] = draw_points(chart).axes
         assert axes.get_yscale() == "log"
         drawn = [tuple(line.get_ydata()) for line in axes.lines if len(line.get_ydata()) == 2]
         assert (lowest_ratio(chart), 4.0) in drawn
     bias = _chart("points", Cell(4.0, Scale("percent", -100.0, 100.0, better=None, neutral=0.0)))
-    with styled([bias]):
+    with styled(bias.texts):
         assert draw_points(bias).axes[0].get_yscale() == "linear"
     lsepp = _figure(example_report(("m",)), "cedar_lsepp")
-    with styled([lsepp]):
+    with styled(lsepp.texts):
         assert draw_radar(lsepp).axes[0].get_yscale() == "log"
-
-
-def test_numbers_of_a_heat_map_stand_in_it():
-    chart = _figure(example_report(("m",)), "cedar_matrix")
-    [svg] = svg_images([chart])
-    numbers = {text for text in _texts(svg) if re.fullmatch(r"\d+\.\d", text)}
-    assert {f"{cell.value:.1f}" for cell in chart.panels[0].cells} <= numbers
 
 
 def test_a_pair_has_its_difference_beside_it():
@@ -489,26 +350,3 @@ def test_a_pair_has_its_difference_beside_it():
     assert {f"{cell.value:+.1f} ± 1.0" for cell in panel.series[2].cells.values()} <= set(texts)
     assert "Difference" not in texts
     assert texts.count("Base") == texts.count("Edited") == 1
-
-
-def test_a_pair_that_can_not_be_compared_has_no_difference():
-    report = example_report(("m",), published=False)
-    without = tuple(replace(each, difference=replace(each.difference, value=None)) for each in report.contrasts)
-    chart = _figure(replace(report, contrasts=without), "crosscult_insertion")
-    [svg] = svg_images([chart])
-    assert not any("± 1.0" in text for text in _texts(svg))
-    assert not any("less Base" in note for note in chart.notes)
-
-
-def test_drawing_leaves_matplotlibs_settings_alone():
-    import matplotlib as mpl
-
-    before = dict(mpl.rcParams)
-    svg_images([_chart("bars", Cell(1.0, Scale("x")))])
-    assert dict(mpl.rcParams) == before
-
-
-@pytest.mark.slow
-def test_a_png_is_a_png(written):
-    with Image.open(io.BytesIO((written[0] / "cedar_gepp.png").read_bytes())) as picture:
-        assert picture.format == "PNG"

@@ -1,4 +1,4 @@
-"""Texts of models and data can't act in any of the formats."""
+"""Texts of models and data can't act in any of the formats; those of the page are tested with the page."""
 
 import csv
 import json
@@ -7,10 +7,13 @@ import shutil
 import subprocess
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.sample_files import JUDGE, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.report.text.latex import escape
+from culture_tasks.text_tables import as_markdown, markdown_cell, plain, write_csv
 
 HOSTILE = (
     '=HYPERLINK("http://evil.test","x")',
@@ -19,86 +22,85 @@ HOSTILE = (
     "$x_1^2$ %comment & # ~ {\\bf",
     "نموذج 模型 モデル मॉडल ✓ \u202e",
     "line\nbreak\r\n| row",
-    "@SUM(A1)",
-    "-2+3",
-    "^^5cinput{x}",
     "half \ud800",
-    "[ours]",
-    "*starred",
     "[[ours]]-[x]",
-    "Ünïcode Ελλ Кир",
 )
-FORMATS = "markdown,latex,csv,json"
+TEXTS = st.one_of(
+    st.text(st.characters(codec=None, exclude_categories=()), max_size=40),
+    st.text("\\{}$&#%_~^<>|\"'`-[]*=+@\t\n aé模م\u202e", max_size=40),
+)
+SAFE_LATEX = re.compile(
+    r"(?:[A-Za-z0-9 !()+,./:;=?@]|\\text[a-z]+\{\}|\\[{}$&#%_]|\{[-*\[\]]\}"
+    r"|\\otherscript\{[A-Z]+\}\{[^\x00-\x1f!-~]*\}\{(?:[A-Za-z0-9]*|\{\[\}[U+0-9A-F. ]+\{\]\})\}"
+    r"|\{\[\}[U+0-9A-F. ]+\{\]\})*"
+)
+"""Letters, escaped characters, and letters of other scripts with their ASCII form: nothing else is LaTeX."""
+
+
+@given(TEXTS)
+@settings(deadline=None)
+def test_any_text_is_printed_by_latex(text):
+    assert SAFE_LATEX.fullmatch(escape(text))
+
+
+@given(TEXTS)
+@settings(deadline=None)
+def test_any_text_is_shown_by_markdown(text):
+    cell = markdown_cell(text)
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_\[\]<>#|~&$]", cell)
+    assert re.sub(r"\\(.)", r"\1", cell) == plain(text)
+    assert len(as_markdown(["a"], [[cell]]).splitlines()) == 3
+
+
+@given(TEXTS)
+@settings(deadline=None)
+def test_any_text_is_no_formula_in_csv(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "cell.csv"
+    write_csv(path, ["a"], [[text]])
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        [_, [value]] = csv.reader(file)
+    assert not value.lstrip(" \n").startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"))
+    assert value.removeprefix("'") == re.sub("[\ud800-\udfff\x00]", "\ufffd", text).removeprefix("'")
+
+
+def test_letters_of_other_scripts_are_kept_script_by_script():
+    assert escape("plain") == "plain"
+    assert escape("Ü \ufffd") == r"\otherscript{LATIN}{Ü}{U} {[}U+FFFD{]}"
+    assert escape("模型 नाम") == (
+        r"\otherscript{CJK}{模型}{{[}U+6A21 U+578B{]}} \otherscript{DEVANAGARI}{नाम}{{[}U+0928 U+093E U+092E{]}}"
+    )
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     for number, text in enumerate(HOSTILE):
-        judge = {"judge": JUDGE | {"model": text}}
-        samples = vqa_samples([1.0, 0.0, 1.0, 1.0], **judge)
+        samples = vqa_samples([1.0, 0.0, 1.0, 1.0], judge=JUDGE | {"model": text})
         samples[0]["lave"]["groups"]["country"] = text
         write_run(folder / str(number), text, {"culturalvqa": samples, f"task {number} |": samples})
     (folder / "=cmd|' calc'!A0.json").write_text("{", encoding="utf-8")
     output = folder / "report"
-    assert main(["report", str(folder), "-o", str(output), "--formats", FORMATS, "--compare-anyway"]) == 0
+    formats = "markdown,latex,csv,json"
+    assert main(["report", str(folder), "-o", str(output), "--formats", formats, "--compare-anyway"]) == 0
     return output
 
 
-def test_markdown_shows_texts_as_they_are(written):
+def test_a_report_of_hostile_texts_is_text(written):
+    """Every writer escapes every text."""
     text = (written / "report.md").read_text(encoding="utf-8")
-    assert "<script>" not in text
-    assert not re.search(r"(?<!\\)\]\(", text)
-    assert "\u202e" not in text
-    assert r"\<script\>" in text
-    tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("| ")]
-    assert tables
-    for lines in tables:
-        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in lines}
-        assert len(widths) == 1
-
-
-def test_csv_has_no_formula(written):
+    assert not re.search(r"<script>|(?<!\\)\]\(|\u202e", text)
+    for lines in [block.splitlines() for block in text.split("\n\n") if block.startswith("| ")]:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
     for path in written.glob("csv/*.csv"):
         for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines(keepends=True)):
-            for value in row:
-                assert not value.startswith(("=", "+", "@", "\t", "\r"))
-                assert not value.startswith("-") or float(value) <= 0
-
-
-def test_json_gives_back_every_text_but_halves(written):
-    found = json.loads((written / "report.json").read_text(encoding="utf-8"))
-    models = {entrant["model"] for entrant in found["entrants"].values()}
+            assert not [v for v in row if v.startswith(("=", "+", "@")) or (v.startswith("-") and not float(v) <= 0)]
+    models = {row["model"] for row in json.loads((written / "report.json").read_bytes())["entrants"].values()}
     assert models == {text.replace("\ud800", "\ufffd") for text in HOSTILE}
-
-
-def test_latex_runs_no_command_of_a_text(written):
-    text = (written / "report.tex").read_text(encoding="utf-8")
-    assert "\\input" not in text
-    assert "\\write18" not in text
-    assert "^^" not in text
-    assert r"\textbackslash{}input\{/etc/passwd\}" in text
-
-
-def test_brackets_and_stars_of_names_are_no_arguments_of_a_line_break(written):
-    text = (written / "report.tex").read_text(encoding="utf-8")
-    assert "{[}ours{]}" in text
-    assert not re.search(r"\\\\\s*\n\s*[\[*]", text)
-
-
-def test_letters_of_other_scripts_are_kept_script_by_script(written):
-    text = (written / "report.tex").read_text(encoding="utf-8")
-    assert r"\otherscript{ARABIC}{نموذج}" in text
-    assert r"\otherscript{CJK}{模型 モデル}" in text
-    assert r"\otherscript{DEVANAGARI}{मॉडल}" in text
-    assert r"\otherscript{LATIN}{Ü}{U}" in text
-    for script in ("ARABIC", "CJK", "DEVANAGARI"):
-        assert text.count(rf"\otherfonts{{{script}}}") == 1
-    assert r"\otherfonts{THAI}" not in text
-    assert escape("plain") == "plain"
-    assert escape("模型 नाम") == (
-        r"\otherscript{CJK}{模型}{{[}U+6A21 U+578B{]}} \otherscript{DEVANAGARI}{नाम}{{[}U+0928 U+093E U+092E{]}}"
-    )
+    tex = (written / "report.tex").read_text(encoding="utf-8")
+    assert not re.search(r"\\input|\\write18|\^\^|\\\\\s*\n\s*[\[*]|\\otherfonts\{THAI\}", tex)
+    assert all(tex.count(rf"\otherfonts{{{script}}}") == 1 for script in ("ARABIC", "CJK", "DEVANAGARI"))
+    names = [path.name for path in written.rglob("*") if path.is_file()]
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names)
 
 
 @pytest.mark.slow
@@ -110,8 +112,3 @@ def test_latex_compiles_as_it_is(written, tmp_path, engine):
     done = subprocess.run(command, cwd=written, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
     assert not list(written.rglob("pwned"))
-
-
-def test_names_of_files_are_plain(written):
-    names = [path.name for path in written.rglob("*") if path.is_file()]
-    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names)

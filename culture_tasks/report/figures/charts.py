@@ -10,7 +10,7 @@ from culture_tasks.benchmarks.reporting import Question
 from culture_tasks.report.text.wording import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.benchmarks.reporting import Mark
@@ -126,33 +126,6 @@ class Chart:
         yield from (self.title, self.groups, self.series, self.value, *self.notes)
         for panel in self.panels:
             yield from (panel.title, *panel.groups, *(series.label for series in panel.series))
-
-    def renamed(self, name: Callable[[str], str]) -> Chart:
-        """Returns the chart with other texts."""
-
-        def named(series: Series) -> Series:
-            return Series(name(series.label), {name(group): cell for group, cell in series.cells.items()})
-
-        return replace(
-            self,
-            title=name(self.title),
-            groups=name(self.groups),
-            series=name(self.series),
-            value=name(self.value),
-            notes=tuple(map(name, self.notes)),
-            looks={name(label): self.look_of(label) for label in self.labels},
-            panels=tuple(
-                replace(
-                    panel,
-                    title=name(panel.title),
-                    groups=tuple(map(name, panel.groups)),
-                    best=frozenset(map(name, panel.best)),
-                    series=tuple(map(named, panel.series)),
-                    band=tuple(map(named, panel.band)),
-                )
-                for panel in self.panels
-            ),
-        )
 
 
 def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[Panel, ...]:

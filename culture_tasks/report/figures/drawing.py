@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import io
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from culture_tasks.pages.pictures import look, styled
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN
-from culture_tasks.report.figures.fonts import InWords
 from culture_tasks.report.figures.names import shown
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import (
     draw_band,
+    draw_in_grid,
     draw_marks,
-    in_grid,
     is_ratio,
+    light_grid,
     logarithmic,
-    look,
     lowest_ratio,
-    name_groups,
-    new_figure,
-    shape,
-    styled,
+    name_columns,
+    name_rows,
     title_in_lines,
     value_axis,
     values_of,
@@ -38,47 +35,37 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.colors import Normalize
-    from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.projections.polar import PolarAxes
-    from numpy.typing import NDArray
 
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.report.figures.charts import Chart, Kind, Panel, Series
-    from culture_tasks.report.figures.style import Handles, Look
+    from culture_tasks.report.figures.charts import Chart, Kind, Panel
+    from culture_tasks.report.figures.style import Handles
     from culture_tasks.report.model import Cell, Report
 
     Format = Literal["png", "svg", "pdf"]
 
-# The overview: one panel a score, one row a model
+# The overview: one panel per score, one row per model
 
-_OVERVIEW_PANEL = 1.55
 _OVERVIEW_ACROSS = 6
 _OVERVIEW_ACROSS_A_PAGE = 10
-"""A screen is wider than a sheet of paper, and what it shows at once is lower."""
-_OVERVIEW_ROW = 0.27
+"""A screen is wider than a sheet of paper, and less high."""
 
 
 def draw_overview(chart: Chart, most_across: int = _OVERVIEW_ACROSS) -> Figure:
     """Draws the panels side by side, with the models' names at the left."""
-    across = min(most_across, len(chart.panels))
-    lines = -(-len(chart.panels) // across)
-    across = -(-len(chart.panels) // lines)
     groups = chart.panels[0].groups
     names = 0.7 + 0.075 * max(len(shown(group, 28)) for group in groups)
-    height = 0.8 + lines * (0.75 + _OVERVIEW_ROW * len(groups))
-    figure = new_figure(chart, names + max(2, across) * _OVERVIEW_PANEL, height)
-    grid = figure.subplots(lines, across, squeeze=False, sharey=True).ravel()
-    for axes, panel in zip(grid, chart.panels, strict=False):
-        _draw_overview_panel(axes, panel, chart)
-    for axes in grid[len(chart.panels) :]:
-        axes.set_visible(False)
-    return figure
+
+    def size(rows: int, columns: int) -> tuple[float, float]:
+        return names + 1.55 * max(2, columns), 0.8 + rows * (0.75 + 0.27 * len(groups))
+
+    lines = -(-len(chart.panels) // most_across)
+    return draw_in_grid(chart, _draw_overview_panel, -(-len(chart.panels) // lines), size, sharey=True)
 
 
-def _draw_overview_panel(axes: Axes, panel: Panel, chart: Chart) -> None:
+def _draw_overview_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     for series in panel.series:
         [(group, cell)] = series.cells.items()
         style = look(chart.look_of(series.label))
@@ -88,17 +75,15 @@ def _draw_overview_panel(axes: Axes, panel: Panel, chart: Chart) -> None:
         elif series.label not in panel.best:
             marks |= {"markerfacecolor": "white", "markeredgewidth": 1.2}
         axes.errorbar(values_of([cell]), [panel.groups.index(group)], xerr=whiskers([cell]), linestyle="none", **marks)
-    axes.set_yticks(range(len(panel.groups)), [shown(group, 28) for group in panel.groups])
-    axes.set_ylim(len(panel.groups) - 0.5, -0.5)
+    name_rows(axes, panel.groups)
     axes.set_title(shown(panel.title, 22), fontsize=9)
     axes.margins(x=0.12)
     axes.locator_params(axis="x", nbins=3)
-    axes.grid(axis="x", color="0.88", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    light_grid(axes, across=True)
     axes.set_xlabel(shown(_unit_of_measure(panel.scale), 22), fontsize=7)
     if panel.scale.better == "lower":
         axes.invert_xaxis()  # better is to the right everywhere
+    return {}
 
 
 def _unit_of_measure(scale: Scale) -> str:
@@ -108,83 +93,58 @@ def _unit_of_measure(scale: Scale) -> str:
 
 # Grouped bars, on one scale; a paper's numbers are hollow marks beside them
 
-_GRID_WIDTH = 11.0
-_PANEL_HEIGHT = 2.7
-_LETTERS = 84
-"""Letters that fit below panels of the whole width."""
 _BARS_ROOM = 0.82
 _BARS_GAP = 0.05
 _BARS_MARK = 0.025
 _BARS_MOST_MARKS = 0.38
+_LETTERS = 84
+"""Letters that fit below panels of the whole width."""
 
 
-def _figure_with_grid(chart: Chart, *, sharey: bool = False) -> tuple[Figure, NDArray[Any]]:
-    """Returns a figure with axes for each panel, in one column or two."""
-    rows, columns = shape(chart, 1 if len(chart.panels) <= IN_ONE_COLUMN else 2)
-    figure = new_figure(chart, _GRID_WIDTH, max(1.0 + _PANEL_HEIGHT * rows, 1.0 + 0.2 * len(chart.labels)))
-    return figure, figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel(order="F")
-
-
-def draw_bars(chart: Chart) -> Figure:
+def draw_bars(chart: Chart, draw: Callable[..., Handles] | None = None, **axes: Any) -> Figure:
     """Draws panels with the same axes; series stand side by side within a group, in the same order everywhere."""
-    figure, grid = _figure_with_grid(chart)
-    return in_grid(grid, chart, figure=figure, draw=partial(_draw_bar_panel, chart))
+    columns = 1 if len(chart.panels) <= IN_ONE_COLUMN else 2
+
+    def size(rows: int, _: int) -> tuple[float, float]:
+        return 11.0, max(1.0 + 2.7 * rows, 1.0 + 0.2 * len(chart.labels))
+
+    return draw_in_grid(chart, draw or _draw_bar_panel, columns, size, order="F", **axes)
 
 
-def _room_for_papers(panel: Panel, papers: Sequence[str]) -> float:
-    """Returns the room of a group that a paper's marks take from the bars."""
-    any_here = any(series.published for series in panel.series)
-    return min(_BARS_MOST_MARKS, _BARS_GAP + _BARS_MARK * len(papers)) if any_here else 0.0
-
-
-def _draw_bar_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[str]) -> Handles:
+def _draw_bar_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     published = {series.label for one in chart.panels for series in one.series if series.published}
-    papers = [label for label in labels if label in published]
-    own = [series for series in panel.series if not series.published]
-    width = (_BARS_ROOM - _room_for_papers(panel, papers)) / max(1, len(own))
+    papers = [label for label in chart.labels if label in published]
+    bars = [series for series in panel.series if not series.published]
+    has_papers = len(bars) < len(panel.series)
+    room = min(_BARS_MOST_MARKS, _BARS_GAP + _BARS_MARK * len(papers)) if has_papers else 0.0
+    width, start = (_BARS_ROOM - room) / max(1, len(bars)), _start_of_bars(panel)
     places = np.arange(len(panel.groups), dtype=np.float64)
     handles: Handles = {}
-    for at, series in enumerate(own):
-        left, style = places - _BARS_ROOM / 2 + (at + 0.5) * width, look(chart.look_of(series.label))
-        handles[series.label] = _draw_bars_of(axes, left, width=width, panel=panel, series=series, style=style)
+    for at, series in enumerate(bars):
+        cells = [series.cells.get(group) for group in panel.groups]
+        style = look(chart.look_of(series.label))
+        handles[series.label] = axes.bar(
+            places - _BARS_ROOM / 2 + (at + 0.5) * width,
+            values_of(cells) - start,
+            width,
+            bottom=start,
+            color=style.colour,
+            hatch=style.hatch,
+            edgecolor="0.15",
+            linewidth=0.5,
+            yerr=whiskers(cells),
+            error_kw={"elinewidth": 0.9, "capsize": min(3.0, 14 * width), "ecolor": "0.1"},
+        )
     handles |= draw_band(axes, panel)
-    handles |= _draw_papers_marks(axes, chart, panel=panel, papers=papers)
-    _finish_points(axes, panel, chart)
+    first, last = _BARS_ROOM / 2 - room + _BARS_GAP, _BARS_ROOM / 2
+    step = (last - first) / max(1, len(papers) - 1)
+    for series in panel.series:
+        if series.published:  # at the same place in every group and panel
+            beside = np.arange(len(panel.groups)) + first + papers.index(series.label) * step
+            handles |= draw_marks(axes, beside, chart, series=series, groups=panel.groups, linestyle="none")
+    _finish_columns(chart, axes, panel)
     axes.set_ylim(*_range_of_bars(chart, panel))
     return handles
-
-
-def _draw_papers_marks(axes: Axes, chart: Chart, panel: Panel, papers: Sequence[str]) -> Handles:
-    """Draws a paper's rows beside the bars, each at the same place and with the same look in every group and panel."""
-    last = _BARS_ROOM / 2
-    first = last - _room_for_papers(panel, papers) + _BARS_GAP
-    step = (last - first) / max(1, len(papers) - 1)
-    handles: Handles = {}
-    for series in panel.series:
-        if series.published:
-            place = papers.index(series.label)
-            places = np.arange(len(panel.groups)) + first + place * step
-            handles |= draw_marks(axes, places, chart, series=series, groups=panel.groups, linestyle="none")
-    return handles
-
-
-def _draw_bars_of(
-    axes: Axes, places: NDArray[np.float64], width: float, panel: Panel, series: Series, style: Look
-) -> BarContainer:
-    cells = [series.cells.get(group) for group in panel.groups]
-    start = _start_of_bars(panel)
-    return axes.bar(
-        places,
-        values_of(cells) - start,
-        width,
-        bottom=start,
-        color=style.colour,
-        hatch=style.hatch,
-        edgecolor="0.15",
-        linewidth=0.5,
-        yerr=whiskers(cells),
-        error_kw={"elinewidth": 0.9, "capsize": min(3.0, 14 * width), "ecolor": "0.1"},
-    )
 
 
 def _start_of_bars(panel: Panel) -> float:
@@ -201,17 +161,25 @@ def _range_of_bars(chart: Chart, panel: Panel) -> tuple[float, float]:
     ends = [end for cell in cells for end in (cell.value, cell.low, cell.high) if end is not None]
     low, high = min(*ends, start), max(*ends, start)
     margin = 0.06 * (high - low or 1.0)
-    bottom = low - margin if low < start else low
-    top = high + margin
+    bottom, top = low - margin if low < start else low, high + margin
     return (
         bottom if scale.low is None else max(bottom, scale.low),
         top if scale.high is None else min(top, scale.high),
     )
 
 
-# Points by group, one a model
+def _finish_columns(chart: Chart, axes: Axes, panel: Panel) -> None:
+    columns = 1 if (place := axes.get_subplotspec()) is None else place.get_gridspec().ncols
+    name_columns(axes, panel.groups, room=_LETTERS // columns)
+    axes.set_xlim(-0.5, len(panel.groups) - 0.5)
+    for border in range(1, len(panel.groups)):
+        axes.axvline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
+    axes.set_title(title_in_lines(panel.title, 60), loc="left", fontsize=9)
+    value_axis(axes, panel.scale, chart.value)
 
-_POINTS_SPREAD = 0.62
+
+# Points by group, one per model
+
 _POINTS_MARKS: dict[str, Any] = {
     "linestyle": "none",
     "elinewidth": 0.8,
@@ -221,80 +189,73 @@ _POINTS_MARKS: dict[str, Any] = {
 
 
 def draw_points(chart: Chart) -> Figure:
-    """Draws panels with the same axes; series stand side by side within a group, in the same order everywhere."""
-    figure, grid = _figure_with_grid(chart, sharey=True)
-    return in_grid(grid, chart, figure=figure, draw=partial(_draw_point_panel, chart))
+    """Draws panels as those of bars, on one scale."""
+    return draw_bars(chart, _draw_point_panel, sharey=True)
 
 
-def _draw_point_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -> Handles:
-    handles = _draw_side_by_side(axes, chart, panel=panel, spread=_POINTS_SPREAD, across=False)
-    _finish_points(axes, panel, chart)
+def _draw_point_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+    handles = _draw_side_by_side(chart, axes, panel, spread=0.62, across=False)
+    _finish_columns(chart, axes, panel)
     return handles
 
 
-def _draw_side_by_side(axes: Axes, chart: Chart, panel: Panel, spread: float, *, across: bool) -> Handles:
+def _draw_side_by_side(chart: Chart, axes: Axes, panel: Panel, spread: float, *, across: bool) -> Handles:
     """Draws the series of a panel beside each other in each group, and the range of published ones behind them."""
     places = np.arange(len(panel.groups), dtype=np.float64)
     offsets = np.linspace(-spread / 2, spread / 2, len(panel.series)) if len(panel.series) > 1 else np.zeros(1)
     handles: Handles = {}
     for series, offset in zip(panel.series, offsets, strict=False):
-        own, groups = places + offset, panel.groups
-        handles |= draw_marks(axes, own, chart, series=series, groups=groups, across=across, **_POINTS_MARKS)
+        beside, groups = places + offset, panel.groups
+        handles |= draw_marks(axes, beside, chart, series=series, groups=groups, across=across, **_POINTS_MARKS)
     return handles | draw_band(axes, panel, across=across)
-
-
-def _finish_points(axes: Axes, panel: Panel, chart: Chart) -> None:
-    columns = 1 if (place := axes.get_subplotspec()) is None else place.get_gridspec().ncols
-    name_groups(axes, panel.groups, room=_LETTERS // columns)
-    axes.set_xlim(-0.5, len(panel.groups) - 0.5)
-    for border in range(1, len(panel.groups)):
-        axes.axvline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    axes.set_title(title_in_lines(panel.title, 60), loc="left", fontsize=9)
-    value_axis(axes, panel.scale, chart.value)
 
 
 # Ordered dots: many groups, one below the other, the highest mean first
 
-_DOTS_WIDTH = 5.5
-_DOTS_LINE = 0.13
-_DOTS_SPREAD = 0.7
-
 
 def draw_dots(chart: Chart) -> Figure:
     """Draws the panels in two columns where there are several, a row for each group; series keep their order."""
-    rows, columns = shape(chart, 1 if len(chart.panels) == 1 else 2)
-    tallest = max(len(panel.groups) * max(0.26, _DOTS_LINE * len(panel.series)) for panel in chart.panels)
-    figure = new_figure(chart, 3.0 + _DOTS_WIDTH * columns, 1.0 + (max(2.5, tallest) + 0.6) * rows)
-    grid = figure.subplots(rows, columns, squeeze=False, sharex=True)
-    return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_dot_panel, chart))
+    tallest = max(len(panel.groups) * max(0.26, 0.13 * len(panel.series)) for panel in chart.panels)
+
+    def size(rows: int, columns: int) -> tuple[float, float]:
+        return 3.0 + 5.5 * columns, 1.0 + (max(2.5, tallest) + 0.6) * rows
+
+    return draw_in_grid(chart, _draw_dot_panel, 2, size, sharex=True)
 
 
-def _draw_dot_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -> Handles:
-    handles = _draw_side_by_side(axes, chart, panel=panel, spread=_DOTS_SPREAD, across=True)
-    _name_rows(axes, panel)
+def _draw_dot_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+    handles = _draw_side_by_side(chart, axes, panel, spread=0.7, across=True)
+    _rows_apart(axes, panel)
     axes.set_title(title_in_lines(panel.title, 60), loc="left", fontsize=9)
     value_axis(axes, panel.scale, chart.value, across=True)
     return handles
 
 
+def _rows_apart(axes: Axes, panel: Panel) -> None:
+    """Names the groups from top to bottom, with a line between each two, and numbers below."""
+    axes.tick_params(labelbottom=True)
+    for border in range(1, len(panel.groups)):
+        axes.axhline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
+    name_rows(axes, panel.groups)
+
+
 # Pairs: two marks in each row, and their difference at the right
 
-_PAIRS_ACROSS = 3
 _PAIRS_LOOKS = (("#0072B2", "o"), ("#E69F00", "D"))
 _PAIRS_APART = 0.15
-_PAIRS_ROW = 0.3
 
 
 def draw_pairs(chart: Chart) -> Figure:
     """Draws the panels in a grid, on one scale, a row for each group, with one legend for all."""
-    rows, columns = shape(chart, _PAIRS_ACROSS)
-    height = 0.8 + _PAIRS_ROW * max(len(panel.groups) for panel in chart.panels)
-    figure = new_figure(chart, 2.0 + 4.6 * columns, 1.0 + height * rows)
-    grid = figure.subplots(rows, columns, squeeze=False, sharex=True)
-    return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_pair_panel, chart))
+    height = 0.8 + 0.3 * max(len(panel.groups) for panel in chart.panels)
+
+    def size(rows: int, columns: int) -> tuple[float, float]:
+        return 2.0 + 4.6 * columns, 1.0 + height * rows
+
+    return draw_in_grid(chart, _draw_pair_panel, 3, size, sharex=True)
 
 
-def _draw_pair_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -> Handles:
+def _draw_pair_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     places = np.arange(len(panel.groups), dtype=np.float64)
     handles: Handles = {}
     for side, (series, (colour, marker)) in enumerate(zip(panel.series, _PAIRS_LOOKS, strict=False)):
@@ -302,7 +263,7 @@ def _draw_pair_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -
         marks: dict[str, Any] = _POINTS_MARKS | {"color": colour, "marker": marker, "markersize": 5}
         at = places + (2 * side - 1) * _PAIRS_APART
         handles[series.label] = axes.errorbar(values_of(cells), at, xerr=whiskers(cells), **marks)
-    _name_rows(axes, panel)
+    _rows_apart(axes, panel)
     differences = panel.series[2].cells if len(panel.series) > 2 else {}
     beside = axes.secondary_yaxis("right")
     beside.set_yticks(places, [_difference(differences.get(group)) for group in panel.groups], fontsize=7.5)
@@ -313,15 +274,6 @@ def _draw_pair_panel(chart: Chart, axes: Axes, panel: Panel, _: Sequence[str]) -
     return handles
 
 
-def _name_rows(axes: Axes, panel: Panel) -> None:
-    """Names the groups from top to bottom, with a line between each two, and numbers below."""
-    axes.tick_params(labelbottom=True)
-    for border in range(1, len(panel.groups)):
-        axes.axhline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    axes.set_yticks(range(len(panel.groups)), [shown(group, 28) for group in panel.groups])
-    axes.set_ylim(len(panel.groups) - 0.5, -0.5)
-
-
 def _difference(cell: Cell | None) -> str:
     """Returns a difference and how far its interval reaches; a paired interval reaches evenly."""
     if cell is None or cell.value is None:
@@ -330,9 +282,8 @@ def _difference(cell: Cell | None) -> str:
     return f"{number(cell.value, cell.scale, signed=True)}{reach}"
 
 
-# Lines over steps: what is left of each insertion after later ones
+# Lines over steps: how much of each insertion is left after later ones
 
-_LINES_ACROSS = 3
 _MOST_STEPS_NAMED = 6
 _LINES_APART = 0.06
 """How far series stand from each other at a step, so that none hides another's interval."""
@@ -340,19 +291,20 @@ _LINES_APART = 0.06
 
 def draw_lines(chart: Chart) -> Figure:
     """Draws the panels in a grid, on one scale, with one legend for all."""
-    rows, columns = shape(chart, _LINES_ACROSS)
-    figure = new_figure(chart, 1.5 + max(4.5, 3.2 * columns), 1.2 + 2.8 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
-    return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_line_panel, chart))
+
+    def size(rows: int, columns: int) -> tuple[float, float]:
+        return 1.5 + max(4.5, 3.2 * columns), 1.2 + 2.8 * rows
+
+    return draw_in_grid(chart, _draw_line_panel, 3, size, sharey=True)
 
 
-def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[str]) -> Handles:
+def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     steps = sorted(panel.groups, key=lambda step: (len(step), step))
+    labels = chart.labels
     handles: Handles = {}
     for series in panel.series:
-        place = labels.index(series.label)
         line: dict[str, Any] = {"linestyle": look(chart.look_of(series.label)).dashes, "linewidth": 1.5, "capsize": 3}
-        places = np.arange(len(steps)) + _LINES_APART * (place - (len(labels) - 1) / 2)
+        places = np.arange(len(steps)) + _LINES_APART * (labels.index(series.label) - (len(labels) - 1) / 2)
         handles |= draw_marks(axes, places, chart, series=series, groups=steps, **line)
     apart = -(-len(steps) // _MOST_STEPS_NAMED)
     axes.set_xticks(range(0, len(steps), apart), [shown(step, 16) for step in steps[::apart]])
@@ -365,8 +317,6 @@ def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel, labels: Sequence[st
 
 # Heat maps, with the number in each cell
 
-_HEAT_ACROSS = 3
-_HEAT_SIZE = 4.2
 _HEAT_LETTERS = 40
 
 
@@ -374,62 +324,52 @@ def draw_heat(chart: Chart) -> Figure:
     """Draws the panels in a grid, with the same colours for the same numbers everywhere."""
     from matplotlib.colors import Normalize
 
-    rows, columns = shape(chart, _HEAT_ACROSS)
-    figure = new_figure(chart, 1.4 + _HEAT_SIZE * columns, 0.9 + _HEAT_SIZE * rows)
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
     numbers = [cell.value for panel in chart.panels for cell in panel.cells if cell.value is not None]
     norm = Normalize(min(numbers), max(numbers) if max(numbers) > min(numbers) else min(numbers) + 1)
-    images = [
-        _draw_heat_panel(axes, panel, chart=chart, norm=norm) for axes, panel in zip(grid, chart.panels, strict=False)
-    ]
-    for axes in grid[len(chart.panels) :]:
-        axes.set_visible(False)
-    figure.colorbar(images[0], ax=list(grid), label=shown(chart.value), shrink=0.7)
+
+    def size(rows: int, columns: int) -> tuple[float, float]:
+        return 1.4 + 4.2 * columns, 0.9 + 4.2 * rows
+
+    def draw(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+        return _draw_heat_panel(chart, axes, panel, norm)
+
+    figure = draw_in_grid(chart, draw, 3, size)
+    figure.colorbar(figure.axes[0].images[0], ax=figure.axes, label=shown(chart.value), shrink=0.7)
     return figure
 
 
-def _draw_heat_panel(axes: Axes, panel: Panel, chart: Chart, norm: Normalize) -> AxesImage:
-    lines = _rows_in_order(panel)
+def _draw_heat_panel(chart: Chart, axes: Axes, panel: Panel, norm: Normalize) -> Handles:
+    place = {group: number for number, group in enumerate(panel.groups)}  # rows follow columns of the same names
+    lines = sorted(panel.series, key=lambda line: place.get(line.label, len(place)))
     numbers = np.stack([values_of([line.cells.get(group) for group in panel.groups]) for line in lines])
-    image = axes.imshow(np.ma.masked_invalid(numbers), cmap="cividis", norm=norm, aspect="equal")
-    name_groups(axes, panel.groups, room=_HEAT_LETTERS)
+    axes.imshow(np.ma.masked_invalid(numbers), cmap="cividis", norm=norm, aspect="equal")
+    name_columns(axes, panel.groups, room=_HEAT_LETTERS)
     axes.set_yticks(range(len(lines)), [shown(line.label, 16) for line in lines])
     axes.set_xlabel(shown(chart.groups))
     axes.set_ylabel(shown(chart.series))
     axes.set_title(title_in_lines(panel.title, 44), fontsize=9)
-    _write_numbers(axes, numbers, scale=panel.scale, norm=norm)
-    return image
-
-
-def _write_numbers(axes: Axes, numbers: np.ndarray, scale: Scale, norm: Normalize) -> None:
     for (row, column), value in np.ndenumerate(numbers):
         if np.isfinite(value):
             ink = "white" if float(norm(value)) < 0.55 else "black"
-            axes.text(column, row, number(value, scale), ha="center", va="center", color=ink, fontsize=7)
+            axes.text(column, row, number(value, panel.scale), ha="center", va="center", color=ink, fontsize=7)
+    return {}
 
 
-def _rows_in_order(panel: Panel) -> list[Series]:
-    """Returns the rows in the order of the columns, where they bear the same names."""
-    place = {group: number for number, group in enumerate(panel.groups)}
-    return sorted(panel.series, key=lambda line: place.get(line.label, len(place)))
-
-
-# Radar charts: one closed line a series
-
-_RADAR_ACROSS = 3
-_RADAR_WIDTH, _RADAR_HEIGHT = 4.4, 3.4
+# Radar charts: one closed line per series
 
 
 def draw_radar(chart: Chart) -> Figure:
     """Draws the panels in a grid, on one scale, logarithmic for ratios, with one legend for all."""
-    rows, columns = shape(chart, _RADAR_ACROSS)
-    figure = new_figure(chart, 1.0 + _RADAR_WIDTH * columns, 1.2 + _RADAR_HEIGHT * rows)
+
+    def size(rows: int, columns: int) -> tuple[float, float]:
+        return 1.0 + 4.4 * columns, 1.2 + 3.4 * rows
+
+    figure = draw_in_grid(chart, _draw_radar_panel, 3, size, subplot_kw={"projection": "polar"})
     cast("ConstrainedLayoutEngine", figure.get_layout_engine()).set(w_pad=0.2)  # names reach out of the axes
-    grid = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": "polar"})
-    return in_grid(grid.ravel(), chart, figure=figure, draw=partial(_draw_radar_panel, chart))
+    return figure
 
 
-def _draw_radar_panel(chart: Chart, axes: PolarAxes, panel: Panel, _: Sequence[str]) -> Handles:
+def _draw_radar_panel(chart: Chart, axes: PolarAxes, panel: Panel) -> Handles:
     angles = np.linspace(0, 2 * np.pi, len(panel.groups), endpoint=False)
     handles: Handles = {}
     for series in panel.series:
@@ -446,11 +386,11 @@ def _draw_radar_panel(chart: Chart, axes: PolarAxes, panel: Panel, _: Sequence[s
             marker=style.marker,
             markersize=3,
         )
-    _finish_radar(axes, panel, angles=angles, chart=chart)
+    _finish_radar(chart, axes, panel, angles)
     return handles
 
 
-def _finish_radar(axes: PolarAxes, panel: Panel, angles: np.ndarray, chart: Chart) -> None:
+def _finish_radar(chart: Chart, axes: PolarAxes, panel: Panel, angles: np.ndarray) -> None:
     top = max(float(cell.value) for one in chart.panels for cell in one.cells if cell.value is not None)
     axes.set_theta_direction(-1)
     axes.set_theta_zero_location("N")
@@ -474,7 +414,7 @@ def _finish_radar(axes: PolarAxes, panel: Panel, angles: np.ndarray, chart: Char
 
 # As files, or as bytes for a page
 
-_DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
+DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
     "overview": draw_overview,
     "bars": draw_bars,
     "points": draw_points,
@@ -484,7 +424,7 @@ _DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
     "lines": draw_lines,
     "pairs": draw_pairs,
 }
-"""What draws each kind of figure."""
+"""The function that draws each kind of figure."""
 
 _DPI = 160
 
@@ -494,8 +434,7 @@ def write_figures(
 ) -> list[Path]:
     """Writes every figure that the report has numbers for, and returns the paths.
 
-    Texts in SVG files are text, which the reader's program sets in the reader's fonts. PNG and PDF files are set here:
-    where no installed font has a script, its name stands in place of the letters.
+    Texts in SVG files are text, which the reader's program sets in the reader's fonts.
 
     Args:
         report: The report.
@@ -506,27 +445,25 @@ def write_figures(
     drawn = charts(report, published=published)
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
-    with styled(drawn) as missing:
+    with styled(text for chart in drawn for text in chart.texts):
         for chart in drawn:
-            set_here = chart.renamed(InWords(missing)) if missing else chart
-            figures: dict[int, Figure] = {}
+            figure = DRAW[chart.kind](chart)
             for suffix in formats:
-                one = chart if suffix == "svg" else set_here
-                if id(one) not in figures:
-                    figures[id(one)] = _DRAW[one.kind](one)
                 paths.append(folder / f"{chart.key}.{suffix}")
-                paths[-1].write_bytes(_bytes(figures[id(one)], suffix))
+                paths[-1].write_bytes(_bytes(figure, suffix))
     return paths
 
 
 def svg_images(drawn: Sequence[Chart]) -> list[bytes]:
     """Returns each figure as an SVG document in UTF-8, for a screen."""
-    with styled(drawn):
-        return [_bytes(_drawn_for_a_screen(chart), "svg") for chart in drawn]
-
-
-def _drawn_for_a_screen(chart: Chart) -> Figure:
-    return draw_overview(chart, _OVERVIEW_ACROSS_A_PAGE) if chart.kind == "overview" else _DRAW[chart.kind](chart)
+    with styled(text for chart in drawn for text in chart.texts):
+        return [
+            _bytes(
+                draw_overview(chart, _OVERVIEW_ACROSS_A_PAGE) if chart.kind == "overview" else DRAW[chart.kind](chart),
+                "svg",
+            )
+            for chart in drawn
+        ]
 
 
 def _bytes(figure: Figure, suffix: Format) -> bytes:
@@ -534,10 +471,10 @@ def _bytes(figure: Figure, suffix: Format) -> bytes:
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
-        figure.set_layout_engine(None)  # laid out once is enough for all formats, and drawn once for each
+        figure.set_layout_engine(None)  # laid out once is enough for all formats
     figure.savefig(buffer, format=suffix, dpi=_DPI, metadata=_WITHOUT_DATE.get(suffix))
     return buffer.getvalue()
 
 
 _WITHOUT_DATE: Mapping[str, Mapping[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-"""What files don't say of themselves, so that they are the same every time."""
+"""Metadata that is left out, so that files are the same every time."""

@@ -17,7 +17,7 @@ _JOINERS = "\u200c\u200d "
 def cleaned(text: str) -> str:
     """Returns a text from data as one line: white space and controls are single spaces, direction marks are dropped.
 
-    A text with right-to-left letters is isolated, so that what is written beside it stays in place.
+    A text with right-to-left letters is isolated, so that the text beside it stays in place.
     """
     line = " ".join(_BIDI_CONTROLS.sub("", "".join(map(_drawable, storable(text)))).split())
     return f"{_ISOLATE}{line}{_END_ISOLATE}" if right_to_left(line) else line
@@ -26,7 +26,7 @@ def cleaned(text: str) -> str:
 def shown(text: str, longest: int = _LONGEST) -> str:
     """Returns a text of :func:`cleaned` parts as it is drawn: cut in its middle, and left to right as a whole.
 
-    What tells names apart often stands at their ends, so both ends are kept. An empty text is drawn as a dash.
+    Names often differ at their ends, so both ends are kept. An empty text is drawn as a dash.
 
     Args:
         text: A clean text.

@@ -10,15 +10,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.benchmarks.reporting import Floats, Mask
     from culture_tasks.report.runs import Rows
 
 Correctness = Literal["wrong", "not scored", "scored", "right"]
 CORRECTNESS: tuple[Correctness, ...] = ("wrong", "not scored", "scored", "right")
-"""What a sample's score says, in the order in which a reader looks for failures."""
+"""Results of a sample, in the order in which a reader looks for failures."""
 
 
-class Chosen(NamedTuple):
+class SampleChoice(NamedTuple):
     """Places of the samples that are kept; some may be in both.
 
     Attributes:
@@ -31,45 +30,43 @@ class Chosen(NamedTuple):
 
 
 def correctness(score: float | None, scale: Scale) -> Correctness:
-    """Returns what a score says: right in the better half of its scale, wrong in the other.
+    """Returns the result of a score: right in the better half of its scale, wrong in the other.
 
     A score on a scale without two ends, or without a better one, is neither.
     """
     if score is None:
         return "not scored"
-    if scale.better is None or scale.low is None or scale.high is None:
+    middle = _middle(scale)
+    if middle is None:
         return "scored"
-    middle = (scale.low + scale.high) / 2
     return "right" if (score >= middle if scale.better == "higher" else score <= middle) else "wrong"
 
 
-def chosen(rows: Rows, scale: Scale, most: int) -> Chosen:
+def _middle(scale: Scale) -> float | None:
+    if scale.better is None or scale.low is None or scale.high is None:
+        return None
+    return (scale.low + scale.high) / 2
+
+
+def chosen(rows: Rows, scale: Scale, most: int) -> SampleChoice:
     """Chooses samples of a run.
 
     Args:
         rows: The samples to choose from.
         scale: The scale of their scores.
-        most: How many are kept at most, both kinds together; half of them are failures where there are so many. What
-            is drawn and failed too counts once.
+        most: How many are kept at most, both kinds together; half of them are failures where there are so many. A
+            failure that is drawn too counts once.
     """
     order = np.argsort(draw(rows.items), kind="stable")
-    scores = rows.scores[order]
-    places = rows.places[order]
-    bad = np.flatnonzero(np.isnan(scores) | _are_wrong(scores, scale))
+    scores, places, middle = rows.scores[order], rows.places[order], _middle(scale)
+    bad = np.isnan(scores)
+    if middle is not None:
+        bad |= scores < middle if scale.better == "higher" else scores > middle
     worst_first = np.argsort(-scores[bad] if scale.better == "lower" else scores[bad], kind="stable")  # NaN last
-    failures = places[bad[worst_first[: (most + 1) // 2]]].tolist()
+    failures = places[bad][worst_first[: (most + 1) // 2]].tolist()
     others = np.cumsum(~np.isin(places, failures))
     fair = places[others <= most - len(failures)].tolist() if len(failures) < most else []
-    return Chosen(failures, fair)
-
-
-def _are_wrong(scores: Floats, scale: Scale) -> Mask:
-    """Returns of which scores :func:`correctness` says ``wrong``."""
-    if scale.better is None or scale.low is None or scale.high is None:
-        return np.zeros(scores.size, dtype=np.bool_)
-    middle = (scale.low + scale.high) / 2
-    wrong: Mask = scores < middle if scale.better == "higher" else scores > middle
-    return wrong
+    return SampleChoice(failures, fair)
 
 
 def draw(items: NDArray[np.int32]) -> NDArray[np.uint32]:

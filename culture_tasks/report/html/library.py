@@ -6,7 +6,6 @@ JSON in it: the rows of a run, its texts in parts, and images. The page's policy
 
 from __future__ import annotations
 
-import logging
 import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +15,7 @@ from culture_tasks.report.html.payload import (
     IMAGES_IN_A_FILE,
     TEXTS_IN_A_FILE,
     Index,
-    rows_of,
+    rows_of_runs,
     safe_json,
     shortened,
 )
@@ -29,11 +28,10 @@ if TYPE_CHECKING:
     from culture_tasks.report.model import Report
     from culture_tasks.report.runs import Sample
 
-_logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 _OURS = re.compile(r"(rows-\d+|texts-\d+-\d+|images-\d+)\.js")
-"""Names of files that a report writes: what an earlier one left is taken away."""
+"""Names of files that a report writes: those of an earlier report are removed."""
 
 
 def write_library(report: Report, folder: Path, thumbnails: Thumbnails) -> list[Path]:
@@ -50,11 +48,11 @@ def write_library(report: Report, folder: Path, thumbnails: Thumbnails) -> list[
             old.unlink()
     images = Index()
     paths: list[Path] = []
-    for number, (run, row) in enumerate(rows_of(report).items()):
+    for number, (run, row) in enumerate(rows_of_runs(report).items()):
         groups, outcomes = Index(), Index()
         rows: list[list[Any]] = []
         draws = draw(report.samples.rows(run).items)
-        for part, samples in enumerate(_batches(_samples(report, run), TEXTS_IN_A_FILE)):
+        for part, samples in enumerate(_batches(report.samples.read(run), TEXTS_IN_A_FILE)):
             texts = [_texts(sample, thumbnails, images) for sample in samples]
             paths.append(_write(folder, f"texts-{number}-{part}", texts))
             rows += [
@@ -75,13 +73,6 @@ def write_library(report: Report, folder: Path, thumbnails: Thumbnails) -> list[
     for part, addresses in enumerate(_batches(images.values, IMAGES_IN_A_FILE)):
         paths.append(_write(folder, f"images-{part}", addresses))
     return paths
-
-
-def _samples(report: Report, run: str) -> Iterator[Sample]:
-    try:
-        yield from report.samples.read(run)
-    except OSError as error:
-        _logger.warning("html: no samples of %s: %s", run, error)
 
 
 def _batches(values: Iterable[_T], size: int) -> Iterator[list[_T]]:

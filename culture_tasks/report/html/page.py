@@ -1,6 +1,6 @@
 """The report as one HTML file that asks nothing of the network: style, script, figures and samples are in it.
 
-The templates escape every text; what they don't escape is made here, of templates, JSON or this package's own files.
+The templates escape every text. Texts that they don't escape come from templates, JSON or this package's own files.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import hashlib
 import logging
 import re
 from functools import cache
-from importlib import resources
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
 from culture_tasks.report.figures.drawing import svg_images
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.html import SAMPLES_PER_CELL
@@ -31,11 +30,11 @@ from culture_tasks.report.text.wording import (
     interval,
     number,
     short_name,
+    spans,
 )
-from culture_tasks.text import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from jinja2 import Environment
@@ -65,14 +64,6 @@ class Section(NamedTuple):
     content: Markup
 
 
-class Answers(NamedTuple):
-    """What answers a question."""
-
-    anchor: str
-    title: str
-    sections: list[Section]
-
-
 def write_html(
     report: Report,
     path: Path,
@@ -86,7 +77,7 @@ def write_html(
 
     Nothing in the file comes from elsewhere, and its content security policy lets nothing else in: no request leaves
     the page, and no text of a model, a data set or a file name can run. Where all samples are asked for, they lie in
-    files beside the page, which alone it may load.
+    files beside the page, the only ones that it may load.
 
     Args:
         report: The report.
@@ -103,13 +94,14 @@ def write_html(
     thumbnails = Thumbnails(images)
     folder = f"{path.stem}_samples" if samples_per_cell is None else ""
     payload, tables, data = _fitting(report, samples_per_cell, thumbnails, folder)
-    style, script = _asset("page.css"), _script()
+    style, script = asset(__package__, "page.css"), _script()
     nonce = hashlib.sha256(data.encode()).hexdigest() if folder else ""  # no text in the page can know it
     page = rendered(
         "page.html",
         report=report,
         first=[each for each in (*pictures, *tables) if each.key in FIRST],
-        questions=list(_questions([each for each in (*tables, *pictures) if each.key not in FIRST])),
+        rest=[each for each in (*tables, *pictures) if each.key not in FIRST],
+        questions=QUESTIONS,
         counts=_counts(report),
         facts=_facts(report),
         about_samples=_about_samples(payload),
@@ -125,72 +117,25 @@ def write_html(
     return [path, *(write_library(report, path.with_name(folder), thumbnails) if folder else ())]
 
 
-def content_security_policy(style: str, script: str, nonce: str = "") -> str:
-    """Returns the policy of a page with this style and this script, and nothing else that runs or loads.
-
-    Args:
-        style: The style.
-        script: The script.
-        nonce: What lets the script load the samples beside the page; empty where there are none.
-    """
-    by_nonce = f" 'nonce-{nonce}'" if nonce else ""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src '{_digest(style)}'",
-            f"script-src '{_digest(script)}'{by_nonce}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
-
-
 def rendered(template: str, **values: Any) -> Markup:
     """Returns a template filled with values; every text among them is escaped."""
     return as_markup(environment().get_template(template).render(**values))
 
 
-def as_markup(text: str) -> Markup:
-    """Returns text that is HTML, or a style, a script or JSON of ours, and so isn't escaped again."""
-    from markupsafe import Markup
-
-    return Markup(text)  # noqa: S704 - callers pass what templates or this package made
-
-
 @cache
 def environment() -> Environment:
-    """Returns the environment of the templates, which escapes texts and refuses names that it doesn't know."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    made = Environment(
-        loader=PackageLoader("culture_tasks.report.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_carried,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Returns the environment of the page's templates."""
+    made = templates_of(__package__)
     made.globals.update(
         number=number,
         interval=interval,
         flag_words=flag_words,
         short_name=short_name,
-        is_excluded=_is_excluded,
         flag_text=FLAG_TEXT,
         not_comparable=NOT_COMPARABLE,
         long_table=_LONG,
     )
     return made
-
-
-def _carried(value: Any) -> Any:
-    """Returns what HTML can carry of a text: NUL and halves of surrogate pairs are U+FFFD."""
-    return storable(value) if type(value) is str else value
-
-
-def _is_excluded(cell: Cell) -> bool:
-    return bool(NOT_COMPARABLE.intersection(cell.flags))
 
 
 def _fitting(
@@ -207,13 +152,6 @@ def _fitting(
         per_cell //= 2
 
 
-def _questions(sections: Sequence[Section]) -> Iterator[Answers]:
-    for question, title in QUESTIONS.items():
-        own = [each for each in sections if each.question == question]
-        if own:
-            yield Answers(f"q-{question}", title, own)
-
-
 def _table(table: Table, payload: Payload) -> Section:
     sums = [at for at, column in enumerate(table.columns) if column.sums_up]
     content = rendered(
@@ -222,26 +160,10 @@ def _table(table: Table, payload: Payload) -> Section:
         anchor=f"table-{table.key}",
         is_first=table.key in FIRST,
         sum_at=sums[-1] if sums else -1,
-        spans=list(_spans(table)),
+        spans=spans(table),
         samples_of=payload.cell,
     )
     return Section(table.key, table.question, content)
-
-
-class _Span(NamedTuple):
-    """Neighbouring columns that share a header."""
-
-    title: str
-    first: int
-    width: int
-
-
-def _spans(table: Table) -> Iterator[_Span]:
-    first = 0
-    for title, columns in groupby(table.columns, key=lambda column: column.over):
-        width = len(list(columns))
-        yield _Span(title, first, width)
-        first += width
 
 
 def _figure(chart: Chart, svg: bytes) -> Section:
@@ -274,7 +196,7 @@ def _with_interval(cell: Cell | None) -> str:
 
 
 def _counts(report: Report) -> str:
-    """Returns in one line what the report is made of."""
+    """Returns the numbers of models, runs and samples, in one line."""
     items = sum(run.items for run in report.runs.values())
     counts = ((len(report.models), "model"), (len(report.runs), "run"), (items, "sample"))
     return ", ".join(counted(*each) for each in counts)
@@ -308,7 +230,7 @@ def _about_samples(payload: Payload) -> str:
 
 
 def _problems(report: Report) -> Iterator[tuple[str, str, str, str]]:
-    """Yields the files that were left out, and what is wrong with files in use."""
+    """Yields the files that were left out, and the problems of files in use."""
     for lost in report.problems:
         yield lost.path, short_name(lost.kind), str(lost.lines or ""), lost.detail
     for run in report.runs.values():
@@ -316,15 +238,7 @@ def _problems(report: Report) -> Iterator[tuple[str, str, str, str]]:
             yield run.results_file, "in use", "", problem
 
 
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
-
-
 def _script() -> str:
-    """Returns the page's script: its parts as one, strict, and with names of its own."""
-    parts = "\n".join(_asset(f"{name}.js") for name in ("tools", "tables", "samples", "page"))
+    """Returns the page's script: its parts as one, strict, in a scope that nothing else shares."""
+    parts = "\n".join(asset(__package__, f"{name}.js") for name in ("tools", "tables", "samples", "page"))
     return f'"use strict";\n\n(() => {{\n{parts}}})();\n'
-
-
-def _asset(name: str) -> str:
-    return resources.files("culture_tasks.report.html").joinpath(name).read_text(encoding="utf-8")

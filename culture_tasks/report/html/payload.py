@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,17 +14,11 @@ from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.text.wording import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from numpy.typing import NDArray
-
     from culture_tasks.report.html.thumbnails import Thumbnails
     from culture_tasks.report.model import Cell, Report
     from culture_tasks.report.runs import Sample
 
-_logger = logging.getLogger(__name__)
-
-# What could end the element, start a comment in it or break a line of a script, and what UTF-8 can't carry.
+# Characters that could end the element, start a comment in it or break a line of a script, or that UTF-8 can't carry.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 _LONGEST_TEXT = 4_000
 _FLAGS = tuple(FLAG_TEXT)
@@ -56,8 +48,8 @@ class Index:
         return list(self._places)
 
 
-class Row(NamedTuple):
-    """What the page must know of a run.
+class RunRow(NamedTuple):
+    """A run as the page shows it.
 
     Attributes:
         label: The label of its row in the tables.
@@ -68,51 +60,45 @@ class Row(NamedTuple):
     scale: Scale
 
 
-def rows_of(report: Report) -> dict[str, Row]:
-    """Returns the row that each run belongs to, in the order of the runs."""
+def rows_of_runs(report: Report) -> dict[str, RunRow]:
+    """Returns every run by its key, in the order of the runs."""
     found = {
-        run: Row(report.entrants[entrant].label, unit.scale)
+        run: RunRow(report.entrants[entrant].label, unit.scale)
         for unit in report.units.values()
         for entrant, cell in unit.cells.items()
         for run in cell.runs
     }
-    return {key: found.get(key, Row(run.model, Scale("unknown", better=None))) for key, run in report.runs.items()}
+    return {key: found.get(key, RunRow(run.model, Scale("unknown", better=None))) for key, run in report.runs.items()}
 
 
-@dataclass(slots=True)
 class Payload:
-    """Collects what the page's script needs while the page's tables are made.
+    """Collects the data of the page's script while the page's tables are made.
 
-    Texts that samples share stand in it once: a document is the same for all models.
+    Texts that samples share are in it once: a document is the same for all models.
 
     Attributes:
-        report: The report.
         per_cell: Most samples that are kept of each run behind a cell; None where all of them lie in files beside the
             page.
-        thumbnails: Images of samples.
         folder: Name of the folder with these files.
+        cut: Number of selections of which the page holds only some samples.
     """
 
-    report: Report
-    per_cell: int | None
-    thumbnails: Thumbnails
-    folder: str = ""
-    cells: list[list[Any]] = field(default_factory=list)
-    _rows: Mapping[str, Row] = field(init=False)
-    _selections: dict[Selection, tuple[int, list[Any]]] = field(default_factory=dict)
-    _cut: int = 0
-    _unreadable: set[str] = field(default_factory=set)
-    _read: dict[tuple[str, int], int] = field(default_factory=dict)
-    _runs: Index = field(default_factory=Index)
-    _documents: Index = field(default_factory=Index)
-    _groups: Index = field(default_factory=Index)
-    _outcomes: Index = field(default_factory=Index)
-    _prompts: Index = field(default_factory=Index)
-    _images: Index = field(default_factory=Index)
-    _samples: Index = field(default_factory=Index)
+    def __init__(self, report: Report, per_cell: int | None, thumbnails: Thumbnails, folder: str = "") -> None:
+        """Begins without any sample.
 
-    def __post_init__(self) -> None:
-        self._rows = rows_of(self.report)
+        Args:
+            report: The report.
+            per_cell: Most samples that are kept of each run behind a cell.
+            thumbnails: Images of samples.
+            folder: Name of the folder with all samples.
+        """
+        self.per_cell, self.folder, self.cut = per_cell, folder, 0
+        self._report, self._thumbnails, self._rows = report, thumbnails, rows_of_runs(report)
+        self._cells: list[list[Any]] = []
+        self._selections: dict[Selection, tuple[int, list[Any]]] = {}
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._documents, self._groups, self._outcomes = Index(), Index(), Index()
+        self._prompts, self._images, self._samples, self._runs = Index(), Index(), Index(), Index()
         for run in self._rows:
             self._runs.place(run)
 
@@ -124,27 +110,25 @@ class Payload:
         if key not in self._selections:
             self._selections[key] = (len(self._selections), self._selection(*key))
         flags = [_FLAGS.index(flag) for flag in cell.flags]
-        self.cells.append([self._selections[key][0], cell.n, cell.coverage, flags, cell.note])
-        return len(self.cells) - 1
+        self._cells.append([self._selections[key][0], cell.n, cell.coverage, flags, cell.note])
+        return len(self._cells) - 1
 
     @property
     def embedded(self) -> int:
         """Number of samples that the page holds."""
         return len(self._samples.values)
 
-    @property
-    def cut(self) -> int:
-        """Number of selections of which the page holds only some samples."""
-        return self._cut
-
     def json(self) -> str:
         """Returns the data as JSON for a script element that isn't run."""
         self._put_beside()
+        runs = [(self._report.runs[key], row) for key, row in self._rows.items()]
         data = {
             "folder": self.folder,
             "texts_in_a_file": TEXTS_IN_A_FILE,
             "images_in_a_file": IMAGES_IN_A_FILE,
-            "runs": [self._run(key) for key in self._runs.values],
+            "runs": [
+                [row.label, run.task, run.settings.judged_by, run.key, row.scale.better == "lower"] for run, row in runs
+            ],
             "documents": self._documents.values,
             "groups": self._groups.values,
             "outcomes": self._outcomes.values,
@@ -153,14 +137,14 @@ class Payload:
             "images": self._images.values,
             "samples": self._samples.values,
             "selections": [selection for _, selection in self._selections.values()],
-            "cells": self.cells,
+            "cells": self._cells,
             "flags": [[short_name(flag), text, flag in NOT_COMPARABLE] for flag, text in FLAG_TEXT.items()],
         }
         return safe_json(data)
 
     def _selection(self, runs: tuple[str, ...], where: tuple[tuple[str, str], ...]) -> list[Any]:
         """Returns the number of samples and where they are found, then the failures and the fair draw that are kept."""
-        rows = {run: self.report.samples.rows(run, where) for run in runs}
+        rows = {run: self._report.samples.rows(run, where) for run in runs}
         total = sum(len(each.places) for each in rows.values())
         found: list[Any] = [total, [self._runs.place(run) for run in runs], where]
         if self.per_cell is None:
@@ -168,41 +152,32 @@ class Payload:
         failures: list[int] = []
         fair: list[int] = []
         for run, each in rows.items():
-            kept = chosen(each, self._rows[run].scale, self.per_cell) if run in self._rows else None
-            if kept is not None:
-                failures += self._placed(run, kept.failures)
-                fair += self._placed(run, kept.fair)
-        self._cut += total > len({*failures, *fair})
+            kept = chosen(each, self._rows[run].scale, self.per_cell)
+            failures += self._placed(run, kept.failures)
+            fair += self._placed(run, kept.fair)
+        self.cut += total > len({*failures, *fair})
         return [*found, failures, fair]
 
-    def _placed(self, run: str, places: Iterable[int]) -> list[int]:
-        """Returns the numbers of samples; those that are gone since the report was made are left out."""
-        wanted = [place for place in places if (run, place) not in self._read]
-        for sample in self._texts(run, wanted):
-            self._read[run, sample.place] = self._place(sample)
-        return [self._read[run, place] for place in places if (run, place) in self._read]
-
-    def _texts(self, run: str, places: list[int]) -> Iterator[Sample]:
-        """Reads samples; a file that has gone since the report was made leaves its cells without any."""
-        if run in self._unreadable or not places:
-            return
-        try:
-            yield from self.report.samples.read(run, places)
-        except OSError as error:
-            self._unreadable.add(run)
-            _logger.warning("html: no samples of %s: %s", run, error)
+    def _placed(self, run: str, places: list[int]) -> list[int]:
+        """Returns the numbers of samples, which are read where they are new."""
+        new = [place for place in places if (run, place) not in self._numbers]
+        for sample in self._report.samples.read(run, new) if new else ():
+            self._numbers[run, sample.place] = self._place(sample)
+        return [self._numbers[run, place] for place in places]
 
     def _put_beside(self) -> None:
-        """Keeps of every task the same items of all models, as far as there is room: what some model failed first."""
+        """Keeps of every task the same items of all models, as far as there is room: failures of some model first."""
         if not self.per_cell:
             return
         tasks: dict[str, list[str]] = {}
         for key in self._rows:
-            tasks.setdefault(self.report.runs[key].task, []).append(key)
+            tasks.setdefault(self._report.runs[key].task, []).append(key)
         for runs in tasks.values():
-            rows = {run: self.report.samples.rows(run) for run in runs}
+            rows = {run: self._report.samples.rows(run) for run in runs}
             kept = {run: chosen(each, self._rows[run].scale, self.per_cell) for run, each in rows.items()}
-            items = [_items_at(rows[run], [*each.failures, *each.fair]) for run, each in kept.items()]
+            items = [
+                rows[run].items[np.isin(rows[run].places, [*some.failures, *some.fair])] for run, some in kept.items()
+            ]
             if len(runs) < 2 or not any(each.size for each in items):
                 continue
             found, counts = np.unique(np.concatenate(items), return_counts=True)
@@ -211,7 +186,7 @@ class Payload:
                 self._placed(run, rows[run].places[np.isin(rows[run].items, found[order])].tolist())
 
     def _place(self, sample: Sample) -> int:
-        address = self.thumbnails.address(sample.image)
+        address = self._thumbnails.address(sample.image)
         document = (
             sample.item,
             shortened(sample.question),
@@ -234,18 +209,9 @@ class Payload:
             )
         )
 
-    def _run(self, key: str) -> list[Any]:
-        run, row = self.report.runs[key], self._rows[key]
-        return [row.label, run.task, run.settings.judged_by, key, row.scale.better == "lower"]
-
-
-def _items_at(rows: Any, places: list[int]) -> NDArray[np.int32]:
-    found: NDArray[np.int32] = rows.items[np.isin(rows.places, places)]
-    return found
-
 
 def shortened(text: str) -> str:
-    """Returns a text as the page holds it: what is longer than 4,000 characters is cut, and says by how much."""
+    """Returns a text as the page holds it: longer ones are cut at 4,000 characters, and say how many are missing."""
     more = len(text) - _LONGEST_TEXT
     return text if more <= 0 else f"{text[:_LONGEST_TEXT]}… ({more:,} more characters are in the sample file)"
 

@@ -1,4 +1,4 @@
-"""Thumbnails of the images that samples name, from a folder of the user's."""
+"""Thumbnails of the images that samples name, from a folder of the user."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import base64
 import io
 import logging
 import re
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.data.images import KEY_LENGTH, image_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 _logger = logging.getLogger(__name__)
 
 _SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
 _SIDE = 280
-_MOST_PIXELS = 60_000_000
 _QUALITY = 70
 _KEY = re.compile(rf"[0-9a-f]{{{KEY_LENGTH}}}")
-"""What stands for the content of an image: the first digits of its hash."""
+"""The key of an image's content: the first digits of its hash."""
 
 
 class Thumbnails:
@@ -42,31 +40,24 @@ class Thumbnails:
         self._side = side
         self._files = {} if folder is None else _by_id(folder)
         self._by_content: Mapping[str, Path] | None = None
-        self._made: dict[Path, str | None] = {}
+        self._addresses: dict[Path, str | None] = {}
 
     def address(self, image: str | None) -> str | None:
         """Returns a ``data:`` address of a small JPEG, or None where there is no such image or it can't be read."""
         path = self._find(image) if image else None
         if path is None:
             return None
-        if path not in self._made:
-            self._made[path] = _address(path, self._side)
-        return self._made[path]
+        if path not in self._addresses:
+            self._addresses[path] = _address(path, self._side)
+        return self._addresses[path]
 
     def _find(self, image: str) -> Path | None:
         if image in self._files or not _KEY.fullmatch(image):
             return self._files.get(image)
         if self._by_content is None:
-            self._by_content = _by_key(self._files.values())
+            paths = sorted(set(self._files.values()), reverse=True)  # of two files with one content, the first has it
+            self._by_content = {image_key(path.read_bytes()): path for path in paths}
         return self._by_content.get(image)
-
-
-def _address(path: Path, side: int) -> str | None:
-    try:
-        return f"data:image/jpeg;base64,{base64.b64encode(_thumbnail(path, side)).decode('ascii')}"
-    except (OSError, ValueError, SyntaxError, Warning) as error:
-        _logger.warning("html: no thumbnail of %s: %s", path, error)
-        return None
 
 
 def _by_id(folder: Path) -> Mapping[str, Path]:
@@ -79,27 +70,17 @@ def _by_id(folder: Path) -> Mapping[str, Path]:
     return found
 
 
-def _by_key(paths: Iterable[Path]) -> Mapping[str, Path]:
-    found: dict[str, Path] = {}
-    for path in sorted(set(paths)):
-        try:
-            found.setdefault(image_key(path.read_bytes()), path)
-        except OSError as error:
-            _logger.warning("html: can't read the image %s: %s", path, error)
-    return found
-
-
-def _thumbnail(path: Path, side: int) -> bytes:
+def _address(path: Path, side: int) -> str | None:
     from PIL import Image
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
+    buffer = io.BytesIO()
+    try:
         with Image.open(path) as image:
-            if image.width * image.height > _MOST_PIXELS:
-                raise ValueError(f"{image.width} x {image.height} pixels are too many")
             image.draft("RGB", (side, side))
             small = image.convert("RGB")
-    small.thumbnail((side, side))
-    buffer = io.BytesIO()
-    small.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
-    return buffer.getvalue()
+        small.thumbnail((side, side))
+        small.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        _logger.warning("html: no thumbnail of %s: %s", path, error)
+        return None
+    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"

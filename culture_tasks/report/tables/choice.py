@@ -1,4 +1,4 @@
-"""What a paper needs of a report: the tables and columns that the user names."""
+"""The tables and columns that the user names."""
 
 from __future__ import annotations
 
@@ -26,44 +26,37 @@ def chosen(tables: Iterable[Table], names: Sequence[str], columns: Sequence[str]
         SettingsError: If a name fits nothing.
     """
     known = list(tables)
-    for name in names:
-        _check("--tables", name, [table.key for table in known])
-    kept = [table for table in known if not names or any(fnmatchcase(table.key, name) for name in names)]
-    for name in columns:
-        _check("--columns", name, [each for table in kept for column in table.columns for each in _names(column)])
-    return tuple(_with_columns(table, columns) for table in kept if not columns or _places(table, columns))
+    _check("--tables", names, [table.key for table in known])
+    kept = [table for table in known if not names or _fits(names, table.key)]
+    _check("--columns", columns, [name for table in kept for column in table.columns for name in _names(column)])
+    if not columns:
+        return tuple(kept)
+    return tuple(narrowed for table in kept if (narrowed := _with_columns(table, columns)).columns)
 
 
-def _check(option: str, name: str, known: Iterable[str]) -> None:
+def _check(option: str, patterns: Iterable[str], known: Iterable[str]) -> None:
     names = list(dict.fromkeys(known))
-    if not any(fnmatchcase(each, name) for each in names):
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        raise SettingsError(
-            f"report: {option} {name!r} fits nothing.{nearest(name, names)} "
-            f"There are {', '.join(names[:_MOST_NAMED])}{more}."
-        )
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            raise SettingsError(
+                f"report: {option} {pattern!r} fits nothing.{nearest(pattern, names)} "
+                f"There are {', '.join(names[:_MOST_NAMED])}{more}."
+            )
+
+
+def _fits(patterns: Iterable[str], *names: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def _names(column: Column) -> tuple[str, str]:
     return column.key, " ".join(part for part in (column.over, column.label) if part)
 
 
-def _places(table: Table, columns: Sequence[str]) -> list[int]:
-    return [
-        at
-        for at, column in enumerate(table.columns)
-        if any(fnmatchcase(each, name) for each in _names(column) for name in columns)
-    ]
-
-
-def _with_columns(table: Table, columns: Sequence[str]) -> Table:
+def _with_columns(table: Table, patterns: Sequence[str]) -> Table:
     """Returns a table with some of its columns, without rows that have nothing in them."""
-    if not columns:
-        return table
-    places = _places(table, columns)
-    rows = [
-        replace(row, cells=tuple(row.cells[at] if at < len(row.cells) else None for at in places)) for row in table.rows
-    ]
+    places = [at for at, column in enumerate(table.columns) if _fits(patterns, *_names(column))]
+    rows = [replace(row, cells=tuple(row.cells[at] for at in places)) for row in table.rows]
     return replace(
         table,
         columns=tuple(table.columns[at] for at in places),

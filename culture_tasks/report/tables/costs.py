@@ -1,8 +1,8 @@
-"""What the runs took: tokens of model and judge, money, seconds, and how long the responses are."""
+"""The costs of the runs: tokens of model and judge, money, seconds, and how long the responses are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from culture_tasks.benchmarks.interface import Scale
@@ -10,10 +10,9 @@ from culture_tasks.judges.verdicts import Usage
 from culture_tasks.prices import Prices, whole_sum
 from culture_tasks.report.loaded_runs import Entered, LoadedRun
 from culture_tasks.report.model import Cell, Column, Row, Table
+from culture_tasks.report.tables.grid import ALL, COUNT
 
-_COUNT = Scale("count", 0.0, None, better=None, digits=0)
 _SECONDS = Scale("seconds", 0.0, None, better=None, digits=1)
-_ALL = "all"
 _KEPT = ("judge_tokens_kept", "judge_money_kept")
 _MONEY = ("model_money", "judge_money", "judge_money_kept")
 
@@ -27,11 +26,11 @@ _NOTES = (
 
 
 def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
-    """Returns what each entrant's runs took, benchmark by benchmark and in all.
+    """Returns the costs of each entrant's runs, benchmark by benchmark and in all.
 
     Args:
         entered: The entrants with their runs.
-        prices: What models and judges cost; None leaves money out.
+        prices: Prices of models and judges; None leaves money out.
     """
     shares = [share for one in entered for share in _shares(one)]
     numbers = [share.numbers(prices) for share in shares]
@@ -42,23 +41,25 @@ def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
     kept = any(one["judge_tokens_kept"] for one in numbers)
     left_out = {*(() if kept else _KEPT), *(() if amounts else _MONEY)}
     columns = [
-        Column("responses", "Responses", _COUNT),
-        Column("tokens_in", "Tokens in", _COUNT),
-        Column("tokens_out", "Tokens out", _COUNT),
-        Column("characters", "Length", _COUNT),
-        Column("judge_tokens_in", "Judge tokens in", _COUNT),
-        Column("judge_tokens_out", "Judge tokens out", _COUNT),
-        Column("judge_tokens_kept", "Judge tokens kept", _COUNT),
+        Column("responses", "Responses", COUNT),
+        Column("tokens_in", "Tokens in", COUNT),
+        Column("tokens_out", "Tokens out", COUNT),
+        Column("characters", "Length", COUNT),
+        Column("judge_tokens_in", "Judge tokens in", COUNT),
+        Column("judge_tokens_out", "Judge tokens out", COUNT),
+        Column("judge_tokens_kept", "Judge tokens kept", COUNT),
         Column("seconds", "Seconds", _SECONDS),
         Column("model_money", f"Model, {money.unit}", money),
         Column("judge_money", f"Judge, {money.unit}", money),
         Column("judge_money_kept", f"Judge kept, {money.unit}", money),
     ]
     columns = [column for column in columns if column.key not in left_out]
-    rows = [
-        Row((share.model, share.benchmark), share.cells(one, columns), share.entrant)
-        for share, one in zip(shares, numbers, strict=True)
-    ]
+    rows = []
+    for share, one in zip(shares, numbers, strict=True):
+        runs = tuple(each.run.key for each in share.runs)
+        values = [(one[column.key], column.scale) for column in columns]
+        cells = tuple(Cell(None if value is None else float(value), scale, runs=runs) for value, scale in values)
+        rows.append(Row((share.model, share.benchmark), cells, share.entrant))
     return Table(
         "costs",
         "What the runs took",
@@ -89,27 +90,14 @@ class _Share:
         """The runs that a judge graded."""
         return [each for each in self.runs if each.run.settings.judges]
 
-    @property
-    def judge_tokens(self) -> tuple[Usage | None, Usage | None]:
-        """Tokens of the judge's replies, and of those that were kept; None where a run doesn't say."""
-        spent = [each.run.spent for each in self.judged]
-        usages = [(each.judge, each.judge_kept) for each in spent if each is not None]
-        asked, kept = ([pair[at] for pair in usages] for at in (0, 1))
-        return (
-            _total(asked) if len(asked) == len(self.judged) else None,
-            _total(kept) if len(kept) == len(self.judged) else None,
-        )
-
-    def _model_money(self, prices: Prices) -> float | None:
-        price = prices.of(self.runs[0].result.model, self.runs[0].run.model)
-        if price is None:
-            return None
-        return price.of(self.sum_of("tokens_in"), self.sum_of("tokens_out"), self.seconds)
-
     def numbers(self, prices: Prices | None) -> dict[str, float | None]:
         """Returns all numbers of its row by the keys of the columns."""
         responses, characters = self.sum_of("responses"), self.sum_of("characters")
-        judge, kept = self.judge_tokens
+        spent = [each.run.spent for each in self.judged]
+        judge = _total([None if each is None else each.judge for each in spent])
+        kept = _total([None if each is None else each.judge_kept for each in spent])
+        price = prices.of(self.runs[0].result.model, self.runs[0].run.model) if prices else None
+        model = price.of(self.sum_of("tokens_in"), self.sum_of("tokens_out"), self.seconds) if price else None
         graded = [_graded_for(each, prices) for each in self.judged]
         return {
             "responses": responses,
@@ -120,16 +108,10 @@ class _Share:
             "judge_tokens_out": judge.completion_tokens if judge else None,
             "judge_tokens_kept": kept.prompt_tokens + kept.completion_tokens if kept else None,
             "seconds": self.seconds,
-            "model_money": self._model_money(prices) if prices else None,
+            "model_money": model,
             "judge_money": whole_sum(amount for amount, _ in graded),
             "judge_money_kept": whole_sum(amount for _, amount in graded),
         }
-
-    def cells(self, numbers: Mapping[str, float | None], columns: Iterable[Column]) -> tuple[Cell | None, ...]:
-        """Returns its row."""
-        keys = tuple(each.run.key for each in self.runs)
-        shown = [(numbers[column.key], column.scale) for column in columns]
-        return tuple(Cell(None if number is None else float(number), scale, runs=keys) for number, scale in shown)
 
 
 def _total(usages: Sequence[Usage | None]) -> Usage | None:
@@ -139,7 +121,7 @@ def _total(usages: Sequence[Usage | None]) -> Usage | None:
 
 
 def _graded_for(each: LoadedRun, prices: Prices | None) -> tuple[float | None, float | None]:
-    """Returns what a run's verdicts cost, and its kept ones; None without a price, or with several judges in a file."""
+    """Returns the cost of a run's verdicts, and of its kept ones; None without a price or with several judges."""
     models = {judge.model for judge in each.run.settings.judges}
     price = prices.of(*models) if prices and len(models) == 1 else None
     spent = each.run.spent
@@ -159,7 +141,7 @@ def _shares(one: Entered) -> Iterator[_Share]:
         alone = all(each.result.together <= tasks for each in own)
         yield _Share(one.entrant.key, one.entrant.label, benchmark, runs=own, seconds=_seconds(own) if alone else None)
     if len(by_benchmark) > 1:
-        yield _Share(one.entrant.key, one.entrant.label, _ALL, runs=runs, seconds=_seconds(runs))
+        yield _Share(one.entrant.key, one.entrant.label, ALL, runs=runs, seconds=_seconds(runs))
 
 
 def _seconds(runs: Sequence[LoadedRun]) -> float | None:
@@ -169,7 +151,7 @@ def _seconds(runs: Sequence[LoadedRun]) -> float | None:
 
 
 def _about_money(shares: Sequence[_Share], prices: Prices | None, *, has_money: bool) -> Iterator[str]:
-    """Yields where the prices are from, and what has none: models only where others have one."""
+    """Yields the origin of the prices, and the names without one: models only where others have one."""
     if prices is None:
         return
     if has_money and prices.origin:

@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
 from culture_tasks.report.runs import Run
 from culture_tasks.report.tables.published_rows import keys_of, paper_notes, published_rows
 
+ALL = "all"
+"""All cultures, in a column of them, or all benchmarks."""
+
+COUNT = Scale("count", 0.0, None, better=None, digits=0)
+OWN_SCALE = Scale("the score's own")
+
+
+def cell_with(value: float | None, scale: Scale) -> Cell | None:
+    """Returns a cell with a number and nothing more, or None without one."""
+    return None if value is None else Cell(float(value), scale)
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What every table needs.
+    """The rows, the runs and the options of every table.
 
     Attributes:
         entrants: The rows, by key.
@@ -49,7 +61,7 @@ def grid(
     """Fills a table with the cells of its rows and, where they are wanted, with papers' rows; empty rows are left out.
 
     Args:
-        context: What every table needs.
+        context: The rows, the runs and the options.
         table: The table without columns and rows.
         places: Its columns.
         rows: Its rows: entrants, or any other names that the places' cells have.
@@ -58,7 +70,9 @@ def grid(
         papers: Published tables whose rows may stand below.
     """
     keys = list(rows)
-    columns = [_column(place, keys, ranked=owner is None) for place in places]
+    columns = [{key: place.cells[key] for key in keys if key in place.cells} for place in places]
+    if owner is not None:  # a place among models would be misread as one among other rows
+        columns = [{key: replace(cell, rank=None, best=False) for key, cell in some.items()} for some in columns]
     filled = [
         Row(labels(key), tuple(column.get(key) for column in columns), owner(key) if owner else key)
         for key in keys
@@ -72,9 +86,3 @@ def grid(
         rows=(*filled, *(row for paper in wanted for row in published_rows(paper, printed, len(table.row_headers)))),
         notes=(*table.notes, *(note for paper in wanted for note in paper_notes(paper))),
     )
-
-
-def _column(place: Place, keys: Iterable[str], *, ranked: bool) -> dict[str, Cell]:
-    cells = {key: place.cells[key] for key in keys if key in place.cells}
-    # a place among models would be misread as one among other rows
-    return cells if ranked else {key: replace(cell, rank=None, best=False) for key, cell in cells.items()}

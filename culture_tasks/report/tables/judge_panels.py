@@ -1,11 +1,12 @@
-"""Several judges on the same responses: what each says, what they say together, and how well they agree."""
+"""Several judges on the same responses: the scores of each, their common score, and how well they agree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,13 +17,9 @@ from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
 from culture_tasks.report.observations import Observations, aligned, cell_of, in_order, known
 from culture_tasks.report.scores import Measured, Scores
-
-ALL = "all"
-"""Stands for all cultures in a column of them."""
+from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE
 
 ALPHA = Scale("agreement", None, 1.0, better=None, digits=3)
-COUNT = Scale("count", 0.0, None, better=None, digits=0)
-OWN_SCALE = Scale("the score's own")
 
 _NOTES = (
     "Scores of the same responses, and the score that the judges give together to the responses that all of them have "
@@ -33,9 +30,8 @@ _NOTES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
-    """The rows of one model on a unit whose responses are the same, and whose judges aren't.
+class _Panel(NamedTuple):
+    """The rows of one model on a unit that have the same responses and different judges.
 
     Attributes:
         model: The model.
@@ -94,11 +90,9 @@ def origins_of(runs: Sequence[LoadedRun]) -> dict[Path, Path]:
     before = {each.result.path: each.result.graded_from for each in runs}
     found: dict[Path, Path] = {}
     for path in before:
-        seen, at = {path}, path
-        while (earlier := before.get(at)) is not None and earlier not in seen:
-            at = earlier
-            seen.add(at)
-        found[path] = at
+        found[path] = path
+        for _ in before:  # a chain of gradings is no longer than there are files
+            found[path] = before.get(found[path]) or found[path]
     return found
 
 
@@ -110,7 +104,7 @@ def cultures_of(measured: Measured, entrant: str) -> list[Where]:
 
 
 def _panels(measured: Measured, entrants: Mapping[str, Entrant], origins: Mapping[Path, Path]) -> Iterator[_Panel]:
-    """Yields the panels of a unit: entrants of one model, with the same responses, each with one judge of its own."""
+    """Yields the panels of a unit: entrants of one model, with the same responses, each with another judge."""
     alike: dict[tuple[object, ...], dict[str, str]] = {}
     for key, runs in measured.runs.items():
         judges = {judge.label for each in runs for judge in each.run.settings.judges}
@@ -145,8 +139,11 @@ def _together(measured: Measured, panel: _Panel, where: Where) -> tuple[Cell | N
 
 
 def _common(measured: Measured, panel: _Panel, where: Where) -> list[Observations]:
-    """Returns what each judge says of the items that all of them have scored, in one order."""
-    judges = [in_order(_observed(measured, key, where)) for key in panel.entrants.values()]
+    """Returns each judge's scores of the items that all of them have scored, in one order."""
+    judges = [
+        in_order(measured.observe_group(key, where) if where else measured.observe(key))
+        for key in panel.entrants.values()
+    ]
     return [reduce(lambda one, other: aligned(one, other)[0], judges, own) for own in judges]
 
 
@@ -156,7 +153,3 @@ def _is_right_or_wrong(measured: Measured, panel: _Panel) -> bool:
         return False
     scores = np.concatenate([measured.observe(key).scores for key in panel.entrants.values()])
     return bool(np.isin(scores[~np.isnan(scores)], (scale.low, scale.high)).all())
-
-
-def _observed(measured: Measured, entrant: str, where: Where) -> Observations:
-    return measured.observe_group(entrant, where) if where else measured.observe(entrant)

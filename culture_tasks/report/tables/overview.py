@@ -12,11 +12,10 @@ from culture_tasks.report.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.runs import Run
 from culture_tasks.report.scores import Scores
 from culture_tasks.report.standings import with_best
-from culture_tasks.report.tables.grid import Context, Place, grid
+from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, cell_with, grid
 from culture_tasks.report.text.wording import ITEMS_NEEDED, P_VALUE
 
 _RANK = Scale("rank", 1.0, None, better=None)
-_COUNT = Scale("count", 0.0, None, better=None, digits=0)
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
 
 
@@ -33,7 +32,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> T
     places: list[Place] = []
     for unit in sorted(headline, key=lambda unit: unit.key not in inside):
         over = "" if unit.key in inside or not inside else "In no mean"
-        label = " ".join(part for part in (unit.title, _range(unit)) if part)
+        label = " ".join(part for part in (unit.title, _range(unit.scale)) if part)
         missing = {key: Cell(None, unit.scale, note="not run") for key in context.entrants if key not in unit.cells}
         places.append(Place(Column(unit.key, label, unit.scale, over), {**missing, **unit.cells}))
     for mean in reversed(means):
@@ -61,16 +60,15 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> T
     return grid(context, table, places=places, rows=rows, labels=lambda key: (context.entrants[key].label,))
 
 
-def _range(unit: Unit) -> str:
-    """Returns the ends of a metric's range, as a header says them."""
-    scale = unit.scale
+def _range(scale: Scale) -> str:
+    """Returns the ends of a metric's range, for a header."""
     if scale.low is None or scale.high is None:
         return ""
     return "(%)" if scale.unit == "percent" else f"({scale.low:g}-{scale.high:g})"
 
 
 def _about_mean(context: Context, mean: Mean) -> Iterator[str]:
-    """Yields what a mean is of, who has none, and what is not in it."""
+    """Yields the columns of a mean, the models without one, and the columns that are not in it."""
     having, every = (len({context.entrants[key].model for key in keys}) for keys in (mean.cells, context.entrants))
     part = f"{having} of {every}" if having < every else f"all {every}"
     shared = f", which {part} models share" if every > 1 else ""
@@ -95,7 +93,11 @@ def cultures(context: Context, scores: Scores, means: Sequence[Mean]) -> Table:
             columns = [
                 Place(
                     Column(f"{culture} {unit.key}", unit.title, scale=COMMON, over=culture),
-                    _on_common(with_best(scores, address, context.rankable)),
+                    {
+                        key: on_common
+                        for key, cell in with_best(scores, address, context.rankable).items()
+                        if (on_common := to_common(cell)) is not None
+                    },
                 )
                 for unit, address in zip(units, addresses, strict=True)
             ]
@@ -133,11 +135,6 @@ def _shared_cultures(scores: Scores) -> dict[str, list[At]]:
     return found
 
 
-def _on_common(cells: Mapping[str, Cell]) -> dict[str, Cell]:
-    mapped = {key: to_common(cell) for key, cell in cells.items()}
-    return {key: cell for key, cell in mapped.items() if cell is not None}
-
-
 def _culture_mean(culture: str, mean: Mean, inside: Sequence[tuple[Place, Unit]], context: Context) -> Place:
     """Returns the mean of a culture's columns, of the models that have a comparable number in each of them."""
     counted = weights([unit for _, unit in inside])
@@ -162,18 +159,17 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
             Cell(each.worst_value, each.scale, flags=flags),
             Cell(each.gap, each.scale, flags=flags),
             None if each.variance is None else Cell(each.variance, squared, flags=flags),
-            Cell(float(each.groups), _COUNT),
+            Cell(float(each.groups), COUNT),
         )
         groups = (each.best or "all equal", each.worst or "all equal")
         texts = (units[each.unit].title, context.entrants[each.entrant].label, *groups)
         rows.append(Row(texts, cells, each.entrant))
-    own = Scale("the score's own")
     columns = (
-        Column("best", "Best", own),
-        Column("worst", "Worst", own),
+        Column("best", "Best", OWN_SCALE),
+        Column("worst", "Worst", OWN_SCALE),
         Column("gap", "Gap", Scale("the score's own", 0.0, None, better="lower", neutral=0.0)),
         Column("variance", "Variance", Scale("the score's own, squared", 0.0, None, better="lower", neutral=0.0)),
-        Column("groups", "Groups", _COUNT),
+        Column("groups", "Groups", COUNT),
     )
     note = (
         "Worst is the worst-group score. Gap is best less worst, variance that of the groups' scores; 0 would be no "
@@ -190,10 +186,10 @@ def comparison_table(
 ) -> Table:
     """Every test between two entrants: on a benchmark, and of their means."""
     columns = (
-        Column("difference", "B - A", Scale("the score's own")),
+        Column("difference", "B - A", OWN_SCALE),
         Column("p", "p", P_VALUE),
         Column("p_holm", "p (Holm)", P_VALUE),
-        Column("n", "Common items", _COUNT),
+        Column("n", "Common items", COUNT),
         Column("needed", "Items needed", ITEMS_NEEDED),
     )
     rows = [
@@ -229,10 +225,10 @@ def _comparison_row(context: Context, each: Comparison, title: str, scale: Scale
             Cell(
                 each.difference, scale_of_differences(scale), low=each.low, high=each.high, n=each.n, flags=each.flags
             ),
-            None if each.p is None else Cell(each.p, P_VALUE),
-            None if each.p_holm is None else Cell(each.p_holm, P_VALUE),
-            Cell(float(each.n), _COUNT),
-            None if each.items_needed is None else Cell(float(each.items_needed), ITEMS_NEEDED),
+            cell_with(each.p, P_VALUE),
+            cell_with(each.p_holm, P_VALUE),
+            cell_with(each.n, COUNT),
+            cell_with(each.items_needed, ITEMS_NEEDED),
         ),
     )
 
@@ -240,18 +236,18 @@ def _comparison_row(context: Context, each: Comparison, title: str, scale: Scale
 def runs_table(runs: Iterable[Run]) -> Table:
     """Every run in use, with what decides whether it can be compared."""
     columns = (
-        Column("items", "Items", _COUNT),
-        Column("scored", "Scored", _COUNT),
+        Column("items", "Items", COUNT),
+        Column("scored", "Scored", COUNT),
         Column("coverage", "Coverage", _COVERAGE),
         Column("unparsed", "Unparsed", _COVERAGE),
     )
     rows: list[Row] = []
     for run in runs:
         cells = (
-            Cell(float(run.items), _COUNT),
-            Cell(float(run.scored), _COUNT),
-            None if run.coverage is None else Cell(run.coverage, _COVERAGE),
-            None if run.unparsed is None else Cell(run.unparsed, _COVERAGE),
+            cell_with(run.items, COUNT),
+            cell_with(run.scored, COUNT),
+            cell_with(run.coverage, _COVERAGE),
+            cell_with(run.unparsed, _COVERAGE),
         )
         texts = (
             run.model,

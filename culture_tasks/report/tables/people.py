@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,14 +17,15 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
-from culture_tasks.metrics.rater_agreement import agreement, krippendorff_alpha
+from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.report.comparisons import scale_of_differences
 from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, Row, Table
 from culture_tasks.report.observations import cell_of, from_interval, known, observe
 from culture_tasks.report.scores import OF_JUDGES, Measured
-from culture_tasks.report.tables.judge_panels import ALL, ALPHA, COUNT, OWN_SCALE
-from culture_tasks.spotcheck.design import DrawnRow, Rated
+from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE
+from culture_tasks.report.tables.judge_panels import ALPHA
+from culture_tasks.spotcheck.design import Rated
 from culture_tasks.spotcheck.populations import Population, read_population
 from culture_tasks.spotcheck.ratings import doubts
 
@@ -47,7 +49,7 @@ _LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
 
 
 class CheckedByPeople(NamedTuple):
-    """What people's ratings of some responses say.
+    """Tables and scores from people's ratings of some responses.
 
     Attributes:
         tables: The table of corrected scores and that of agreement; none without ratings.
@@ -68,7 +70,7 @@ def checked_by_people(
     """Corrects judges' scores by people's ratings.
 
     Args:
-        rated: What people rated, of one or several draws.
+        rated: People's ratings, of one or several draws.
         measured: The units of our benchmarks.
         entrants: The rows of the report.
         width: Width that the overall intervals are wanted to have: the table says how many more ratings that takes.
@@ -104,7 +106,7 @@ def checked_by_people(
 
 
 class _CheckedRun(NamedTuple):
-    """A run whose responses people rated a part of: what they rated, and the place of the responses in it."""
+    """A run with people's ratings of a part of its responses, and its place among the draw's populations."""
 
     run: LoadedRun
     population: Population
@@ -114,47 +116,43 @@ class _CheckedRun(NamedTuple):
 
 def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun]) -> dict[str, _CheckedRun]:
     drawn: dict[str, tuple[Rated, int]] = {}
-    for each in rated:
-        for place, source in enumerate(each.design.populations):
+    for one in rated:
+        for place, source in enumerate(one.design.populations):
             if source.fingerprint in drawn:
                 raise SettingsError(
                     f"spotcheck: two of the files with ratings are of the same responses ({source.task} of "
                     f"{source.model}). Name one of them."
                 )
-            drawn[source.fingerprint] = (each, place)
-    tasks = {source.task for each in rated for source in each.design.populations}
-    judged = [loaded for loaded in runs if loaded.run.task in tasks and loaded.run.settings.judges]
-    found: dict[str, _CheckedRun] = {}
-    for loaded in judged:
-        population = _readable(loaded)
-        if population is not None and population.fingerprint in drawn:
-            found[loaded.run.key] = _CheckedRun(loaded, population, *drawn[population.fingerprint])
-    present = {checked.population.fingerprint for checked in found.values()}
-    for fingerprint, (own, place) in drawn.items():
+            drawn[source.fingerprint] = (one, place)
+    tasks = {source.task for one in rated for source in one.design.populations}
+    judged: list[tuple[LoadedRun, Population]] = []
+    for loaded in runs:
+        if loaded.run.task in tasks and loaded.run.settings.judges:
+            with suppress(DataError):  # the report has counted the file's damage already
+                judged.append((loaded, read_population(loaded.result.samples_file)))
+    present = {population.fingerprint for _, population in judged}
+    for fingerprint, (one, place) in drawn.items():
         if fingerprint not in present:
-            task = own.design.populations[place].task
-            candidates = [read_population(loaded.result.samples_file) for loaded in judged if loaded.run.task == task]
-            raise DataError(_why_absent(own, place, candidates))
-    return found
-
-
-def _readable(loaded: LoadedRun) -> Population | None:
-    """Returns the responses of a run; None for a file with damage, which the report has counted already."""
-    try:
-        return read_population(loaded.result.samples_file)
-    except DataError:
-        return None
+            task = one.design.populations[place].task
+            candidates = [population for loaded, population in judged if loaded.run.task == task]
+            raise DataError(_why_absent(one, place, candidates))
+    return {
+        loaded.run.key: _CheckedRun(loaded, population, *drawn[population.fingerprint])
+        for loaded, population in judged
+        if population.fingerprint in drawn
+    }
 
 
 def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> str:
-    """Says what is wrong where none of the runs has the responses that were drawn from."""
+    """Returns why none of the runs has the responses that were drawn from."""
     source = rated.design.populations[place]
     who = f"spotcheck: people rated responses of {source.model} to {source.task}, which these results don't have"
     way_out = "Name the results that the sheet was drawn from, or draw anew."
     if not candidates:
         return f"{who}: no judged run of the task is there. {way_out}"
     rows = [row for row in rated.design.rows if row.population == place]
-    changed = min((_changed(rows, candidate) for candidate in candidates), key=len)
+    marks = [{(one.item, one.run): one.mark for one in candidate.responses} for candidate in candidates]
+    changed = min(([row.item for row in rows if own.get((row.item, row.run)) != row.mark] for own in marks), key=len)
     if not changed:
         return f"{who}: the drawn ones are the same, but others have changed, or there are more or fewer. {way_out}"
     return (
@@ -162,16 +160,11 @@ def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> s
     )
 
 
-def _changed(rows: Sequence[DrawnRow], population: Population) -> list[str]:
-    marks = {(one.item, one.run): one.mark for one in population.responses}
-    return [row.item for row in rows if marks.get((row.item, row.run)) != row.mark]
-
-
 # Numbers
 
 
 class _Stratum(NamedTuple):
-    """The responses of one culture in one task; as text, how a reader calls them."""
+    """The responses of one culture in one task; as text, their name for a reader."""
 
     task: str
     culture: str
@@ -201,7 +194,8 @@ class _CheckedUnit:
         reported = measured.reported.field_named(measured.reported.culture)
         self._judge = np.array([one.judged for one in self._responses])
         self._raters = _ratings(checked)
-        self._people = _mean_rating(self._raters)
+        given = np.count_nonzero(~np.isnan(self._raters), axis=0)
+        self._people = np.where(given > 0, np.nansum(self._raters, axis=0) / np.maximum(given, 1), np.nan)
         self._strata = _strata(checked, reported.cultures, ~np.isnan(self._people))
         self._shares = _shares(self._strata, equal_tasks=measured.equal_parts)
         self._corrected, self._alone = self._mean(self._judge), self._mean(np.full(self._judge.size, np.nan))
@@ -236,7 +230,9 @@ class _CheckedUnit:
             Cell(known(corrected.weight), _WEIGHT) if whole else None,
         ]
         if width is not None:
-            found.append(_more(self._corrected, width) if whole else None)
+            more, overall = self._corrected.more_ratings(width), self._corrected.overall
+            why = "" if more is not None else overall.reason or "ratings of all responses wouldn't be enough"
+            found.append(Cell(None if more is None else float(more), COUNT, note=why) if whole else None)
         return tuple(found)
 
     @property
@@ -275,20 +271,18 @@ class _CheckedUnit:
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
         clusters = [one.cluster for one, is_in in zip(self._responses, inside, strict=True) if is_in]
         found = agreement(self._people[inside], self._judge[inside], clusters=clusters)
-        scale = self.measured.unit.scale
-        points = scale_of_differences(scale)
+        points = scale_of_differences(self.measured.unit.scale)
+        statistics: tuple[tuple[Statistic, Scale], ...] = (
+            *(("krippendorff_alpha", ALPHA), ("spearman", ALPHA)),
+            *(("mean_error", points), ("mean_absolute_error", points)),
+        )
+        estimates = [(found.estimates[name], scale) for name, scale in statistics]
         return (
             Cell(float(found.pairs), COUNT),
             None if between is None else Cell(known(between.value), ALPHA, note=between.reason or ""),
             *(
-                Cell(known(each.value), ALPHA, known(each.low), known(each.high), n=found.pairs, note=each.reason or "")
-                for each in (found.estimates["krippendorff_alpha"], found.estimates["spearman"])
-            ),
-            *(
-                Cell(
-                    known(each.value), points, known(each.low), known(each.high), n=found.pairs, note=each.reason or ""
-                )
-                for each in (found.estimates["mean_error"], found.estimates["mean_absolute_error"])
+                Cell(known(one.value), scale, known(one.low), known(one.high), n=found.pairs, note=one.reason or "")
+                for one, scale in estimates
             ),
         )
 
@@ -309,7 +303,7 @@ def _strata(checked: Sequence[_CheckedRun], cultures: Mapping[str, str], is_rate
 
 
 def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
-    """Returns the ratings on the scale of the scores, one row a rater and one column a response; NaN without one."""
+    """Returns the ratings on the scale of the scores, a row per rater and a column per response; NaN without one."""
     raters = dict.fromkeys(rater for each in checked for rater in each.rated.ratings)
     columns: list[Floats] = []
     for each in checked:
@@ -321,26 +315,13 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _mean_rating(raters: Floats) -> Floats:
-    given = np.count_nonzero(~np.isnan(raters), axis=0)
-    means: Floats = np.where(given > 0, np.nansum(raters, axis=0) / np.maximum(given, 1), np.nan)
-    return means
-
-
 def _shares(strata: Sequence[_Stratum], *, equal_tasks: bool) -> dict[_Stratum, float]:
-    """Returns what each culture of each task counts in the mean: its size, or its part of a task that counts as one."""
+    """Returns the weight of each culture of each task in the mean: its size, or its part of a task that counts one."""
     of_tasks = Counter(stratum.task for stratum in strata)
     return {
         stratum: size / of_tasks[stratum.task] if equal_tasks else float(size)
         for stratum, size in Counter(strata).items()
     }
-
-
-def _more(found: CorrectedMean, width: float) -> Cell:
-    more = found.more_ratings(width)
-    if more is None:
-        return Cell(None, COUNT, note=found.overall.reason or "ratings of all responses wouldn't be enough")
-    return Cell(float(more), COUNT)
 
 
 # Tables
@@ -369,7 +350,8 @@ def _corrected_table(units: Sequence[_CheckedUnit], width: float | None, notes: 
         columns=tuple(columns),
         rows=tuple(
             Row((unit.entrant.label, unit.measured.unit.title, culture or ALL), unit.scores(culture, width), unit.key)
-            for unit, culture in _lines(units)
+            for unit in units
+            for culture in (None, *unit.cultures)
         ),
         notes=notes,
         question="judges",
@@ -396,14 +378,9 @@ def _agreement_table(units: Sequence[_CheckedUnit]) -> Table:
                 unit.agreement(culture),
                 unit.key,
             )
-            for unit, culture in _lines(units)
+            for unit in units
+            for culture in (None, *unit.cultures)
         ),
         notes=(_ABOUT_AGREEMENT,),
         question="judges",
     )
-
-
-def _lines(units: Sequence[_CheckedUnit]) -> Iterator[tuple[_CheckedUnit, str | None]]:
-    for unit in units:
-        for culture in (None, *unit.cultures):
-            yield unit, culture

@@ -1,7 +1,7 @@
-"""What papers print: their rows below the user's, their numbers in figures, and their other tables as they are.
+"""Papers' numbers: their rows below the user's, their numbers in figures, and their other tables as they are.
 
-They are marked as published and have no intervals. They come after everything that is ranked, tested or averaged has
-been worked out, and so take no part in it.
+They are marked as published and have no intervals. They are added after all ranks, tests and means, and so take no part
+in them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from culture_tasks.report.scores import Measured, Scores
 from culture_tasks.report.text.wording import SAYS_PERCENT
 
 Keys = frozenset[tuple[str, str]]
-"""What tells a published cell from others of its row."""
+"""The keys of a published column."""
 
 
 def keys_of(keys: Mapping[Any, str]) -> Keys:
-    """Returns keys so that they can be compared."""
+    """Returns keys in a form that can be compared."""
     return frozenset((str(name), text) for name, text in keys.items())
 
 
@@ -44,7 +44,7 @@ def published_rows(paper: str, places: Sequence[tuple[Keys, Scale]], headers: in
             yield Row(_labels(table, row, headers), cells, None, published=True)
 
 
-def _labels(table: published.PublishedTable, row: published.Row, headers: int) -> tuple[str, ...]:
+def _labels(table: published.PublishedTable, row: published.PublishedRow, headers: int) -> tuple[str, ...]:
     judge = f"published ({table.judge})" if table.judge else "published"
     if headers == 1:
         return (f"{row.name}, {judge}",)
@@ -54,7 +54,9 @@ def _labels(table: published.PublishedTable, row: published.Row, headers: int) -
     return (first, row.name.removeprefix(first).strip(), judge)
 
 
-def _cell_in_row(table: published.PublishedTable, row: published.Row, column: int, scale: Scale) -> Cell | None:
+def _cell_in_row(
+    table: published.PublishedTable, row: published.PublishedRow, column: int, scale: Scale
+) -> Cell | None:
     printed = row.cells[column]
     if printed is None:
         return None
@@ -63,32 +65,31 @@ def _cell_in_row(table: published.PublishedTable, row: published.Row, column: in
     measure = None if row.measure is None else table.measures[row.measure]
     if measure is None:
         return Cell(number.value * times, replace(scale, digits=digits), flags=("published",))
-    own = Scale(_said_unit(measure, scale.unit), digits=number.digits)
+    own = Scale(_unit(measure, scale.unit), digits=number.digits)
     return Cell(number.value, own, flags=("published",), note=measure.name)
 
 
 def _in_unit_of(scale: Scale, table: published.PublishedTable, column: int, digits: int = 0) -> tuple[float, int]:
-    """Returns what a printed number is multiplied by to be on a scale, and its digits there: percent may be shares."""
+    """Returns the factor from a printed number to a scale, and the digits there: percent may be shares."""
     if table.measures[table.columns[column].measure].unit == "percent" and scale.unit == "share":
         return 0.01, digits + 2
     return 1.0, digits
 
 
-def _said_unit(measure: published.Measure, of_column: str) -> str:
-    """Returns the unit of a cell, so that a percent among other numbers says that it is one."""
+def _unit(measure: published.Measure, of_column: str) -> str:
+    """Returns the unit of a cell: a percent among other numbers is shown with its sign."""
     return SAYS_PERCENT if measure.unit == "percent" != of_column else measure.unit
 
 
 def paper_notes(paper: str) -> Iterator[str]:
-    """Yields what must stand below a published table: its source, its notes, and averages that don't add up."""
+    """Yields the notes of a published table: its source, its remarks, and averages that don't follow from its cells."""
     table = published.load(paper)
     yield f"Published rows: {table.source}. They were not judged by your judge."
     yield from table.notes
     if table.missing is not None:
         yield f"{table.missing.mark} in a published row: {table.missing.meaning}"
-    wrong = published.flags(table)
-    if wrong:
-        yield "Printed aggregates that don't follow from the printed cells: " + "; ".join(each.text for each in wrong)
+    if table.contradictions:
+        yield f"Printed aggregates that don't follow from the printed cells: {'; '.join(table.contradictions)}"
 
 
 def own_data_apart(table: Table, papers: Sequence[str]) -> Iterator[Table]:
@@ -130,7 +131,7 @@ class PublishedScores:
 
 
 def published_scores(scores: Scores) -> PublishedScores:
-    """Returns what papers print for the groups that the user has numbers of, from tasks that measure the same alone."""
+    """Returns the papers' numbers for the user's groups, where the tasks measure what the papers do."""
     places: dict[tuple[str, str], dict[tuple[object, ...], GroupValue]] = {}
     for value in scores.groups:
         measured = scores.units[value.unit]
@@ -140,20 +141,15 @@ def published_scores(scores: Scores) -> PublishedScores:
                 there = places.setdefault((paper, value.statistic), {})
                 there.setdefault((value.unit, value.group, value.cell.where), value)
     entrants: dict[str, Entrant] = {}
-    found = [
+    named = (paper for each in scores.units.values() for tables in each.reported.published.values() for paper in tables)
+    values = [
         value
-        for paper in _in_order(scores, {paper for paper, _ in places})
+        for paper in dict.fromkeys(named)
         for (name, _), there in places.items()
         if name == paper
         for value in _printed_values(published.load(paper), scores, places=list(there.values()), entrants=entrants)
     ]
-    return PublishedScores(entrants, tuple(found))
-
-
-def _in_order(scores: Scores, papers: Collection[str]) -> list[str]:
-    """Returns published tables in the order in which the benchmarks name them."""
-    named = (paper for each in scores.units.values() for tables in each.reported.published.values() for paper in tables)
-    return [paper for paper in dict.fromkeys(named) if paper in papers]
+    return PublishedScores(entrants, tuple(values))
 
 
 def _printed_values(
@@ -175,7 +171,7 @@ def _keys_of_place(place: GroupValue, measured: Measured) -> Keys:
     return keys_of({**dict(place.cell.where), place.dimension: place.group, **more})
 
 
-def _entered(entrants: dict[str, Entrant], table: published.PublishedTable, row: published.Row) -> str:
+def _entered(entrants: dict[str, Entrant], table: published.PublishedTable, row: published.PublishedRow) -> str:
     """Enters a row of a paper, or adds the table to the sources of the one that is there."""
     key = f"published {table.benchmark} {row.name}"
     known = entrants.get(key)
@@ -233,10 +229,10 @@ def _scale(measure: published.Measure) -> Scale:
     return Scale(measure.unit, measure.low, measure.high, better=better)  # type: ignore[arg-type]
 
 
-def _cell(cell: published.Cell, of_column: str) -> Cell | None:
+def _cell(cell: published.PublishedCell, of_column: str) -> Cell | None:
     if cell.number is None:
         return None
-    unit = _said_unit(cell.measure, of_column)
+    unit = _unit(cell.measure, of_column)
     scale = Scale(unit, cell.measure.low, cell.measure.high, better=None, digits=cell.number.digits)
     deviation = cell.number.deviation
     note = "" if deviation is None else f"standard deviation over runs {deviation}"

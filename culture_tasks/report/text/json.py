@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -20,54 +20,39 @@ _LEFT_OUT = frozenset(("samples", "times"))
 
 
 def write_json(report: Report, folder: Path) -> list[Path]:
-    """Writes ``report.json`` and returns its path; a number that isn't there is null."""
+    """Writes ``report.json``, a line for every entry of a list, and returns its path; a missing number is null."""
     path = folder / "report.json"
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(storable(piece) for piece in _pieces(report))
+        file.write(f'{{\n"format": {FORMAT}')
+        for name in _names(Report):
+            file.write(storable(f',\n"{name}": {_in_lines(getattr(report, name))}'))
+        file.write("\n}\n")
     return [path]
 
 
-def _pieces(report: Report) -> Iterator[str]:
-    """Yields the text, with a line for every entry of a list: so a large report is never whole in memory."""
-    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_plain)
-    yield f'{{\n"format": {FORMAT}'
-    for name in _names(Report):
-        value = getattr(report, name)
-        yield f',\n"{name}": '
-        if isinstance(value, Mapping):
-            yield from _lines(
-                "{}", (f"{encoder.encode(str(key))}: {encoder.encode(each)}" for key, each in value.items())
-            )
-        elif isinstance(value, tuple):
-            yield from _lines("[]", map(encoder.encode, value))
-        else:
-            yield encoder.encode(value)
-    yield "\n}\n"
+def _in_lines(value: Any) -> str:
+    if isinstance(value, Mapping):
+        (start, end), entries = "{}", [f"{_encode(str(key))}: {_encode(one)}" for key, one in value.items()]
+    elif isinstance(value, tuple):
+        (start, end), entries = "[]", [_encode(one) for one in value]
+    else:
+        return _encode(value)
+    return start + ",".join(f"\n {entry}" for entry in entries) + ("\n" if entries else "") + end
 
 
-def _lines(brackets: str, entries: Iterator[str]) -> Iterator[str]:
-    yield brackets[0]
-    separator = "\n"
-    for entry in entries:
-        yield f"{separator} {entry}"
-        separator = ",\n"
-    yield brackets[1] if separator == "\n" else f"\n{brackets[1]}"
+def _encode(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
 
 
 def _plain(value: Any) -> Any:
-    """Returns what JSON has in place of an object; numbers stand in dataclasses alone."""
-    kind: type[Any] = type(value)
-    if is_dataclass(kind):
-        return {name: _known(getattr(value, name)) for name in _names(kind)}
-    if isinstance(value, Mapping):
+    """Returns an object as JSON has it; all numbers are in dataclasses."""
+    if not is_dataclass(value):
         return dict(value)
-    raise TypeError(f"report.json: no place for {type(value).__name__}")
-
-
-def _known(value: Any) -> Any:
-    return None if type(value) is float and not math.isfinite(value) else value
+    kind: Any = type(value)
+    values = {name: getattr(value, name) for name in _names(kind)}
+    return {name: None if type(one) is float and not math.isfinite(one) else one for name, one in values.items()}
 
 
 @cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind) if each.name not in _LEFT_OUT)
+    return tuple(field.name for field in fields(kind) if field.name not in _LEFT_OUT)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Question
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Cell, Flag, Table
 
 MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", strict=False))
-"""The letter that stands for each flag, the same in all tables."""
+"""The letter of each flag, the same in all tables."""
 
 P_VALUE = Scale("probability", 0.0, 1.0, better=None, digits=4)
 """The scale of p-values."""
@@ -21,7 +23,7 @@ _MOST_NEEDED = 1_000_000
 """Items needed beyond which it only matters that they are many."""
 
 SAYS_PERCENT = "%"
-"""The unit of percents in a column of other numbers: each says that it is one."""
+"""The unit of percents in a column of other numbers: they are shown with a sign."""
 
 QUESTIONS: Mapping[Question, str] = {
     "best": "Who is best?",
@@ -32,13 +34,13 @@ QUESTIONS: Mapping[Question, str] = {
     "papers": "What did the papers find?",
     "runs": "How was it run?",
 }
-"""What a reader asks, in the order in which a report answers."""
+"""The questions of a reader, in the order in which a report answers."""
 
 FIRST = frozenset(("overview", "summary"))
-"""Keys of the figure and the table that stand before all questions."""
+"""Keys of the figure and the table before all questions."""
 
 NOTHING = "—"
-"""Stands where there is no number."""
+"""Shown where there is no number."""
 
 
 def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
@@ -98,7 +100,7 @@ def marks_of(cell: Cell) -> str:
 
 
 def flag_words(flags: Sequence[Flag]) -> list[str]:
-    """Returns what a reader must know of a cell, the reasons not to compare it first and as one."""
+    """Returns the flags of a cell in words, the reasons not to compare it first and as one."""
     reasons = [short_name(flag) for flag in flags if flag in NOT_COMPARABLE]
     others = [short_name(flag) for flag in flags if flag not in NOT_COMPARABLE]
     return [f"not comparable: {', '.join(reasons)}", *others] if reasons else others
@@ -126,3 +128,25 @@ def headers(table: Table) -> list[str]:
     """Returns the headers of a table in one line, those that columns share before their own."""
     own = [f"{column.over}: {column.label}" if column.over else column.label for column in table.columns]
     return [*table.row_headers, *own]
+
+
+class Span(NamedTuple):
+    """Neighbouring columns that share a header.
+
+    Attributes:
+        title: The header; empty where they have none.
+        first: The first of the columns, from 0.
+        width: Their number.
+    """
+
+    title: str
+    first: int
+    width: int
+
+
+def spans(table: Table) -> list[Span]:
+    """Returns the headers that columns share, from left to right."""
+    found: list[Span] = []
+    for title, columns in groupby(table.columns, key=lambda column: column.over):
+        found.append(Span(title, sum(span.width for span in found), len(list(columns))))
+    return found
