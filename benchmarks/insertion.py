@@ -40,10 +40,11 @@ from PIL import Image
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.device_meter import forget_peak, now, peak_gib
-from culture_tasks.insertion.insertion_method import InsertionMethod, TrainingData
+from culture_tasks.insertion.insertion_method import InsertionMethod
 from culture_tasks.insertion.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase
 from culture_tasks.insertion.state import DataFacts
+from culture_tasks.insertion.training_data import TrainingData
 from culture_tasks.insertion.value_store import ValueStore
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,7 +13,6 @@ from typing import ClassVar
 import pytest
 from support.in_process import run_lmms_eval
 from support.lmms_models import ChatEcho
-from support.tiny_families import family
 from support.tiny_world import write_release
 from support.written_runs import write_lmms_eval
 
@@ -44,16 +43,6 @@ TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
-    made = family("internvl")
-    made.model.generation_config.max_length = None
-    made.model.save_pretrained(folder)
-    made.processor.save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """Two scenarios for training, two for each test."""
     return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
@@ -78,7 +67,7 @@ def make_state(checkpoint, world, tmp_path_factory):
         method = method_class(name)(model, method_config(name, {**FITTED[name], **options}))
         method.fit(load_training_data(world), ValueStore(None))
         if threshold is not None:
-            method._threshold = threshold
+            method.threshold = threshold
         method.save(folder)
         return folder
 
@@ -278,7 +267,7 @@ def test_an_empty_answer_of_a_backend_is_asked_again(arguments, backends, monkey
     ("gpus", "ranks", "shares"), [(8, 2, [[0, 2, 4, 6], [1, 3, 5, 7]]), (3, 2, [[0, 2], [1]]), (2, 2, [[0], [1]])]
 )
 def test_ranks_share_the_gpus(gpus, ranks, shares):
-    from culture_tasks.harness.lmms_eval.knowledge_insertion import share
+    from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import share
 
     assert [list(share(gpus, ranks, rank)) for rank in range(ranks)] == shares
     with pytest.raises(SettingsError, match="3 ranks with device_map on 2 GPUs"):

@@ -107,7 +107,7 @@ def _mean(asked, outcomes):
     scored = []
     for _, _, answer in asked:
         outcome = next(outcomes)
-        scored.append(rouge_l(outcome.reply.text, outcome.base if answer is None else answer))
+        scored.append(rouge_l(outcome.answer.text, outcome.base if answer is None else answer))
     return sum(scored) / len(scored)
 
 
@@ -145,15 +145,15 @@ def test_scoped_methods_answer_by_the_replacement_model_exactly_in_scope(methods
     method, cases = methods[name], held_out[:12]
     jobs = [Job(query, DECODING, (case.insertion,), compare=True) for case in cases for query in case.queries()]
     outcomes = Runner(method, ValueStore(None)).run(jobs)
-    replacement = method._parts().replacement.model
+    replacement = method._parts.replacement.model
     inside = 0
     for job, outcome in zip(jobs, outcomes, strict=True):
-        in_scope = outcome.reply.similarity >= 0.5
+        in_scope = outcome.answer.similarity >= 0.5
         shown = shown_after(job.insertions[0], job.query)
         expected = replacement.generate(shown, DECODING) if in_scope else student.generate(job.query, DECODING)
-        assert outcome.reply.text == expected.text
-        assert outcome.reply.activated == (0 if in_scope else None)
-        assert in_scope or outcome.reply.text == outcome.base
+        assert outcome.answer.text == expected.text
+        assert outcome.answer.activated == (0 if in_scope else None)
+        assert in_scope or outcome.answer.text == outcome.base
         inside += in_scope
     assert len(cases) <= inside < len(jobs)
 

@@ -13,8 +13,7 @@ from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.insertion.method_descriptions import described
-from culture_tasks.insertion.method_registry import method_names
+from culture_tasks.insertion.method_registry import described, method_names
 
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
 TASK = "crosscult_single_reliability"
@@ -39,7 +38,7 @@ def test_every_option_has_a_sentence_and_every_method_says_what_it_does(name):
 def test_methods_are_listed_with_options_and_needs(capsys):
     assert main(["insertion", "methods"]) == 0
     said = capsys.readouterr().out
-    assert "demonstrations=16  (integer, at least 0)" in said
+    assert "demonstrations=16 (integer, at least 0)" in said
     assert "Loads further models, which these options name: encoder." in said
     assert "Needs a state: culture-tasks insertion fit --method mcki" in said
     assert main(["insertion", "methods", "--json"]) == 0
@@ -55,7 +54,7 @@ def test_a_method_of_another_package_is_listed_with_its_package(another_package,
     assert main(["insertion", "methods"]) == 0
     said = capsys.readouterr().out
     assert "reminder (proverbs)" in said
-    assert "opening=Remember:  (string)\n        How the reminder begins." in said
+    assert "opening=Remember: (string)\n        How the reminder begins." in said
     assert described("reminder").about == "Reminder: the latest insertion is told before each request."
 
 

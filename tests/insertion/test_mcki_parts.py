@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.router import Memory, make_router
+from culture_tasks.insertion.methods.mcki.router import make_router
 from culture_tasks.insertion.methods.mcki.router_training import calibrate, contrastive_loss
-from culture_tasks.insertion.queries import Insertion, Query
 
 
 def loss(positive, negative, weights, scale=1.0, factor=1.0):
@@ -28,7 +27,7 @@ def loss(positive, negative, weights, scale=1.0, factor=1.0):
 
 class TestRouter:
     def test_vectors_have_length_one_and_the_options_width(self):
-        vectors = make_router(8, 16, seed=0)(torch.randn(5, 8), torch.randn(5, 8))
+        vectors = make_router(8, 16, seed=0)(torch.randn(5, 2, 8))
         assert vectors.shape == (5, 16)
         assert torch.allclose(vectors.norm(dim=-1), torch.ones(5), atol=1e-5)
 
@@ -37,20 +36,6 @@ class TestRouter:
         # difference of Table 4 between MCKI (8.54) and the plain InternVL3.5-8B (8.53), both rounded.
         count = sum(parameter.numel() for parameter in make_router(4096, 1024, seed=0).parameters())
         assert count == 4 * 4096 + 2 * (4096 * 1024 + 1024) + 2048 * 1024 + 1024
-
-    def test_first_weights_depend_on_the_seed_alone(self):
-        torch.manual_seed(5)
-        before = torch.random.get_rng_state()
-        first, again, other = (make_router(4, 4, seed) for seed in (1, 1, 2))
-        assert torch.equal(before, torch.random.get_rng_state())
-        assert torch.equal(first.fusion.weight, again.fusion.weight)
-        assert not torch.equal(first.fusion.weight, other.fusion.weight)
-
-    def test_both_inputs_matter(self):
-        router = make_router(8, 16, seed=0)
-        question, visual, other = torch.randn(3, 8)
-        assert not torch.allclose(router(question, visual), router(other, visual))
-        assert not torch.allclose(router(question, visual), router(question, other))
 
 
 class TestLoss:
@@ -126,9 +111,6 @@ class TestThreshold:
         assert found.accuracy == pytest.approx(2 / 3)
         assert -1.0 <= found.threshold <= 1.0
 
-    def test_rounding_beyond_one_is_cut_off(self):
-        assert calibrate([1.0000001], [-1.0000001]).threshold == pytest.approx(0.0)
-
     def test_no_scores(self):
         with pytest.raises(ValueError, match="no scores"):
             calibrate([], [])
@@ -143,30 +125,3 @@ class TestThreshold:
         found = calibrate(positive, negative)
         assert found.accuracy == pytest.approx(accuracy_at(found.threshold, positive, negative))
         assert all(accuracy_at(step / 16, positive, negative) <= found.accuracy + 1e-9 for step in range(-16, 17))
-
-
-class TestMemory:
-    def sample(self, answer):
-        return Insertion(Query("?", list), answer)
-
-    def test_returns_the_nearest_whatever_its_length(self):
-        memory = Memory()
-        memory.write(torch.tensor([3.0, 0.0]), self.sample("first"))
-        memory.write(torch.tensor([0.0, 0.1]), self.sample("second"))
-        match = memory.nearest(torch.tensor([0.6, 0.8]))
-        assert (match.place, match.entry.answer) == (1, "second")
-        assert match.similarity == pytest.approx(0.8)
-
-    def test_of_equal_entries_the_one_inserted_first(self):
-        memory = Memory()
-        for answer in ("first", "second"):
-            memory.write(torch.tensor([1.0, 0.0]), self.sample(answer))
-        assert memory.nearest(torch.tensor([1.0, 0.0])).entry.answer == "first"
-
-    def test_is_empty_after_clear(self):
-        memory = Memory()
-        memory.write(torch.tensor([1.0]), self.sample("first"))
-        memory.clear()
-        assert len(memory) == 0
-        with pytest.raises(LookupError, match="empty"):
-            memory.nearest(torch.tensor([1.0]))

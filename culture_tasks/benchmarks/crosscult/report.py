@@ -125,19 +125,7 @@ _ROLES: Mapping[str, Mapping[str, str]] = {
 _NUMBERS = {"crosscult_single": 2, "crosscult_sequential": 3}
 _DIAGNOSTIC = "crosscult_diagnostic"
 _RETENTION = "crosscult_retention"
-_METHOD = MethodArgument(
-    "method",
-    {
-        "": "Base Model",
-        "base": "Base Model",
-        "finetune": "FineTune",
-        "ike": "IKE",
-        "mend": "MEND",
-        "serac": "SERAC",
-        "mscke": "MSCKE",
-        "mcki": "MCKI",
-    },
-)
+_METHOD = MethodArgument("method", {"": "Base Model", "base": "Base Model"})
 _PLAIN = tuple(method for method, label in _METHOD.labels.items() if label == "Base Model")
 _WITH_METHOD: tuple[Header, ...] = ("Base model", "Method", "Judge")
 

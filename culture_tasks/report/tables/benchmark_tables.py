@@ -20,6 +20,7 @@ from culture_tasks.benchmarks.reporting import (
     UnitOf,
     Where,
 )
+from culture_tasks.insertion import methods
 from culture_tasks.report.model import Cell, Column, Contrast, Table
 from culture_tasks.report.scores import Measured, Scores
 from culture_tasks.report.standings import with_best
@@ -218,7 +219,7 @@ class RowTexts:
 
     @property
     def _labels(self) -> Mapping[str, str]:
-        return self._argument.labels if self._argument else {}
+        return {**methods.labels(), **self._argument.labels} if self._argument else {}
 
     def _method(self, entrant: str) -> str:
         runs = self._runs(entrant)

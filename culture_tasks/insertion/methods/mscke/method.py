@@ -9,12 +9,12 @@ from typing import ClassVar
 import torch
 
 from culture_tasks.errors import DataError
-from culture_tasks.insertion.edit_scopes import KeptVectors, ScopeEncoder, edit_text
+from culture_tasks.insertion.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
 from culture_tasks.insertion.insertion_method import MethodConfig
 from culture_tasks.insertion.methods.mscke.clip_encoder import ClipEncoder, Fusion, fused
 from culture_tasks.insertion.methods.mscke.config import MsckeConfig
 from culture_tasks.insertion.progress import Progress
-from culture_tasks.insertion.queries import Insertion, Picture, Query
+from culture_tasks.insertion.queries import Picture, Query
 from culture_tasks.insertion.scoped_method import ScopedMethod
 from culture_tasks.insertion.value_store import ValueStore
 
@@ -48,50 +48,36 @@ class ImageTextScope(ScopeEncoder):
         self._fusion = fusion
         self.identity = encoder.identity
         self.width = encoder.width if fusion == "dot" else 2 * encoder.width
-        run = encoder.identity.run
-        self._texts = KeptVectors[str](
-            run, lambda text: f"text:{hashlib.sha256(text.encode()).hexdigest()}", encoder.texts
+        prefix = f"vector:{encoder.identity.run}"
+        self._texts = StoredVectors[str](
+            f"{prefix}:text", lambda text: hashlib.sha256(text.encode()).hexdigest(), in_batches(encoder.texts)
         )
-        self._images = KeptVectors[Picture](run, lambda picture: f"image:{picture.key}", encoder.pictures)
+        self._images = StoredVectors[Picture](
+            f"{prefix}:image", lambda picture: picture.key, in_batches(encoder.pictures)
+        )
 
-    def edits(self, edits: Sequence[Insertion]) -> torch.Tensor:
-        """Returns the vectors of inserted samples, shape (edits, width), float32, on the CPU."""
-        return self._vectors([edit.query for edit in edits], [edit_text(edit) for edit in edits])
-
-    def requests(self, requests: Sequence[Query]) -> torch.Tensor:
-        """Returns the vectors of requests, shape (requests, width), float32, on the CPU.
+    def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
+        """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU.
 
         Raises:
             DataError: If one has no image, or several.
         """
-        return self._vectors(requests, [query.question for query in requests])
+        images = self._images.of([_picture(query) for query, _ in subjects])
+        return fused(images, self._texts.of([text for _, text in subjects]), self._fusion)
 
-    def prepare(
-        self,
-        requests: Sequence[Query],
-        edits: Sequence[Insertion],
-        kept: ValueStore,
-        *,
-        batch_size: int,
-        progress: Progress,
-    ) -> None:
+    def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
         """Computes ahead, in batches, the vectors of all images and texts."""
-        texts = [*(query.question for query in requests), *(edit_text(edit) for edit in edits)]
-        pictures = [_picture(query) for query in (*requests, *(edit.query for edit in edits))]
-        self._texts.prepare(texts, kept, batch_size=batch_size, progress=progress, description="CLIP: texts")
-        self._images.prepare(pictures, kept, batch_size=batch_size, progress=progress, description="CLIP: images")
+        texts, pictures = [text for _, text in subjects], [_picture(query) for query, _ in subjects]
+        self._texts.prepare(texts, store, batch_size=batch_size, progress=progress, description="CLIP: texts")
+        self._images.prepare(pictures, store, batch_size=batch_size, progress=progress, description="CLIP: images")
 
     def parameter_count(self) -> int:
         """Returns the number of parameters that are loaded."""
         return self._encoder.parameter_count()
 
-    def _vectors(self, queries: Sequence[Query], texts: Sequence[str]) -> torch.Tensor:
-        images = self._images.of([_picture(query) for query in queries])
-        return fused(images, self._texts.of(texts), self._fusion)
-
 
 def _picture(query: Query) -> Picture:
     pictures = query.pictures()
     if len(pictures) != 1:
-        raise DataError(f"mscke: the request {query.question!r:.80} has {len(pictures)} images. Needed is one.")
+        raise DataError(f"mscke: the request {query.question!r:.80} has {len(pictures)} images. Expected one.")
     return pictures[0]
