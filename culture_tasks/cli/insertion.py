@@ -7,7 +7,7 @@ import functools
 import json
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from culture_tasks.cli.main import Commands
     from culture_tasks.insertion.adapter import MultimodalModel
     from culture_tasks.insertion.insertion_method import InsertionMethod
-    from culture_tasks.insertion.method_registry import MethodDescription
     from culture_tasks.insertion.training_data import TrainingData
 
 _FEATURES = "features.sqlite3"
@@ -79,41 +78,46 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.method_registry import described, method_names
+    from culture_tasks.insertion.method_registry import about, method_class, method_names, options_of
 
     descriptions: list[dict[str, Any]] = []
     for name in method_names():
         try:
-            method = described(name)
+            method = method_class(name)
         except CultureTasksError as error:  # one package's method mustn't hide the others
             descriptions.append({"name": name, "problem": str(error)})
-            lines = [(0, name), (2, f"Can't be used: {error}")]
-        else:
-            descriptions.append(asdict(method))
-            lines = list(_description(method))
-        if not options.json:
-            print("\n".join(_wrapped(lines)), end="\n\n")
+            continue
+        package, choices = method.__module__.partition(".")[0], [asdict(option) for option in options_of(method)]
+        flags = {flag: getattr(method, flag) for flag in ("needs_state", "edits_weights", "other_models")}
+        descriptions.append({"name": name, "about": about(method), "package": package, **flags, "options": choices})
     if options.json:
         print(json.dumps(descriptions, indent=1, ensure_ascii=False, default=str))
+        return 0
+    for description in descriptions:
+        print("\n".join(_wrapped(_lines(description))), end="\n\n")
     return 0
 
 
-def _description(method: MethodDescription) -> Iterator[tuple[int, str]]:
-    """Yields lines, each with its indent."""
-    yield 0, method.name if method.package == __package__.partition(".")[0] else f"{method.name} ({method.package})"
-    yield 2, method.about
-    if method.needs_state:
-        yield 2, f"Needs a state: culture-tasks insertion fit --method {method.name} … --set OPTION=VALUE"
+def _lines(method: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """Yields the lines of a description, each with its indent."""
+    name = method["name"]
+    if "problem" in method:
+        yield from ((0, name), (2, f"Can't be used: {method['problem']}"))
+        return
+    yield 0, name if method["package"] == __package__.partition(".")[0] else f"{name} ({method['package']})"
+    yield 2, method["about"]
+    if method["needs_state"]:
+        yield 2, f"Needs a state: culture-tasks insertion fit --method {name} … --set OPTION=VALUE"
     else:
-        yield 2, "Needs no state." + (" Options are model arguments: OPTION=VALUE." if method.options else "")
-    if method.edits_weights:
+        yield 2, "Needs no state." + (" Options are model arguments: OPTION=VALUE." if method["options"] else "")
+    if method["edits_weights"]:
         yield 2, "Changes the model's weights, so that no backend can generate for it."
-    if method.other_models:
-        yield 2, f"Loads further models, which these options name: {', '.join(method.other_models)}."
-    for option in method.options:
-        default = "" if option.default is None else f"={option.default}"
-        yield 4, f"{option.name}{default}  ({option.kind})"
-        yield 8, option.meaning
+    if method["other_models"]:
+        yield 2, f"Loads further models, which these options name: {', '.join(method['other_models'])}."
+    for option in method["options"]:
+        default = "" if option["default"] is None else f"={option['default']}"
+        yield 4, f"{option['name']}{default} ({option['kind']})"
+        yield 8, option["meaning"]
 
 
 def _wrapped(lines: Iterable[tuple[int, str]]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
@@ -40,29 +40,6 @@ class Option:
     kind: str
     default: Any
     meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class MethodDescription:
-    """A method, as users need to know it.
-
-    Attributes:
-        name: Its name.
-        about: What it does, in a sentence.
-        package: The package that it comes from.
-        needs_state: Whether it is fitted first, which is when its options are chosen.
-        edits_weights: Whether it changes the weights of the model.
-        other_models: Options that name models which it loads beside the model.
-        options: Its options.
-    """
-
-    name: str
-    about: str
-    package: str
-    needs_state: bool
-    edits_weights: bool
-    other_models: tuple[str, ...]
-    options: tuple[Option, ...]
 
 
 def method_names() -> tuple[str, ...]:
@@ -127,31 +104,24 @@ def method_config(name: str, options: Mapping[str, object]) -> MethodConfig:
     return method_class(name).read_config(options)
 
 
-def described(name: str) -> MethodDescription:
-    """Describes a method.
-
-    Raises:
-        SettingsError: If there is no such method.
-        CultureTasksError: If it breaks the rules.
-    """
-    method = method_class(name)
-    about = sys.modules[method.__module__].__doc__ or method.__doc__ or ""
-    return MethodDescription(
-        name=name,
-        about=about.strip().partition("\n")[0],
-        package=method.__module__.partition(".")[0],
-        needs_state=method.needs_state,
-        edits_weights=method.edits_weights,
-        other_models=method.other_models,
-        options=tuple(_options(method.config_class)),
-    )
+def about(method: type[InsertionMethod]) -> str:
+    """Returns what a method does, in a sentence: the first line of its module's docstring, or of its own."""
+    return (sys.modules[method.__module__].__doc__ or method.__doc__ or "").strip().partition("\n")[0]
 
 
-def _options(config: type[MethodConfig]) -> Iterator[Option]:
+def options_of(method: type[InsertionMethod]) -> list[Option]:
+    """Returns the options of a method."""
+    config = method.config_class
     meanings, schema = attribute_texts(config), config.model_json_schema()
-    for name, field in config.model_fields.items():
-        default = None if field.is_required() else field.get_default(call_default_factory=True)
-        yield Option(name, _kind(schema["properties"][name]), default, meanings.get(name, ""))
+    return [
+        Option(
+            name=name,
+            kind=_kind(schema["properties"][name]),
+            default=None if field.is_required() else field.get_default(call_default_factory=True),
+            meaning=meanings.get(name, ""),
+        )
+        for name, field in config.model_fields.items()
+    ]
 
 
 def _kind(schema: Mapping[str, Any]) -> str:

@@ -71,7 +71,6 @@ class Costs:
     Attributes:
         answered: Distinct requests that were answered now.
         found: Distinct requests whose answer was in the store.
-        new_tokens: Tokens of the answers that were given now.
         seconds: Time of answering.
         inserted: Insertions.
         insertion_seconds: Time of inserting.
@@ -81,7 +80,6 @@ class Costs:
 
     answered: int = 0
     found: int = 0
-    new_tokens: int = 0
     seconds: float = 0.0
     inserted: int = 0
     insertion_seconds: float = 0.0
@@ -288,7 +286,6 @@ class Runner:
     def _keep(self, key: str | None, answer: Answer, seconds: float) -> Answer:
         self.costs.answered += 1
         self.costs.seconds += seconds
-        self.costs.new_tokens += answer.new_tokens or 0
         # An empty answer may be a failure that a backend hid: what isn't stored is generated again.
         if key is not None and (answer.text or answer.new_tokens):
             self._store.put(key, json.dumps(asdict(answer), ensure_ascii=False).encode())

@@ -38,35 +38,32 @@ class TestRouter:
         assert count == 4 * 4096 + 2 * (4096 * 1024 + 1024) + 2048 * 1024 + 1024
 
 
-class TestLoss:
-    def test_one_positive_and_one_negative(self):
+@pytest.mark.parametrize(
+    ("positive", "negative", "weights", "options", "expected"),
+    [
         # l+ = 2*1 = 2, l- = 2*0.5 + ln 1.5; loss = -2 + ln(e^2 + 1.5 e)
-        assert loss([1.0], [0.5], [1.5], scale=2.0) == pytest.approx(-2 + math.log(math.e**2 + 1.5 * math.e))
-
-    def test_is_the_mean_over_positives(self):
+        ([1.0], [0.5], [1.5], {"scale": 2.0}, -2 + math.log(math.e**2 + 1.5 * math.e)),
         # The same negatives beside each positive: (-1 + ln(e + 1) - 0 + ln(1 + 1)) / 2
-        assert loss([1.0, 0.0], [0.0], [1.0]) == pytest.approx((-1 + math.log(math.e + 1) + math.log(2)) / 2)
+        ([1.0, 0.0], [0.0], [1.0], {}, (-1 + math.log(math.e + 1) + math.log(2)) / 2),
+        # -0 + ln(1 + 1) and -0 + ln(1 + 1.5): a heavier negative costs more
+        ([0.0], [0.0], [1.0], {}, math.log(2.0)),
+        ([0.0], [0.0], [1.5], {}, math.log(2.5)),
+        ([0.3, 1.0], [], [], {"scale": 20.0}, 0.0),
+        # -1 + 0.5 ln(e + 1): the factor scales the logarithm alone
+        ([1.0], [0.0], [1.0], {"factor": 0.5}, -1 + 0.5 * math.log(math.e + 1)),
+        # The paper's scale doesn't overflow.
+        ([-1.0], [1.0], [1.5], {"scale": 20.0}, 40 + math.log(1.5)),
+    ],
+)
+def test_the_loss_by_hand(positive, negative, weights, options, expected):
+    assert loss(positive, negative, weights, **options) == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
-    def test_a_heavier_negative_costs_more(self):
-        # -0 + ln(1 + 1) and -0 + ln(1 + 1.5)
-        assert loss([0.0], [0.0], [1.0]) == pytest.approx(math.log(2.0))
-        assert loss([0.0], [0.0], [1.5]) == pytest.approx(math.log(2.5))
 
-    def test_without_negatives_nothing_is_left(self):
-        assert loss([0.3, 1.0], [], [], scale=20.0) == pytest.approx(0.0, abs=1e-5)
-
-    def test_factor_scales_the_logarithm_alone(self):
-        # -1 + 0.5 ln(e + 1)
-        assert loss([1.0], [0.0], [1.0], factor=0.5) == pytest.approx(-1 + 0.5 * math.log(math.e + 1))
-
-    def test_the_papers_scale_does_not_overflow(self):
-        assert loss([-1.0], [1.0], [1.5], scale=20.0) == pytest.approx(40 + math.log(1.5), rel=1e-5)
-
-    def test_the_papers_values_are_the_defaults(self):
-        config = MckiConfig()
-        assert (config.route_dim, config.logit_scale, config.learning_rate, config.epochs) == (1024, 20.0, 1e-3, 1)
-        assert config.weight_of("cross_language_locality") == 1.0
-        assert config.weight_of("cross_scenario_locality") == 1.5
+def test_the_papers_values_are_the_defaults():
+    config = MckiConfig()
+    assert (config.route_dim, config.logit_scale, config.learning_rate, config.epochs) == (1024, 20.0, 1e-3, 1)
+    assert config.weight_of("cross_language_locality") == 1.0
+    assert config.weight_of("cross_scenario_locality") == 1.5
 
 
 def accuracy_at(threshold, positive, negative):
@@ -75,41 +72,26 @@ def accuracy_at(threshold, positive, negative):
 
 
 class TestThreshold:
-    def test_lies_in_the_middle_of_the_gap(self):
-        found = calibrate([0.8, 1.0], [0.0, 0.4])
-        assert found.threshold == pytest.approx(0.6)
-        assert found.accuracy == 1.0
-
-    def test_of_equally_good_gaps_the_widest(self):
-        # 3 of 4 are right for t in (0.1, 0.2] and for t in (0.5, 0.9]: the second is wider.
-        found = calibrate([0.2, 0.9], [0.1, 0.5])
-        assert found.threshold == pytest.approx(0.7)
-        assert found.accuracy == 0.75
-
-    def test_of_equally_wide_ones_the_highest(self):
-        # Both (0.0, 0.25] and (0.5, 0.75] get 3 of 4 right, and are of width 0.25 exactly.
-        assert calibrate([0.25, 0.75], [0.0, 0.5]).threshold == 0.625
-
-    def test_equal_scores_on_both_sides_do_not_activate_when_that_is_as_good(self):
-        # t in [-1, 0.5] and t in (0.5, 1] get 1 of 2 right; the first is wider.
-        assert calibrate([0.5], [0.5]).threshold == pytest.approx(-0.25)
-
-    def test_positives_alone(self):
-        assert calibrate([0.2, 0.6], []) == calibrate([0.2], [])
-        assert calibrate([0.2], []).threshold == pytest.approx(-0.4)  # the middle of [-1, 0.2]
-
-    def test_negatives_alone(self):
-        assert calibrate([], [0.2]).threshold == pytest.approx(0.6)  # the middle of (0.2, 1]
-
-    def test_scores_at_both_ends(self):
-        found = calibrate([1.0], [-1.0])
-        assert found.threshold == pytest.approx(0.0)
-        assert found.accuracy == 1.0
-
-    def test_a_negative_at_one_cannot_be_told_from_a_positive_there(self):
-        found = calibrate([1.0, 1.0], [1.0])
-        assert found.accuracy == pytest.approx(2 / 3)
-        assert -1.0 <= found.threshold <= 1.0
+    @pytest.mark.parametrize(
+        ("positive", "negative", "threshold", "accuracy"),
+        [
+            ([0.8, 1.0], [0.0, 0.4], 0.6, 1.0),  # the middle of the gap
+            # 3 of 4 are right for t in (0.1, 0.2] and for t in (0.5, 0.9]: the second is wider.
+            ([0.2, 0.9], [0.1, 0.5], 0.7, 0.75),
+            # Both (0.0, 0.25] and (0.5, 0.75] get 3 of 4 right, and are of width 0.25 exactly: the highest.
+            ([0.25, 0.75], [0.0, 0.5], 0.625, 0.75),
+            # t in [-1, 0.5] and t in (0.5, 1] get 1 of 2 right; the first is wider.
+            ([0.5], [0.5], -0.25, 0.5),
+            ([0.2], [], -0.4, 1.0),  # the middle of [-1, 0.2]
+            ([], [0.2], 0.6, 1.0),  # the middle of (0.2, 1]
+            ([1.0], [-1.0], 0.0, 1.0),
+            ([1.0000001], [-1.0000001], 0.0, 1.0),  # rounding beyond 1 is cut off
+            ([1.0, 1.0], [1.0], 0.0, 2 / 3),  # a negative at 1 can't be told from a positive there
+        ],
+    )
+    def test_by_hand(self, positive, negative, threshold, accuracy):
+        found = calibrate(positive, negative)
+        assert (found.threshold, found.accuracy) == (pytest.approx(threshold), pytest.approx(accuracy))
 
     def test_no_scores(self):
         with pytest.raises(ValueError, match="no scores"):

@@ -11,9 +11,9 @@ import pytest
 import torch
 from PIL import Image
 from support import fit_and_die, tiny_families
-from support.requests import ask
+from support.requests import adapted, ask
 from support.tiny_encoders import POSITIONS, save_tiny_bert, save_tiny_clip
-from support.tiny_families import family, save_family
+from support.tiny_families import save_family
 from support.tiny_world import COLOURS, Instance, write_release
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
@@ -23,6 +23,7 @@ from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.edit_scopes import ScopeEncoder, edit_text
 from culture_tasks.insertion.identity import ModelIdentity
 from culture_tasks.insertion.method_registry import method_class, method_config
+from culture_tasks.insertion.methods.mscke.clip_encoder import ClipScope
 from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase, text_part
 from culture_tasks.insertion.replacement import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.training import Checkpoints
@@ -342,94 +343,77 @@ def test_a_checkpoint_with_another_replacement_model_is_refused(internvl, folder
         other.fit(data, ValueStore(None), checkpoints=checkpoints)
 
 
-class TestStates:
-    def test_another_replacement_model_is_refused(self, fitted, internvl, folders, tmp_path):
-        fitted.save(tmp_path)
-        rename(tmp_path, replacement=str(folders["other replacement"]))
-        with pytest.raises(state.StateError, match=r"fitted with the replacement model .*other replacement' .*weights"):
-            method_class(fitted.name)(internvl).load(tmp_path)
-
-    def test_a_replacement_model_of_another_shape_is_refused(self, fitted, internvl, tmp_path):
-        fitted.save(tmp_path)
-        rename(tmp_path, replacement=str(save_family("qwen3_5", tmp_path / "qwen")))
-        with pytest.raises(state.StateError, match=r"the state's weights don't fit the replacement model .*qwen"):
-            method_class(fitted.name)(internvl).load(tmp_path)
-
-    def test_another_encoder_is_refused(self, fitted, internvl, tmp_path):
-        fitted.save(tmp_path)
+@pytest.mark.parametrize(
+    ("role", "message"),
+    [
+        ("other replacement", r"fitted with the replacement model .*other replacement' .*weights"),
+        ("another shape", r"the state's weights don't fit the replacement model .*qwen"),
+        ("other encoder", r" is not the encoder that the state was fitted"),
+    ],
+)
+def test_a_state_with_another_model_is_refused(fitted, internvl, folders, tmp_path, role, message):
+    fitted.save(tmp_path)
+    if role == "other encoder":
         save = {"serac": save_tiny_bert, "mscke": save_tiny_clip}[fitted.name]
-        rename(tmp_path, encoder=str(save(tmp_path / "encoder", seed=1)))
-        with pytest.raises(state.StateError, match=f"{fitted.name}: .* is not the encoder that the state was fitted"):
-            method_class(fitted.name)(internvl).load(tmp_path)
-
-
-def rename(folder, **options):
-    """Points a state to another model."""
-    path = folder / "state.json"
+        changed = {"encoder": str(save(tmp_path / "encoder", seed=1))}
+    elif role == "another shape":
+        changed = {"replacement": str(save_family("qwen3_5", tmp_path / "qwen"))}
+    else:
+        changed = {"replacement": str(folders[role])}
+    path = tmp_path / "state.json"
     description = json.loads(path.read_text())
-    path.write_text(json.dumps({**description, "config": {**description["config"], **options}}))
+    path.write_text(json.dumps({**description, "config": {**description["config"], **changed}}))
+    with pytest.raises(state.StateError, match=message):
+        method_class(fitted.name)(internvl).load(tmp_path)
 
 
 class TestReplacementModels:
-    def test_the_papers_is_taken_for_its_architecture(self, internvl):
-        assert REPLACEMENTS[internvl.model.config.model_type] == "OpenGVLab/InternVL3_5-1B-HF"
+    def test_the_papers_are_taken_for_their_architectures(self, internvl):
+        assert {adapted(name).model.config.model_type for name in ("internvl", "qwen3_5")} == set(REPLACEMENTS)
         with pytest.raises(
             SettingsError, match=r"'OpenGVLab/InternVL3_5-1B-HF' can't be loaded.*replacement=MODEL names it"
         ):
             load_replacement(None, -1, beside=internvl, method="serac")
 
-    def test_both_of_the_papers_architectures_have_one(self):
-        assert {family(name).model.config.model_type for name in ("internvl", "qwen3_5")} == set(REPLACEMENTS)
-
     def test_for_another_architecture_it_must_be_named(self):
-        made = family("llava")
-        other = MultimodalModel(made.model, made.processor, "tiny llava")
         with pytest.raises(SettingsError, match=r"serac: .*'tiny llava' \(architecture 'llava'\).*--set replacement="):
-            load_replacement(None, -1, beside=other, method="serac")
+            load_replacement(None, -1, beside=adapted("llava"), method="serac")
 
     @pytest.mark.parametrize("name", ["qwen2_5_vl", "qwen3_5", "llava"])
     def test_may_be_of_another_family(self, internvl, tmp_path, name):
         found = load_replacement(str(save_family(name, tmp_path)), 0, beside=internvl, method="serac")
-        assert found.trained
+        assert all(".layers.0." in name for name in found.trained)
         assert found.model.generate(shown_after(Insertion(ask(), "never"), ask(1, 1)), DECODING).new_tokens
 
-    def test_without_a_chat_template_it_is_refused(self, internvl, tmp_path):
+    def test_models_that_cannot_be_used_are_refused(self, internvl, folders, tiny_lm, tmp_path):
         folder = save_family("internvl", tmp_path)
         (folder / "chat_template.jinja").unlink()
-        with pytest.raises(SettingsError, match=r"serac: the replacement model can't be used\. .*no chat template"):
-            load_replacement(str(folder), -1, beside=internvl, method="serac")
-
-    def test_a_model_without_vision_is_refused(self, internvl, tiny_lm):
-        with pytest.raises(SettingsError, match=r"serac: the replacement model can't be used\. .*images and text"):
-            load_replacement(str(tiny_lm), -1, beside=internvl, method="serac")
-
-    def test_a_layer_that_is_not_there_is_refused(self, internvl, folders):
-        with pytest.raises(SettingsError, match=r"replacement_layer=2, but .* has 2 layers. Name one from -2 to 1"):
-            load_replacement(str(folders["replacement"]), 2, beside=internvl, method="serac")
+        for name, layer, message in (
+            (folder, -1, r"serac: the replacement model can't be used\. .*no chat template"),
+            (tiny_lm, -1, r"serac: the replacement model can't be used\. .*images and text"),
+            (folders["replacement"], 2, r"replacement_layer=2, but .* has 2 layers. Name one from -2 to 1"),
+        ):
+            with pytest.raises(SettingsError, match=message):
+                load_replacement(str(name), layer, beside=internvl, method="serac")
 
 
 class TestEncoders:
-    def test_a_folder_without_clip_is_refused(self, internvl, folders, data):
-        method = make("mscke", internvl, folders, encoder=str(folders["serac"]))
-        with pytest.raises(SettingsError, match=r"mscke: encoder=.* can't be loaded as a CLIP model"):
-            method.fit(data, ValueStore(None))
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"encoder": "serac"}, r"mscke: encoder=.* can't be loaded as a CLIP model"),
+            ({"max_text_length": POSITIONS + 1}, f"max_text_length=78, but .* reads at most {POSITIONS} tokens"),
+        ],
+    )
+    def test_options_that_do_not_fit_are_refused(self, internvl, folders, data, options, message):
+        given = {name: str(folders.get(value, value)) for name, value in options.items()}
+        with pytest.raises(SettingsError, match=message):
+            make("mscke", internvl, folders, **given).fit(data, ValueStore(None))
 
-    def test_more_tokens_than_clip_has_positions_are_refused(self, internvl, folders, data):
-        method = make("mscke", internvl, folders, max_text_length=POSITIONS + 1)
-        with pytest.raises(SettingsError, match=f"max_text_length=78, but .* reads at most {POSITIONS} tokens"):
-            method.fit(data, ValueStore(None))
-
-    def test_clip_cuts_long_texts_off(self, folders):
-        from culture_tasks.insertion.methods.mscke.clip_encoder import ClipEncoder
-
-        encoder = ClipEncoder(str(folders["mscke"]), POSITIONS, torch.device("cpu"))
+    def test_clip_cuts_long_texts_off_and_ignores_padding(self, folders):
+        encoder = ClipScope(str(folders["mscke"]), POSITIONS, "dot", torch.device("cpu"))
         long, longer = "红包 " * 200, "红包 " * 200 + "hat"
         assert torch.equal(encoder.texts([long]), encoder.texts([longer]))
-
-    def test_clips_texts_ignore_padding(self, folders):
-        from culture_tasks.insertion.methods.mscke.clip_encoder import ClipEncoder
-
-        encoder = ClipEncoder(str(folders["mscke"]), POSITIONS, torch.device("cpu"))
         alone, beside = encoder.texts(["hat"])[0], encoder.texts(["hat", "is this hat fine here"])[0]
         assert torch.allclose(alone, beside, atol=1e-5)
         assert float(alone.norm()) == pytest.approx(1.0, abs=1e-5)

@@ -90,16 +90,6 @@ class MckiMethod(InsertionMethod):
         answer = self.model.generate_unless(query, decoding, activates)
         return routes[0].noted(answer or self.model.generate(routes[0].query, decoding))
 
-    def routing_accuracy(self, cases: Sequence[TrainingCase], store: ValueStore) -> float:
-        """Returns the share of requests that the threshold puts on the right side of their case's entry, 0 to 1.
-
-        The inserted request itself is left out: its score is 1 whatever the router.
-        """
-        positive, negative = scores(self._router, self._router_cases(cases, store, silent))
-        right = sum(score >= self.threshold for score in positive) - len(cases)
-        right += sum(score < self.threshold for score in negative)
-        return right / (len(positive) - len(cases) + len(negative))
-
     def parameter_count(self) -> int:
         """Parameters of the router."""
         return sum(parameter.numel() for parameter in self._router.parameters())
