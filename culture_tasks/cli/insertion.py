@@ -32,7 +32,7 @@ def register(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser("insertion")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listed = actions.add_parser("methods", help="list the methods with their options and needs")
+    listed = actions.add_parser("methods", help="list the methods with their options and what each needs")
     listed.add_argument("--json", action="store_true", help="print them as JSON")
     listed.set_defaults(handler=_list)
     _add_fit(actions)

@@ -29,7 +29,7 @@ def peak_gib(device: torch.device) -> float | None:
     """Returns the most memory that was in use, in GiB.
 
     Args:
-        device: Where the model is. For a GPU it is what tensors of this process took on all GPUs together, for a CPU
+        device: Where the model is. For a GPU the tensors of this process on all GPUs together are counted, for a CPU
             the memory of the process; None where the system doesn't say.
     """
     if device.type == "cuda":

@@ -67,7 +67,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class FitContext:
     """Aids of a fit.
 
     Attributes:
@@ -198,7 +198,7 @@ class InsertionMethod(ABC):
         is_new = not len(store) and (checkpoints is None or not checkpoints.file.exists())
         forget_peak()
         start = now(self.model.device)
-        report = self._fit(data.cases, Workshop(store, progress, checkpoints))
+        report = self._fit(data.cases, FitContext(store, progress, checkpoints))
         self.report = {
             **report,
             "cases": len(data.cases),
@@ -256,7 +256,7 @@ class InsertionMethod(ABC):
         """Parameters that the method loads besides the model's."""
         return 0
 
-    def _fit(self, cases: Sequence[TrainingCase], workshop: Workshop) -> dict[str, Any]:
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         """Learns, and returns measurements."""
         raise NotImplementedError(f"{self.name} says that it needs a state, and has no _fit")
 

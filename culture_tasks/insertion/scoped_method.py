@@ -35,7 +35,7 @@ from culture_tasks.insertion.edit_scopes import (
     squared_distances,
 )
 from culture_tasks.insertion.identity import ModelIdentity
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig, Route, Workshop
+from culture_tasks.insertion.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.progress import Progress, silent
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase
 from culture_tasks.insertion.replacement import ReplacementModel, load_replacement, shown_after
@@ -152,19 +152,19 @@ class ScopedMethod(InsertionMethod):
         classifier = ScopeClassifier(encoder.width).requires_grad_(requires_grad=False)
         return _Parts(encoder, classifier.to(self.model.device), replacement)
 
-    def _fit(self, cases: Sequence[TrainingCase], workshop: Workshop) -> dict[str, Any]:
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         if not any(case.locality for case in cases):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
         parts = self._load_parts()
         queries = dict.fromkeys(query for case in cases for query in case.queries())
         subjects = [*map(request_subject, queries), *(edit_subject(case.insertion) for case in cases)]
-        parts.encoder.prepare(subjects, workshop.store, batch_size=self.batch_size, progress=workshop.progress)
-        checkpoints = workshop.checkpoints
+        parts.encoder.prepare(subjects, context.store, batch_size=self.batch_size, progress=context.progress)
+        checkpoints = context.checkpoints
         if checkpoints is not None:  # other models under the same names are another training
             models = (parts.encoder.identity.run, parts.replacement.identity.run)
             checkpoints = replace(checkpoints, key=" ".join((checkpoints.key, *models)))
         learner = _ScopedLearner(parts, self.config)
-        losses = train(learner, cases, self.config, name=self.name, progress=workshop.progress, checkpoints=checkpoints)
+        losses = train(learner, cases, self.config, name=self.name, progress=context.progress, checkpoints=checkpoints)
         parts.replacement.take(learner.layer)
         self._loaded = parts
         return {**losses, "training_accuracy": self.scope_accuracy(cases)}

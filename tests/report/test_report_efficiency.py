@@ -4,7 +4,7 @@ import pytest
 from support.sample_files import crosscult_sample, write_run
 
 from culture_tasks import published
-from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.insertion import methods
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.text.wording import marks_of
 
@@ -93,7 +93,7 @@ def test_files_without_costs_have_no_such_table(tmp_path, costs):
 
 
 def test_every_method_of_the_paper_has_its_name():
-    labels = set(benchmarks()["crosscult"].report().method.labels.values())
+    labels = set(methods.labels().values())
     for paper in ("crosscult_table_2", "crosscult_table_3", "crosscult_table_4"):
         assert {row.keys["method"] for row in published.load(paper).rows} <= labels
 

@@ -1,3 +1,3 @@
-"""The plain model: what every method is compared with."""
+"""The plain model: every method is compared with it."""
 
 LABEL = "Base Model"

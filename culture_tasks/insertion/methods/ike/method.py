@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 
 from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig, Route, Workshop
+from culture_tasks.insertion.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.methods.ike.config import IkeConfig
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, text_part
@@ -78,10 +78,10 @@ class IkeMethod(InsertionMethod):
             self._encoder = make_encoder(self.config.encoder, self.config.max_text_length, self.model.device, self.name)
         return self._encoder.encode(sentences)
 
-    def _fit(self, cases: Sequence[TrainingCase], workshop: Workshop) -> dict[str, Any]:
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         self._texts, size = demonstrations.of_cases(cases), self.config.batch_size
         batches = [self._texts[start : start + size] for start in range(0, len(self._texts), size)]
-        self._embeddings = torch.cat([self._encode(batch) for batch in workshop.progress(batches, "embeddings")])
+        self._embeddings = torch.cat([self._encode(batch) for batch in context.progress(batches, "embeddings")])
         return {"demonstrations": len(self._texts), "encoder": self.config.encoder}
 
     def _tensors(self) -> dict[str, torch.Tensor]:

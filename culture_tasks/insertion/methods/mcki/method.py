@@ -13,7 +13,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.edit_scopes import EditMemory, StoredVectors
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig, Route, Workshop
+from culture_tasks.insertion.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.router import make_router, similarities
 from culture_tasks.insertion.methods.mcki.router_training import RouterCase, calibrate, scores, train
@@ -136,12 +136,12 @@ class MckiMethod(InsertionMethod):
             for case in cases
         ]
 
-    def _fit(self, cases: Sequence[TrainingCase], workshop: Workshop) -> dict[str, Any]:
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         if not any(case.locality for case in cases):
             raise DataError("mcki: no training case has a locality item. The router needs negatives.")
-        router_cases = self._router_cases(cases, workshop.store, workshop.progress)
+        router_cases = self._router_cases(cases, context.store, context.progress)
         self._renew_router()
-        loss = train(self._router, router_cases, self.config, workshop.progress)
+        loss = train(self._router, router_cases, self.config, context.progress)
         calibration = calibrate(*scores(self._router, router_cases))
         self.threshold = calibration.threshold
         return {

@@ -62,7 +62,7 @@ def weight_gradient(rows: torch.Tensor, inputs: int) -> torch.Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Count, mean and sum of squared deviations of rows, from which those of more rows follow.
+    """Count, mean and sum of squared deviations of rows, which can be merged with the moments of other rows.
 
     Attributes:
         values: One vector: the count, the means, the sums of squared deviations; shape (1 + 2 * width,), float64.
@@ -72,12 +72,12 @@ class Moments:
 
     @classmethod
     def none(cls, width: int) -> Moments:
-        """Returns those of no rows."""
+        """Returns the moments of no rows."""
         return cls(torch.zeros(1 + 2 * width, dtype=torch.float64))
 
     @classmethod
     def of(cls, rows: torch.Tensor) -> Moments:
-        """Returns those of rows, shape (rows, width)."""
+        """Returns the moments of rows, shape (rows, width)."""
         if not len(rows):
             return cls(torch.zeros(1 + 2 * rows.shape[1], dtype=torch.float64, device=rows.device))
         wide = rows.double()
@@ -85,7 +85,7 @@ class Moments:
         return cls(torch.cat([wide.new_tensor([len(wide)]), mean, (wide - mean).square().sum(0)]))
 
     def merged(self, other: Moments) -> Moments:
-        """Returns those of both sets of rows together."""
+        """Returns the moments of both sets of rows together."""
         mine, theirs = self.values, other.values.to(self.values.device)
         width = (len(mine) - 1) // 2
         count = mine[:1] + theirs[:1]
@@ -111,7 +111,7 @@ class Editor(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     Args:
         inputs: Number of a weight's inputs.
         outputs: Number of its outputs.
-        weights: How many weights share the editor; each has a scale and a shift of its own.
+        weights: How many weights share the editor; each has its own scale and shift.
         rank: Rank of the layers.
         hidden_layers: Number of layers before the last.
     """

@@ -9,7 +9,7 @@ import torch
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig, Workshop
+from culture_tasks.insertion.insertion_method import FitContext, InsertionMethod, MethodConfig
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, token_gradients
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining
@@ -77,10 +77,10 @@ class MendMethod(InsertionMethod):
         self.reset()
         self._editors = None
 
-    def _fit(self, cases: Sequence[TrainingCase], workshop: Workshop) -> dict[str, Any]:
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         self._forget()
         learner = EditorTraining(self.model, self.editors, self.config, self.batch_size)
-        progress, checkpoints = workshop.progress, workshop.checkpoints
+        progress, checkpoints = context.progress, context.checkpoints
         losses = train(learner, cases, self.config, name=self.name, progress=progress, checkpoints=checkpoints)
         return {**losses, "edit_rates": self.editors.rates.tolist()}
 
