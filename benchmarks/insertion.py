@@ -287,7 +287,7 @@ def _kinds(
     for name in ("ike", "mcki"):
         method = fitted(model, name, options.sets.get(name, {}), cases[:16])
         if name in VARIANTS:
-            method._threshold = VARIANTS[name]["activated"]
+            method.threshold = VARIANTS[name]["activated"]
         wrapped = []
         for case, query in zip(cases, asked, strict=False):
             method.reset()
@@ -396,8 +396,8 @@ def one_latency(options: argparse.Namespace) -> list[str]:
     method: list[InsertionMethod] = []
     spent = clock.milliseconds(lambda: method.append(fitted(model, name, chosen, cases)))
     trained = clock.peak()
-    if hasattr(method[0], "_threshold") and threshold is not None:
-        method[0]._threshold = threshold
+    if hasattr(method[0], "threshold") and threshold is not None:
+        method[0].threshold = threshold
     inserts, requests, ratios = [], [], []
     for number, case in enumerate([cases[0], *cases]):
         query = case.generality[0].query

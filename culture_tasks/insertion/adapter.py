@@ -274,20 +274,13 @@ class MultimodalModel:
 
         return self._batched(queries, batch_size, prefill, with_spans=True)
 
-    def answer_logits(self, pairs: Sequence[tuple[Query, str]]) -> AnswerLogits:
-        """Computes the model's predictions of given answers, in one forward pass.
+    def answer_scorer(self, pairs: Sequence[tuple[Query, str]]) -> Callable[[], AnswerLogits]:
+        """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
 
-        Gradients flow to all parameters that require them.
+        Images are read and encoded once. Gradients flow to all parameters that require them.
 
         Args:
             pairs: Requests, each with an answer; the end of the turn is added to it.
-        """
-        return self.answer_scorer(pairs)()
-
-    def answer_scorer(self, pairs: Sequence[tuple[Query, str]]) -> Callable[[], AnswerLogits]:
-        """Returns :meth:`answer_logits` of these answers, for models whose weights change between two calls.
-
-        Images are read and encoded once.
         """
         end = self._encoding.end_of_answer(ends_of_generation(self.model))
         conversations = [query.messages() for query, _ in pairs]
@@ -306,7 +299,7 @@ class MultimodalModel:
 
     def answer_loss(self, pairs: Sequence[tuple[Query, str]]) -> torch.Tensor:
         """Returns the mean over pairs of the mean negative log-likelihood of the answer's tokens, a scalar."""
-        return self.answer_logits(pairs).losses().mean()
+        return self.answer_scorer(pairs)().losses().mean()
 
     def release(self) -> None:
         """Gives the memory of the weights back; the model can't answer after that, and keeps its identity."""

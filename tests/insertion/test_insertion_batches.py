@@ -161,15 +161,15 @@ class TestAnswers:
 
     def test_the_tokens_are_the_answers_with_the_end_of_the_turn(self, model):
         tokenizer = model.processor.tokenizer
-        found = model.answer_logits([(queries(1)[0], "never good")])
+        found = model.answer_scorer([(queries(1)[0], "never good")])()
         assert tokenizer.decode(found.tokens[0]) == f"never good{tokenizer.eos_token}"
         assert found.logits.shape == (1, found.tokens.shape[1], found.logits.shape[-1])
 
     def test_pairs_of_other_lengths_do_not_change_a_loss(self, model):
         pairs = list(zip(queries(4), ("good", "never good at all", "好", "دائما"), strict=True))
         with torch.no_grad():
-            together = model.answer_logits(pairs).losses()
-            alone = torch.cat([model.answer_logits([pair]).losses() for pair in pairs])
+            together = model.answer_scorer(pairs)().losses()
+            alone = torch.cat([model.answer_scorer([pair])().losses() for pair in pairs])
         assert torch.allclose(together, alone, atol=1e-3)
 
     def test_gradients_reach_what_wants_them(self, internvl):

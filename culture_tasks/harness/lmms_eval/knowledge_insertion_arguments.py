@@ -82,15 +82,21 @@ class InsertionArguments(BaseModel):
             SettingsError: For the first one that can't be used.
         """
         try:
-            arguments = cls.model_validate({name: value for name, value in given.items() if value is not None})
+            arguments = cls.model_validate(
+                {
+                    name: str(value) if isinstance(value, os.PathLike) else value
+                    for name, value in given.items()
+                    if value is not None
+                }
+            )
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
             raise SettingsError(
                 f"{NAME}: model argument {problem['loc'][0]}={problem['input']!r}: {problem['msg']}."
             ) from None
-        problem_found = arguments._problem()
-        if problem_found:
-            raise SettingsError(f"{NAME}: {problem_found}")
+        advice = arguments._problem()
+        if advice is not None:
+            raise SettingsError(f"{NAME}: {advice}")
         return arguments
 
     def _problem(self) -> str | None:
