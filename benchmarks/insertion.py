@@ -40,10 +40,11 @@ from PIL import Image
 from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.device_meter import forget_peak, now, peak_gib
-from culture_tasks.insertion.insertion_method import InsertionMethod, TrainingData
+from culture_tasks.insertion.insertion_method import InsertionMethod
 from culture_tasks.insertion.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase
 from culture_tasks.insertion.state import DataFacts
+from culture_tasks.insertion.training_data import TrainingData
 from culture_tasks.insertion.value_store import ValueStore
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -286,7 +287,7 @@ def _kinds(
     for name in ("ike", "mcki"):
         method = fitted(model, name, options.sets.get(name, {}), cases[:16])
         if name in VARIANTS:
-            method._threshold = VARIANTS[name]["activated"]
+            method.threshold = VARIANTS[name]["activated"]
         wrapped = []
         for case, query in zip(cases, asked, strict=False):
             method.reset()
@@ -395,8 +396,8 @@ def one_latency(options: argparse.Namespace) -> list[str]:
     method: list[InsertionMethod] = []
     spent = clock.milliseconds(lambda: method.append(fitted(model, name, chosen, cases)))
     trained = clock.peak()
-    if hasattr(method[0], "_threshold") and threshold is not None:
-        method[0]._threshold = threshold
+    if hasattr(method[0], "threshold") and threshold is not None:
+        method[0].threshold = threshold
     inserts, requests, ratios = [], [], []
     for number, case in enumerate([cases[0], *cases]):
         query = case.generality[0].query

@@ -279,6 +279,7 @@ class RunFacts:
         task: The task.
         arguments: The arguments that the harness gave to the model.
         judges: Who graded.
+        method: The insertion method as papers write it; empty for a model that inserts nothing.
         timing: How it was timed; may be empty.
     """
 
@@ -287,6 +288,7 @@ class RunFacts:
     task: str
     arguments: Mapping[str, str]
     judges: str = ""
+    method: str = ""
     timing: str = ""
 
 

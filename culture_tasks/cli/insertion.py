@@ -1,4 +1,4 @@
-"""``culture-tasks insertion``: list the knowledge-insertion methods, fit one, or describe a fitted one."""
+"""``culture-tasks insertion``: list the knowledge-insertion methods, fit one, or describe a fitted state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 import json
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from culture_tasks.cli.main import Commands
     from culture_tasks.insertion.adapter import MultimodalModel
-    from culture_tasks.insertion.insertion_method import InsertionMethod, TrainingData
-    from culture_tasks.insertion.method_descriptions import MethodDescription
+    from culture_tasks.insertion.insertion_method import InsertionMethod
+    from culture_tasks.insertion.training_data import TrainingData
 
 _FEATURES = "features.sqlite3"
 _CHECKPOINT = "training.safetensors"
@@ -78,68 +78,68 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.method_descriptions import described
-    from culture_tasks.insertion.method_registry import method_names
+    from culture_tasks.insertion.method_registry import about, method_class, method_names, options_of
 
-    found: list[dict[str, Any]] = []
-    width = shutil.get_terminal_size((100, 24)).columns
+    descriptions: list[dict[str, Any]] = []
     for name in method_names():
         try:
-            method = described(name)
+            method = method_class(name)
         except CultureTasksError as error:  # one package's method mustn't hide the others
-            found.append({"name": name, "problem": str(error)})
-            lines = [name, *_wrapped(f"Can't be used: {error}", 2, width)]
-        else:
-            found.append(asdict(method))
-            lines = list(_description(method, width))
-        if not options.json:
-            print("\n".join(map(str.rstrip, lines)), end="\n\n")
+            descriptions.append({"name": name, "problem": str(error)})
+            continue
+        package, choices = method.__module__.partition(".")[0], [asdict(option) for option in options_of(method)]
+        flags = {flag: getattr(method, flag) for flag in ("needs_state", "edits_weights", "other_models")}
+        descriptions.append({"name": name, "about": about(method), "package": package, **flags, "options": choices})
     if options.json:
-        print(json.dumps(found, indent=1, ensure_ascii=False, default=str))
+        print(json.dumps(descriptions, indent=1, ensure_ascii=False, default=str))
+        return 0
+    for description in descriptions:
+        print("\n".join(_wrapped(_lines(description))), end="\n\n")
     return 0
 
 
-def _description(method: MethodDescription, width: int) -> Iterator[str]:
-    yield method.name if method.package == __package__.partition(".")[0] else f"{method.name} ({method.package})"
-    yield from _wrapped(method.about, 2, width)
-    for need in _needs(method):
-        yield from _wrapped(need, 2, width)
-    for option in method.options:
-        default = "" if option.default is None else f"={option.default}"
-        yield f"    {option.name}{default}  ({option.kind})"
-        yield from _wrapped(option.meaning, 8, width)
-
-
-def _needs(method: MethodDescription) -> Iterator[str]:
-    if method.needs_state:
-        yield f"Needs a state: culture-tasks insertion fit --method {method.name} … --set OPTION=VALUE"
+def _lines(method: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """Yields the lines of a description, each with its indent."""
+    name = method["name"]
+    if "problem" in method:
+        yield from ((0, name), (2, f"Can't be used: {method['problem']}"))
+        return
+    yield 0, name if method["package"] == __package__.partition(".")[0] else f"{name} ({method['package']})"
+    yield 2, method["about"]
+    if method["needs_state"]:
+        yield 2, f"Needs a state: culture-tasks insertion fit --method {name} … --set OPTION=VALUE"
     else:
-        yield "Needs no state." + (" Options are model arguments: OPTION=VALUE." if method.options else "")
-    if method.edits_weights:
-        yield "Changes the model's weights, so that no backend can generate for it."
-    if method.other_models:
-        yield f"Loads further models, which these options name: {', '.join(method.other_models)}."
+        yield 2, "Needs no state." + (" Options are model arguments: OPTION=VALUE." if method["options"] else "")
+    if method["edits_weights"]:
+        yield 2, "Changes the model's weights, so that no backend can generate for it."
+    if method["other_models"]:
+        yield 2, f"Loads further models, which these options name: {', '.join(method['other_models'])}."
+    for option in method["options"]:
+        default = "" if option["default"] is None else f"={option['default']}"
+        yield 4, f"{option['name']}{default} ({option['kind']})"
+        yield 8, option["meaning"]
 
 
-def _wrapped(text: str, indent: int, width: int) -> list[str]:
-    return textwrap.wrap(plain(text), max(width, 40), initial_indent=" " * indent, subsequent_indent=" " * indent)
+def _wrapped(lines: Iterable[tuple[int, str]]) -> Iterator[str]:
+    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
+    for indent, text in lines:
+        blank = " " * indent
+        yield from textwrap.wrap(plain(text), width, initial_indent=blank, subsequent_indent=blank) or [""]
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.checkpoints import Checkpoints
     from culture_tasks.insertion.method_registry import method_class, method_config
     from culture_tasks.insertion.progress import progress_bar
+    from culture_tasks.insertion.training import Checkpoints
     from culture_tasks.insertion.value_store import ValueStore
 
     config = method_config(options.method, _parsed(options.set))
     if not method_class(options.method).needs_state:
         raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
-    if options.limit is not None and options.limit < 1:
-        raise SettingsError(f"insertion: --limit {options.limit}. Needed is at least 1.")
-    if options.batch_size < 1:
-        raise SettingsError(f"insertion: --batch-size {options.batch_size}. Needed is at least 1.")
-    if options.checkpoint_every < 1:
-        raise SettingsError(f"insertion: --checkpoint-every {options.checkpoint_every}. Needed is at least 1.")
+    for name in ("limit", "batch_size", "checkpoint_every"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise SettingsError(f"insertion: --{name.replace('_', '-')} {value}. Expected at least 1.")
     data = _data(options)
     processes = _processes(options)
     method = method_class(options.method)(_model(options, processes), config)
@@ -149,8 +149,8 @@ def _fit(options: argparse.Namespace) -> int:
         return 0
     checkpoints = Checkpoints(options.out / _CHECKPOINT, every=options.checkpoint_every)
     shown = functools.partial(progress_bar, hidden=not processes.is_main_process)
-    with ValueStore(options.features or options.out / _FEATURES) as kept:
-        method.fit(data, kept, shown, checkpoints)
+    with ValueStore(options.features or options.out / _FEATURES) as store:
+        method.fit(data, store, shown, checkpoints)
     if processes.is_main_process:
         description = method.save(options.out)
         checkpoints.clear()
@@ -160,7 +160,7 @@ def _fit(options: argparse.Namespace) -> int:
 
 
 def _processes(options: argparse.Namespace) -> PartialState:
-    """Returns what torchrun or accelerate launch started, or this process alone.
+    """Returns the processes of torchrun or accelerate launch, or this process alone.
 
     Raises:
         SettingsError: If several processes would spread the model over the same devices.
@@ -172,7 +172,7 @@ def _processes(options: argparse.Namespace) -> PartialState:
     if processes.num_processes > 1 and options.device_map:
         raise SettingsError(
             f"insertion: --device-map {options.device_map} in {processes.num_processes} processes. Each needs the "
-            "model on a GPU of its own: leave out --device-map, or start one process."
+            "whole model on one GPU: leave out --device-map, or start one process."
         )
     return processes
 
@@ -182,7 +182,7 @@ def _parsed(settings: Sequence[str]) -> dict[str, str]:
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or not name:
-            raise SettingsError(f"insertion: --set {setting!r}. Needed is OPTION=VALUE, such as --set epochs=1.")
+            raise SettingsError(f"insertion: --set {setting!r}. Expected OPTION=VALUE, such as --set epochs=1.")
         parsed[name] = value
     return parsed
 
@@ -226,7 +226,7 @@ def _is_done(options: argparse.Namespace, method: InsertionMethod, data: Trainin
 
     if options.overwrite or not state.exists(options.out):
         return False
-    found, _ = state.read(options.out)
+    present, _ = state.read(options.out)
     wanted = {
         "method": method.name,
         "version": method.answers_version,
@@ -235,7 +235,7 @@ def _is_done(options: argparse.Namespace, method: InsertionMethod, data: Trainin
         "parts": dict(method.model.identity.parts),
         "data": data.facts,
     }
-    different = state.differences(found.compared, found.model_copy(update=wanted).compared)
+    different = state.differences(present.compared, present.model_copy(update=wanted).compared)
     if different:
         raise state.StateError(
             f"{options.out}: holds the state of another fit ({different}). "

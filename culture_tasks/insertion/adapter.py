@@ -17,20 +17,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from culture_tasks.errors import CultureTasksError, DataError, SettingsError
+from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.encoding import IGNORED, Encoded, Encoding, ends_of_generation, image_token_ids
-from culture_tasks.insertion.identity import ModelIdentity, identify
-from culture_tasks.insertion.prefill import (
-    Features,
-    Gate,
-    Masks,
-    StopIf,
-    captured_states,
-    pooled,
-    question_mask,
-    visual_mask,
+from culture_tasks.insertion.encoding import (
+    IGNORED,
+    Encoded,
+    Encoding,
+    ends_of_generation,
+    image_token_ids,
+    padding_token,
 )
+from culture_tasks.insertion.identity import ModelIdentity, identify
+from culture_tasks.insertion.prefill import Gate, captured_states, pooled, question_and_image
 from culture_tasks.insertion.queries import Query
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 ANSWERS_VERSION = 2
 """Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
@@ -47,34 +45,36 @@ It is part of :attr:`~culture_tasks.insertion.identity.ModelIdentity.run`, so th
 older versions are not used then. For a change in one method, raise that method's own version.
 """
 
-_PIXELS_A_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
+_PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
 _AHEAD = 2  # batches whose images are read while the model works
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said.
+    """A model's answer to one request.
 
     Attributes:
         text: The answer without special tokens.
-        tokens: Its token ids, special ones too.
-        prompt_tokens: Number of tokens that the model was shown, those of images among them.
+        prompt_tokens: Number of tokens that the model was shown, those of images among them; None if unknown.
+        new_tokens: Number of tokens of the answer, special ones too; None if unknown.
         activated: Index of the insertion that was used, from 0; None if none was, or if a method uses all.
         similarity: Highest router score of the request; None if nothing was compared.
-        threshold: What the score was compared with.
+        threshold: The least score that activates an insertion.
+        seconds: Time that the answer took on its own; None if it was one of a batch.
     """
 
     text: str
-    tokens: tuple[int, ...]
-    prompt_tokens: int = 0
+    prompt_tokens: int | None = None
+    new_tokens: int | None = None
     activated: int | None = None
     similarity: float | None = None
     threshold: float | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerLogits:
-    """What a model says about given answers, token by token (teacher forcing).
+    """A model's predictions of given answers, token by token (teacher forcing).
 
     Attributes:
         logits: Logits that predict each token of the answers, shape (pairs, T, vocabulary).
@@ -102,10 +102,10 @@ class ModelOptions:
         dtype: ``auto`` takes the checkpoint's.
         device: The device; None means a GPU if there is one.
         device_map: Spreads the model over devices; takes precedence over ``device``.
-        max_memory: What ``device_map`` may use of each device, in bytes, by its number; None means all.
+        max_memory: How many bytes of each device ``device_map`` may use, by its number; None means all.
         attn_implementation: Attention kernels; None means transformers' choice.
         trust_remote_code: Whether code of the checkpoint is run.
-        template: Variables of the chat template. Reasoning is off unless asked for, since answers have 64 tokens.
+        template: Variables of the chat template. Reasoning is off by default, since answers have 64 tokens.
         images: Options of the image processor, such as ``max_patches`` or ``max_pixels``; without, its own.
     """
 
@@ -119,6 +119,11 @@ class ModelOptions:
     template: Mapping[str, Any] = field(default_factory=lambda: {"enable_thinking": False})
     images: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def source(self) -> dict[str, Any]:
+        """Arguments of all loaders of transformers."""
+        return {"revision": self.revision or "main", "trust_remote_code": self.trust_remote_code}
+
 
 class MultimodalModel:
     """A model with its processor.
@@ -126,7 +131,7 @@ class MultimodalModel:
     Args:
         model: The model, which is left frozen and in evaluation mode.
         processor: Its processor.
-        source: What the user calls it.
+        source: The model's name or folder, as the user gave it.
         template: Variables of the chat template.
         images: Options of the image processor.
 
@@ -149,7 +154,6 @@ class MultimodalModel:
         self.processor = processor
         _check(model, processor)
         self._encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
-        self._encoding.check()
         self.identity: ModelIdentity = identify(
             model, processor, source=source, options=self._encoding.settings, version=ANSWERS_VERSION
         )
@@ -162,28 +166,27 @@ class MultimodalModel:
             SettingsError: If there is no such checkpoint or device, it is not a model of images and text, or the GPU is
                 too small for its weights.
         """
-        from transformers import AutoConfig, AutoModelForImageTextToText
+        from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
 
         options = options or ModelOptions()
-        shared = _source(options)
         place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
         chosen = {"attn_implementation": options.attn_implementation, "max_memory": options.max_memory}
         given = {name: value for name, value in chosen.items() if value is not None}
         if options.device_map is None:
-            check_device(place)
+            _check_device(place)
         with _explained(pretrained):
-            config = AutoConfig.from_pretrained(pretrained, **shared)
+            config = AutoConfig.from_pretrained(pretrained, **options.source)
             if options.device_map is None and torch.device(place).type == "cuda":
-                check_room(pretrained, weights_size(config, options.dtype), torch.cuda.mem_get_info(place)[0])
-            processor = _processor(pretrained, options)
+                check_room(pretrained, config, options.dtype, free=torch.cuda.mem_get_info(place)[0])
+            processor = AutoProcessor.from_pretrained(pretrained, **options.source)
             model = AutoModelForImageTextToText.from_pretrained(
-                pretrained, dtype=options.dtype, device_map=place, **shared, **given
+                pretrained, dtype=options.dtype, device_map=place, **options.source, **given
             )
         return cls(model, processor, pretrained, options.template, options.images)
 
     @property
     def encoding_options(self) -> Mapping[str, Any]:
-        """What the user chose about the chat template and about images, under the names of :class:`ModelOptions`."""
+        """The user's options of the chat template and of images, under the names of :class:`ModelOptions`."""
         return self._encoding.settings
 
     @property
@@ -223,7 +226,7 @@ class MultimodalModel:
     def generate_unless(self, query: Query, decoding: Decoding, gate: Gate) -> Answer | None:
         """Answers a request unless the gate, given the features of its prefill, says stop.
 
-        The gate is asked between the first step of decoding and the second. If it lets the answer pass, decoding
+        The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding
         simply continues with the state that it has: one prefill, whatever kind of cache the model keeps, and the same
         computation as :meth:`generate`.
 
@@ -232,12 +235,18 @@ class MultimodalModel:
         """
         encoded = self._encoded([query], with_spans=True)
         masks = self._masks(encoded, [query])
+        stops: list[bool] = []
         with captured_states(self.model) as states:
-            stop = StopIf(lambda: gate(pooled(states, masks)[0]))
-            answer = self._answers(encoded, decoding, stopping_criteria=[stop])[0]
-        return None if stop.stopped else answer
 
-    def features(self, query: Query) -> Features:
+            def stop(input_ids: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
+                if not stops:
+                    stops.append(gate(pooled(states, masks)[0]))
+                return torch.full((input_ids.shape[0],), stops[0], dtype=torch.bool, device=input_ids.device)
+
+            answer = self._answers(encoded, decoding, stopping_criteria=[stop])[0]
+        return None if stops[0] else answer
+
+    def features(self, query: Query) -> torch.Tensor:
         """Computes the features of a request, with the same prefill as :meth:`generate_unless`.
 
         Raises:
@@ -245,44 +254,37 @@ class MultimodalModel:
         """
         return next(self.features_of([query]))[1]
 
-    def features_of(self, queries: Sequence[Query], batch_size: int = 1) -> Iterator[tuple[int, Features]]:
+    def features_of(self, queries: Sequence[Query], batch_size: int = 1) -> Iterator[tuple[int, torch.Tensor]]:
         """Computes the features of requests in batches, the longest first; nothing but the prefill is computed.
 
         Yields:
-            The place of a request in ``queries``, with its features.
+            The place of a request in ``queries``, with its features: means of the last layer's hidden states over the
+            question's tokens and over the image's, shape (2, hidden size), float32.
 
         Raises:
             DataError: If a request has no image, or its question isn't found in the prompt.
             CultureTasksError: If a single request doesn't fit into the memory.
         """
 
-        def prefill(encoded: Encoded, asked: Sequence[Query]) -> list[Features]:
-            masks = self._masks(encoded, asked)
+        def prefill(encoded: Encoded, batch: Sequence[Query]) -> list[torch.Tensor]:
+            masks = self._masks(encoded, batch)
             with captured_states(self.model) as states:
                 self._answers(encoded, Decoding(max_new_tokens=1))
             return pooled(states, masks)
 
         return self._batched(queries, batch_size, prefill, with_spans=True)
 
-    def answer_logits(self, pairs: Sequence[tuple[Query, str]]) -> AnswerLogits:
-        """Computes what the model says about given answers, in one forward pass.
+    def answer_scorer(self, pairs: Sequence[tuple[Query, str]]) -> Callable[[], AnswerLogits]:
+        """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
 
-        Gradients flow to whatever parameters want them.
+        Images are read and encoded once. Gradients flow to all parameters that require them.
 
         Args:
             pairs: Requests, each with an answer; the end of the turn is added to it.
         """
-        return self.answer_scorer(pairs)()
-
-    def answer_scorer(self, pairs: Sequence[tuple[Query, str]]) -> Callable[[], AnswerLogits]:
-        """Returns :meth:`answer_logits` of these answers, for models whose weights change between two calls.
-
-        Images are read and encoded once.
-        """
         end = self._encoding.end_of_answer(ends_of_generation(self.model))
-        encoded = self._encoding.encode_answered(
-            [query.messages() for query, _ in pairs], [answer for _, answer in pairs], end
-        )
+        conversations = [query.messages() for query, _ in pairs]
+        encoded = self._encoding.encode_answered(conversations, [answer for _, answer in pairs], end)
         inputs = self._placed(encoded.inputs)
         labels = inputs.pop("labels")
         width = int((labels != IGNORED).any(0).sum())
@@ -297,7 +299,7 @@ class MultimodalModel:
 
     def answer_loss(self, pairs: Sequence[tuple[Query, str]]) -> torch.Tensor:
         """Returns the mean over pairs of the mean negative log-likelihood of the answer's tokens, a scalar."""
-        return self.answer_logits(pairs).losses().mean()
+        return self.answer_scorer(pairs)().losses().mean()
 
     def release(self) -> None:
         """Gives the memory of the weights back; the model can't answer after that, and keeps its identity."""
@@ -308,54 +310,41 @@ class MultimodalModel:
         torch.cuda.empty_cache()
 
     def _answers(self, encoded: Encoded, decoding: Decoding, **options: Any) -> list[Answer]:
-        tokenizer = self.processor.tokenizer
-        padding = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
-        inputs = self._placed(encoded.inputs)
-        ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding, **options)
-        ends = ends_of_generation(self.model)
-        shown = inputs["attention_mask"].sum(1).tolist()
-        rows = [_until(row, ends) for row in ids[:, inputs["input_ids"].shape[1] :].tolist()]
-        return [
-            Answer(tokenizer.decode(row, skip_special_tokens=True).strip(), tuple(row), prompt_tokens)
-            for row, prompt_tokens in zip(rows, shown, strict=True)
-        ]
+        tokenizer, inputs = self.processor.tokenizer, self._placed(encoded.inputs)
+        ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer), **options)
+        ends, shown = ends_of_generation(self.model), inputs["attention_mask"].sum(1).tolist()
+        answers = []
+        for row, prompt_tokens in zip(ids[:, inputs["input_ids"].shape[1] :].tolist(), shown, strict=True):
+            # Padding follows the first token that ends a generation.
+            length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
+            text = tokenizer.decode(row[:length], skip_special_tokens=True).strip()
+            answers.append(Answer(text, prompt_tokens, length))
+        return answers
 
     def _encoded(self, queries: Sequence[Query], *, with_spans: bool = False) -> Encoded:
         return self._encoding.encode([query.messages() for query in queries], with_spans=with_spans)
 
     def _placed(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns inputs on the model's device; numbers that aren't whole get its data type."""
-        placed: dict[str, Any] = {}
-        for name, value in inputs.items():
-            if isinstance(value, torch.Tensor):
-                kind = self.model.dtype if value.is_floating_point() else value.dtype
-                placed[name] = value.to(self.device, kind)
-            else:
-                placed[name] = value
-        return placed
+        """Returns inputs on the model's device; floating-point numbers get its data type."""
+        return {
+            name: value.to(self.device, self.model.dtype if value.is_floating_point() else value.dtype)
+            if isinstance(value, torch.Tensor)
+            else value
+            for name, value in inputs.items()
+        }
 
-    def _masks(self, encoded: Encoded, queries: Sequence[Query]) -> list[Masks]:
-        """Returns which tokens are a question's and which an image's, for each request."""
-        assert encoded.spans is not None
-        assert encoded.prompt_ends is not None
-        patches = image_token_ids(self.model, self.processor)
-        masks = []
-        for row, query in enumerate(queries):
-            visual = visual_mask(encoded.inputs["input_ids"][row], patches)
-            if not visual.any():
-                raise DataError(f"insertion: the request {query.question!r:.80} has no image. Needed is one.")
-            spans, prompt, end = encoded.spans[row], encoded.prompts[row], encoded.prompt_ends[row]
-            masks.append(Masks(question_mask(spans, visual, prompt, end, query.question), visual))
-        return masks
+    def _masks(self, encoded: Encoded, queries: Sequence[Query]) -> list[torch.Tensor]:
+        tokens = image_token_ids(self.model, self.processor)
+        return [question_and_image(encoded, row, query.question, tokens) for row, query in enumerate(queries)]
 
     def _batched(
         self,
         queries: Sequence[Query],
         batch_size: int,
-        work: Callable[[Encoded, Sequence[Query]], list[Found]],
+        work: Callable[[Encoded, Sequence[Query]], list[Result]],
         *,
         with_spans: bool = False,
-    ) -> Iterator[tuple[int, Found]]:
+    ) -> Iterator[tuple[int, Result]]:
         """Encodes batches in a thread of their own while the model works on the ones before."""
 
         def encoded(places: Sequence[int]) -> Encoded:
@@ -363,14 +352,14 @@ class MultimodalModel:
 
         with ThreadPoolExecutor(1) as pool:
             waiting: deque[tuple[list[int], Future[Encoded]]] = deque()
-            left = deque(_batches(self._encoding, queries, batch_size))
+            left = deque(self._batches(queries, batch_size))
             while left or waiting:
                 while left and len(waiting) < _AHEAD:
                     places = left.popleft()
                     waiting.append((places, pool.submit(encoded, places)))
-                places, made = waiting.popleft()
+                places, future = waiting.popleft()
                 try:
-                    found = work(made.result(), [queries[place] for place in places])
+                    results = work(future.result(), [queries[place] for place in places])
                 except torch.OutOfMemoryError as error:
                     if len(places) == 1:
                         raise CultureTasksError(
@@ -383,7 +372,21 @@ class MultimodalModel:
                     half = len(places) // 2
                     left.extendleft([places[half:], places[:half]])
                     continue
-                yield from zip(places, found, strict=True)
+                yield from zip(places, results, strict=True)
+
+    def _batches(self, queries: Sequence[Query], size: int) -> list[list[int]]:
+        """Returns the places of requests in batches, the longest first; requests with images have their own batches."""
+        if len(queries) == 1:
+            return [[0]]
+
+        def length(place: int) -> int:
+            pixels = sum(picture.size[0] * picture.size[1] for picture in queries[place].pictures())
+            return self._encoding.length(queries[place].texts()) + pixels // _PIXELS_PER_TOKEN
+
+        kinds: dict[bool, list[int]] = {}
+        for place in sorted(range(len(queries)), key=length, reverse=True):
+            kinds.setdefault(bool(queries[place].pictures()), []).append(place)
+        return [kind[start : start + size] for kind in kinds.values() for start in range(0, len(kind), size)]
 
 
 def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
@@ -393,23 +396,16 @@ def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
         SettingsError: If there is no such checkpoint, it is not a model of images and text, or its image processor
             lacks an option.
     """
-    with _explained(pretrained):
-        return Encoding(_processor(pretrained, options), options.template, options.images)
-
-
-def _processor(pretrained: str, options: ModelOptions) -> ProcessorMixin:
     from transformers import AutoProcessor
 
-    return AutoProcessor.from_pretrained(pretrained, **_source(options))
-
-
-def _source(options: ModelOptions) -> dict[str, Any]:
-    return {"revision": options.revision or "main", "trust_remote_code": options.trust_remote_code}
+    with _explained(pretrained):
+        processor = AutoProcessor.from_pretrained(pretrained, **options.source)
+        return Encoding(processor, options.template, options.images)
 
 
 @contextmanager
 def _explained(pretrained: str) -> Iterator[None]:
-    """Says of a checkpoint that can't be loaded what is needed."""
+    """Turns the errors of a checkpoint that can't be loaded into one that says what is needed."""
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, AttributeError) as error:
@@ -419,12 +415,7 @@ def _explained(pretrained: str) -> Iterator[None]:
         ) from error
 
 
-def check_device(name: str) -> None:
-    """Makes sure that a device can be used.
-
-    Raises:
-        SettingsError: If PyTorch has no such device, or no driver for it.
-    """
+def _check_device(name: str) -> None:
     try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
@@ -434,60 +425,29 @@ def check_device(name: str) -> None:
         ) from None
 
 
-def weights_size(config: Any, dtype: str) -> int:
-    """Returns the size of a checkpoint's weights in bytes, as they are loaded; nothing is loaded for it.
-
-    Args:
-        config: The checkpoint's configuration.
-        dtype: The data type; ``auto`` means the checkpoint's.
-    """
-    from transformers import AutoModelForImageTextToText
-
-    kind = getattr(config, "dtype", None) if dtype == "auto" else getattr(torch, dtype.removeprefix("torch."))
-    with torch.device("meta"):
-        model = AutoModelForImageTextToText.from_config(config)
-    size: int = (kind or torch.float32).itemsize
-    return int(model.num_parameters()) * size
-
-
-def check_room(pretrained: str, needed: int, free: int) -> None:
-    """Makes sure that weights fit into the memory of a GPU.
+def check_room(pretrained: str, config: Any, dtype: str, *, free: int) -> None:
+    """Makes sure that weights fit into the memory of a GPU, before any are loaded.
 
     Args:
         pretrained: The checkpoint, for the message.
-        needed: Size of its weights, in bytes.
+        config: Its configuration.
+        dtype: The data type; ``auto`` means the checkpoint's.
         free: Free memory of the GPU, in bytes.
 
     Raises:
         SettingsError: If they don't.
     """
-    if needed > free:
+    from transformers import AutoModelForImageTextToText
+
+    kind = getattr(config, "dtype", None) if dtype == "auto" else getattr(torch, dtype.removeprefix("torch."))
+    with torch.device("meta"):
+        size = AutoModelForImageTextToText.from_config(config).num_parameters() * (kind or torch.float32).itemsize
+    if size > free:
         raise SettingsError(
-            f"insertion: the weights of {pretrained!r} need {needed / 2**30:.1f} GiB, and the GPU has "
+            f"insertion: the weights of {pretrained!r} need {size / 2**30:.1f} GiB, and the GPU has "
             f"{free / 2**30:.1f} GiB free. Spread the model over several GPUs with device_map=auto, choose "
             "dtype=bfloat16, or take a smaller model."
         )
-
-
-def _until(row: Sequence[int], ends: Sequence[int]) -> list[int]:
-    """Returns the tokens up to the first that ends a generation, with it; what follows is padding."""
-    place = next((index for index, token in enumerate(row) if token in ends), len(row) - 1)
-    return list(row[: place + 1])
-
-
-def _batches(encoding: Encoding, queries: Sequence[Query], size: int) -> list[list[int]]:
-    """Returns the places of requests in batches, the longest first; only those with images go together with such."""
-    if len(queries) == 1:
-        return [[0]]
-    lengths = [
-        encoding.length(query.texts())
-        + sum(picture.size[0] * picture.size[1] for picture in query.pictures()) // _PIXELS_A_TOKEN
-        for query in queries
-    ]
-    kinds: dict[bool, list[int]] = {}
-    for place in sorted(range(len(queries)), key=lambda place: -lengths[place]):
-        kinds.setdefault(bool(queries[place].pictures()), []).append(place)
-    return [kind[start : start + size] for kind in kinds.values() for start in range(0, len(kind), size)]
 
 
 def _check(model: PreTrainedModel, processor: ProcessorMixin) -> None:
@@ -497,6 +457,6 @@ def _check(model: PreTrainedModel, processor: ProcessorMixin) -> None:
         "no image token is named by its processor or configuration": not image_token_ids(model, processor),
         "it has no inner model with hidden states": model.base_model is model,
     }
-    for problem, found in problems.items():
-        if found:
+    for problem, applies in problems.items():
+        if applies:
             raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+from pydantic.dataclasses import dataclass
 
 from culture_tasks.errors import SettingsError
 
@@ -23,10 +26,10 @@ class Decoding:
         num_beams: Number of beams; 1 means no beam search.
     """
 
-    max_new_tokens: int = 64
-    temperature: float = 0.0
+    max_new_tokens: Annotated[int, Field(ge=1)] = 64
+    temperature: Annotated[float, Field(ge=0)] = 0.0
     top_p: float | None = None
-    num_beams: int = 1
+    num_beams: Annotated[int, Field(ge=1)] = 1
 
     @classmethod
     def from_request(cls, gen_kwargs: Mapping[str, Any]) -> Decoding:
@@ -39,22 +42,13 @@ class Decoding:
         """
         given = {name: gen_kwargs[name] for name in asdict(cls()) if gen_kwargs.get(name) is not None}
         try:
-            decoding = cls(
-                max_new_tokens=int(given.get("max_new_tokens", DEFAULT_NEW_TOKENS)),
-                temperature=float(given.get("temperature", 0.0)),
-                top_p=float(given["top_p"]) if "top_p" in given else None,
-                num_beams=int(given.get("num_beams", 1)),
-            )
-        except (TypeError, ValueError):
+            return cls(**{"max_new_tokens": DEFAULT_NEW_TOKENS, **given})
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
             raise SettingsError(
-                f"knowledge_insertion: generation_kwargs {given} are not numbers. Correct them."
+                f"knowledge_insertion: generation_kwargs {problem['loc'][0]}={problem['input']!r}: {problem['msg']}. "
+                "Correct it in the task or in --gen_kwargs."
             ) from None
-        if decoding.max_new_tokens < 1 or decoding.temperature < 0 or decoding.num_beams < 1:
-            raise SettingsError(
-                f"knowledge_insertion: generation_kwargs {given} are out of range. Needed are max_new_tokens and "
-                "num_beams of at least 1, and a temperature of at least 0."
-            )
-        return decoding
 
     @property
     def samples(self) -> bool:
@@ -63,14 +57,14 @@ class Decoding:
 
     def options(self) -> dict[str, Any]:
         """Returns the arguments of ``model.generate``; sampling parameters are unset if nothing is sampled."""
-        sampling = {"temperature": self.temperature, "top_p": self.top_p} if self.samples else {}
-        unset = {} if self.samples else {"temperature": None, "top_p": None, "top_k": None}
+        sampling: Mapping[str, float | None] = {"temperature": None, "top_p": None, "top_k": None}
+        if self.samples:
+            sampling = {"temperature": self.temperature, **({} if self.top_p is None else {"top_p": self.top_p})}
         return {
             "max_new_tokens": self.max_new_tokens,
             "num_beams": self.num_beams,
             "do_sample": self.samples,
-            **{name: value for name, value in sampling.items() if value is not None},
-            **unset,
+            **sampling,
         }
 
     def as_dict(self) -> dict[str, Any]:

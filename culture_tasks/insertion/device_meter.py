@@ -1,4 +1,4 @@
-"""Time and memory of a device: when it has done what it was given, and the most that it had to hold."""
+"""Time and memory of a device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GIB = 2**30
 
 
 def now(device: torch.device) -> float:
-    """Returns the time in seconds, once the device has done what it was given."""
+    """Returns the time in seconds, once the device has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
@@ -29,7 +29,7 @@ def peak_gib(device: torch.device) -> float | None:
     """Returns the most memory that was in use, in GiB.
 
     Args:
-        device: Where the model is. For a GPU it is what tensors of this process took on all GPUs together, for a CPU
+        device: Where the model is. For a GPU the tensors of this process on all GPUs together are counted, for a CPU
             the memory of the process; None where the system doesn't say.
     """
     if device.type == "cuda":
@@ -39,8 +39,7 @@ def peak_gib(device: torch.device) -> float | None:
         return None
     import resource  # not on Windows
 
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most * (1 if sys.platform == "darwin" else 1024) / _GIB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / _GIB
 
 
 def devices_of(module: torch.nn.Module) -> str:

@@ -1,17 +1,16 @@
-"""The scope of an edit: which requests an inserted sample is about, decided by the distance of two vectors.
+"""The scope of an edit: which requests an inserted sample is about, decided by comparing two vectors.
 
-SERAC (Mitchell et al., 2022) and MSCKE (Zeng et al., 2025) keep edits in a memory and compare each request with them.
-An encoder that stays frozen turns both into vectors; a linear map of these, which begins as the identity, is learned.
-With the mapped vectors a of an edit and b of a request the scope score is exp(-||a - b||^2), in (0, 1]: 1 for equal
-vectors, 0.5 at a squared distance of ln 2.
+MCKI, SERAC (Mitchell et al., 2022) and MSCKE (Zeng et al., 2025) keep edits in a memory and compare each request with
+them. In SERAC and MSCKE a frozen encoder turns both into vectors; a linear map of these, which begins as the identity,
+is learned. With the mapped vectors a of an edit and b of a request the scope score is exp(-||a - b||^2), in (0, 1]: 1
+for equal vectors, 0.5 at a squared distance of ln 2.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +23,12 @@ from culture_tasks.insertion.value_store import ValueStore
 
 Input = TypeVar("Input")
 
+Subject = tuple[Query, str]
+"""A request or an edit, as an encoder compares it: a query for its image, and a text."""
+
+Encode = Callable[[Sequence[Input], int], Iterator[tuple[int, torch.Tensor]]]
+"""Computes vectors of inputs in batches of a size; yields the place of an input with its vector, float32."""
+
 _SMALLEST = 1e-12  # of a squared distance: the loss of equal vectors that should differ stays finite
 
 
@@ -32,17 +37,19 @@ def edit_text(edit: Insertion) -> str:
     return f"{edit.query.question} {edit.answer}"
 
 
-def squared_distances(edits: torch.Tensor, requests: torch.Tensor) -> torch.Tensor:
-    """Returns ||a - b||^2 of each request b and edit a.
+def edit_subject(edit: Insertion) -> Subject:
+    """Returns an inserted sample as an encoder compares it."""
+    return edit.query, edit_text(edit)
 
-    Args:
-        edits: Shape (edits, width).
-        requests: Shape (requests, width).
 
-    Returns:
-        Shape (requests, edits).
-    """
-    return (requests[:, None] - edits[None]).square().sum(-1)
+def request_subject(query: Query) -> Subject:
+    """Returns a request as an encoder compares it: by its question alone."""
+    return query, query.question
+
+
+def squared_distances(edits: torch.Tensor, request: torch.Tensor) -> torch.Tensor:
+    """Returns ||a - b||^2 of a request b, or of several, and an edit a, or several: shapes (…, width) to (…)."""
+    return (request - edits).square().sum(-1)
 
 
 def scope_loss(distances: torch.Tensor, in_scope: torch.Tensor) -> torch.Tensor:
@@ -73,24 +80,12 @@ class ScopeEncoder(ABC):
     width: int
 
     @abstractmethod
-    def edits(self, edits: Sequence[Insertion]) -> torch.Tensor:
-        """Returns the vectors of inserted samples, shape (edits, width), float32, on the CPU."""
+    def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
+        """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU."""
 
     @abstractmethod
-    def requests(self, requests: Sequence[Query]) -> torch.Tensor:
-        """Returns the vectors of requests, shape (requests, width), float32, on the CPU."""
-
-    @abstractmethod
-    def prepare(
-        self,
-        requests: Sequence[Query],
-        edits: Sequence[Insertion],
-        kept: ValueStore,
-        *,
-        batch_size: int,
-        progress: Progress,
-    ) -> None:
-        """Computes ahead, in batches, what the vectors of these are made of."""
+    def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
+        """Computes ahead, in batches, the ingredients of their vectors."""
 
     @abstractmethod
     def parameter_count(self) -> int:
@@ -110,28 +105,33 @@ class ScopeClassifier(nn.Module):  # type: ignore[misc]  # torch is not followed
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
         """Maps vectors, shape (..., width)."""
-        return vectors @ self.projection.T
+        return vectors.to(self.projection.device) @ self.projection.T
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """The edit nearest to a request.
 
     Attributes:
         place: Its place in the order of insertion, from 0.
-        score: Its scope score, in [0, 1].
+        score: Its score, a scalar.
         edit: The inserted sample.
     """
 
     place: int
-    score: float
+    score: torch.Tensor
     edit: Insertion
 
 
 class EditMemory:
-    """Inserted samples with their mapped vectors."""
+    """Inserted samples with their vectors.
 
-    def __init__(self) -> None:
+    Args:
+        scores: Compares the vectors of all edits, shape (edits, width), with the vector of a request, shape (width,):
+            returns a score of each edit, shape (edits,), which is higher the nearer it is.
+    """
+
+    def __init__(self, scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
+        self._scores = scores
         self._edits: list[Insertion] = []
         self._vectors: list[torch.Tensor] = []
 
@@ -144,19 +144,10 @@ class EditMemory:
         self._edits.append(edit)
 
     def nearest(self, request: torch.Tensor) -> Match:
-        """Returns the edit with the highest scope score; of equal ones the first inserted.
-
-        Args:
-            request: The mapped vector of a request, shape (width,).
-
-        Raises:
-            LookupError: If the memory is empty.
-        """
-        if not self._edits:
-            raise LookupError("insertion: the memory of edits is empty. Insert a sample first.")
-        distances = squared_distances(torch.stack(self._vectors), request[None])[0]
-        place = min(range(len(self._edits)), key=distances.tolist().__getitem__)
-        return Match(place, float(torch.exp(-distances[place])), self._edits[place])
+        """Returns the edit with the highest score; of equal ones the first inserted. The memory must not be empty."""
+        scores = self._scores(torch.stack(self._vectors), request)
+        place = max(range(len(self._edits)), key=scores.tolist().__getitem__)
+        return Match(place, scores[place], self._edits[place])
 
     def clear(self) -> None:
         """Forgets all samples."""
@@ -164,56 +155,72 @@ class EditMemory:
         self._vectors.clear()
 
 
-class KeptVectors(Generic[Input]):
+class StoredVectors(Generic[Input]):
     """Vectors of inputs, each computed once, in this run and all others that share the store.
 
     Args:
-        encoder: Fingerprint of the encoder and of the place where it runs.
+        prefix: The beginning of keys in the store: what the vectors are, and the fingerprint of the encoder and of the
+            place where it runs.
         key_of: Returns the key of an input.
-        encode: Turns inputs into float32 vectors on the CPU, shape (inputs, width).
+        encode: Computes vectors.
+        shape: Shape of a vector.
     """
 
     def __init__(
-        self, encoder: str, key_of: Callable[[Input], str], encode: Callable[[Sequence[Input]], torch.Tensor]
+        self, prefix: str, key_of: Callable[[Input], str], encode: Encode[Input], shape: tuple[int, ...] = (-1,)
     ) -> None:
-        self._encoder = encoder
+        self._prefix = prefix
         self._key_of = key_of
         self._encode = encode
-        self._found: dict[str, torch.Tensor] = {}
+        self._shape = shape
+        self._vectors: dict[str, torch.Tensor] = {}
 
     def prepare(
         self,
         inputs: Iterable[Input],
-        kept: ValueStore,
+        store: ValueStore,
         *,
         batch_size: int,
         progress: Progress = silent,
         description: str = "vectors",
     ) -> None:
         """Computes vectors in batches; each is committed to the store as soon as it is there."""
-        missing = [(key, each) for key, each in self._missing(inputs).items() if not self._read(key, kept)]
-        batches = [missing[start : start + batch_size] for start in range(0, len(missing), batch_size)]
-        for batch in progress(batches, description):
-            for (key, _), vector in zip(batch, self._encode([each for _, each in batch]), strict=True):
-                kept.put(self._stored(key), vector.numpy().tobytes())
-                self._found[key] = vector
+        missing: dict[str, Input] = {}
+        for key, item in self._missing(inputs).items():
+            content = store.get(f"{self._prefix}:{key}")
+            if content is None:
+                missing[key] = item
+            else:
+                values = np.frombuffer(content, dtype=np.float32).reshape(self._shape)
+                self._vectors[key] = torch.from_numpy(values.copy())
+        keys = list(missing)
+        computed = self._encode(list(missing.values()), batch_size)
+        for place, vector in progress(computed, description, total=len(keys)):
+            self._vectors[keys[place]] = vector.cpu()
+            store.put(f"{self._prefix}:{keys[place]}", self._vectors[keys[place]].numpy().tobytes())
 
     def of(self, inputs: Sequence[Input]) -> torch.Tensor:
-        """Returns the vectors of inputs, shape (inputs, width); what wasn't prepared is computed now."""
+        """Returns the vectors of inputs, shape (inputs, *shape); missing ones are computed now."""
         missing = self._missing(inputs)
-        if missing:
-            self._found.update(zip(missing, self._encode(list(missing.values())), strict=True))
-        return torch.stack([self._found[self._key_of(each)] for each in inputs])
+        keys = list(missing)
+        for place, vector in self._encode(list(missing.values()), len(missing)) if missing else ():
+            self._vectors[keys[place]] = vector.cpu()
+        return torch.stack([self._vectors[self._key_of(item)] for item in inputs])
+
+    def get(self, item: Input) -> torch.Tensor | None:
+        """Returns the vector of an input if it is there."""
+        return self._vectors.get(self._key_of(item))
 
     def _missing(self, inputs: Iterable[Input]) -> dict[str, Input]:
-        keyed = ((self._key_of(each), each) for each in inputs)
-        return {key: each for key, each in keyed if key not in self._found}
+        keyed = ((self._key_of(item), item) for item in inputs)
+        return {key: item for key, item in keyed if key not in self._vectors}
 
-    def _read(self, key: str, kept: ValueStore) -> bool:
-        content = kept.get(self._stored(key))
-        if content is not None:
-            self._found[key] = torch.from_numpy(np.frombuffer(content, dtype=np.float32).copy())
-        return content is not None
 
-    def _stored(self, key: str) -> str:
-        return f"vector:{self._encoder}:{key}"
+def in_batches(encode: Callable[[Sequence[Input]], torch.Tensor]) -> Encode[Input]:
+    """Returns an encoder of batches as one that takes any number of inputs."""
+
+    def encoded(inputs: Sequence[Input], batch_size: int) -> Iterator[tuple[int, torch.Tensor]]:
+        for start in range(0, len(inputs), batch_size):
+            yield from enumerate(encode(inputs[start : start + batch_size]), start)
+
+    return encoded

@@ -2,7 +2,7 @@
 
 A conversation is rendered by the chat template, then tokenized together with its images. A template that writes the
 begin-of-text token itself must not get a second one from the tokenizer, and one that doesn't write it needs the
-tokenizer's. The processor knows which, and :meth:`Encoding.check` makes sure that we do the same.
+tokenizer's: the rule is that of transformers' own ``apply_chat_template``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from culture_tasks.errors import SettingsError, nearest
-from culture_tasks.insertion.queries import Message, image_part, images_of, text_part
+from culture_tasks.insertion.queries import Message, images_of, text_part
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
@@ -43,19 +43,19 @@ class Encoded:
     Attributes:
         inputs: Arguments of the model; ``input_ids`` has the shape (conversations, tokens), padded on the left.
         prompts: The text of each conversation before image placeholders were replaced.
-        spans: The spans of each conversation's tokens, if they were asked for.
+        spans: The spans of each conversation's tokens, on demand.
         prompt_ends: With them, the end of the last token of each text in ``prompts``: some tokenizers drop trailing
             blanks.
     """
 
     inputs: dict[str, Any]
     prompts: list[str]
-    spans: list[Spans] | None = None
-    prompt_ends: list[int] | None = None
+    spans: Sequence[Spans] = ()
+    prompt_ends: Sequence[int] = ()
 
 
 class Encoding:
-    """The processor of a model with what the user chose about it.
+    """The processor of a model with the user's options.
 
     Args:
         processor: The processor.
@@ -74,34 +74,41 @@ class Encoding:
         self._images = dict(images or {})
         # A fast tokenizer keeps how it pads as state, so two threads must not use one at once.
         self._tokenizing = threading.Lock()
-        _check_image_options(processor, self._images)
+        image_processor = processor.image_processor
+        declared = _declared(image_processor)
+        for name in self._images:
+            if name not in declared and not hasattr(image_processor, name):
+                known = sorted(key for key in declared if key.startswith(("min_", "max_")))
+                raise SettingsError(
+                    f"insertion: {type(image_processor).__name__} has no option {name!r}.{nearest(name, known)} "
+                    f"Known are {', '.join(known) or 'none'}."
+                )
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What the user chose, for fingerprints."""
+        """The user's options, for fingerprints."""
         return {"template": self._template, "images": self._images}
 
     def encode(self, conversations: Sequence[Sequence[Message]], *, with_spans: bool = False) -> Encoded:
         """Encodes conversations together; either all of them have images, or none."""
         prompts = [self._rendered(messages) for messages in conversations]
         images = [images_of(messages) for messages in conversations]
-        shown: dict[str, Any] = {"images": images} if any(images) else {}
-        if shown and self._images:
-            shown["images_kwargs"] = self._images
-        whole = {"add_special_tokens": not self._begins_by_itself(prompts[0])}
-        asked = {"return_offsets_mapping": True} if with_spans else {}
+        options: dict[str, Any] = {"images": images} if any(images) else {}
+        if options and self._images:
+            options["images_kwargs"] = self._images
+        if with_spans:
+            options["return_offsets_mapping"] = True
+        begin = self.processor.tokenizer.bos_token
+        whole = {"add_special_tokens": begin is None or not prompts[0].startswith(begin)}
         with self._tokenizing:
             inputs = dict(
-                self.processor(
-                    text=prompts, **shown, return_tensors="pt", padding=True, padding_side="left", **whole, **asked
-                )
+                self.processor(text=prompts, return_tensors="pt", padding=True, padding_side="left", **whole, **options)
             )
             if not with_spans:
                 return Encoded(inputs, prompts)
             plain = self.processor.tokenizer(prompts, return_offsets_mapping=True, **whole)["offset_mapping"]
-        return Encoded(
-            inputs, prompts, inputs.pop("offset_mapping").tolist(), [max(last for _, last in row) for row in plain]
-        )
+        spans = inputs.pop("offset_mapping").tolist()
+        return Encoded(inputs, prompts, spans, [max(last for _, last in row) for row in plain])
 
     def encode_answered(
         self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], end: int | None
@@ -114,14 +121,13 @@ class Encoding:
             end: Token that ends an answer, or None.
         """
         encoded = self.encode(conversations)
-        tokenizer = self.processor.tokenizer
-        rows = [[*self._tokens(answer), *([] if end is None else [end])] for answer in answers]
-        width = max(map(len, rows))
-        ids = torch.tensor([[*row, *[_padding(tokenizer)] * (width - len(row))] for row in rows])
-        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+        rows = [torch.tensor([*self._tokens(answer), *([] if end is None else [end])]) for answer in answers]
+        pad = torch.nn.utils.rnn.pad_sequence
+        ids = pad(rows, batch_first=True, padding_value=padding_token(self.processor.tokenizer))
+        mask = pad([torch.ones_like(row) for row in rows], batch_first=True)
         prompt = encoded.inputs["input_ids"]
         added = {"input_ids": ids, "attention_mask": mask}
-        # What else has a value for each token (types of tokens) takes the answer for text, which is 0 everywhere.
+        # Other inputs with a value for each token (types of tokens) take the answer for text, which is 0 everywhere.
         inputs = {
             name: torch.cat([value, added.get(name, torch.zeros_like(ids)).to(value.dtype)], dim=1)
             if isinstance(value, torch.Tensor) and value.shape == prompt.shape
@@ -139,15 +145,14 @@ class Encoding:
             ends: Tokens that end a generation.
         """
         answer = "culture"
-        asked: list[Message] = [{"role": "user", "content": [text_part("?")]}]
-        answered = [*asked, {"role": "assistant", "content": [text_part(answer)]}]
+        request: list[Message] = [{"role": "user", "content": [text_part("?")]}]
+        answered = [*request, {"role": "assistant", "content": [text_part(answer)]}]
         try:
             rendered = self._rendered(answered, asks=False)
         except Exception:  # noqa: BLE001 - templates are programs; one that can't show an answer says nothing about it
             rendered = ""
         rest = rendered.rpartition(answer)[2]
-        known = [token for token in self._tokens(rest) if token in ends]
-        return known[0] if known else next(iter(ends), None)
+        return next((token for token in self._tokens(rest) if token in ends), next(iter(ends), None))
 
     def fixed_template(self) -> str | None:
         """Returns the chat template with the chosen variables set inside, for engines that are given no variables.
@@ -155,15 +160,15 @@ class Encoding:
         None means that the template itself chooses the same.
         """
         chosen, template = self._known(), self.processor.chat_template
-        asked: list[Message] = [{"role": "user", "content": [text_part("?")]}]
-        if not chosen or self._rendered(asked) == Encoding(self.processor, {})._rendered(asked):
+        request: list[Message] = [{"role": "user", "content": [text_part("?")]}]
+        if not chosen or self._rendered(request) == Encoding(self.processor, {})._rendered(request):
             return None
         # The plus keeps a line break with which the template may begin.
         lines = [f"{{% set {name} = {json.dumps(value)} +%}}" for name, value in chosen.items()]
         return "".join([*lines, template["default"] if isinstance(template, Mapping) else template])
 
     def image_limits(self) -> dict[str, int]:
-        """Returns the limits that the image processor has, those that the user didn't choose too."""
+        """Returns the limits that the image processor has, its defaults too."""
         images = self.processor.image_processor
         size = dict(getattr(images, "size", None) or {})
         own = {
@@ -172,35 +177,6 @@ class Encoding:
             if name in _declared(images)
         }
         return {name: int(value) for name, value in {**own, **self._images}.items() if value is not None}
-
-    def check(self) -> None:
-        """Makes sure that a conversation is encoded as the processor itself does it.
-
-        Raises:
-            SettingsError: If it is not.
-        """
-        from PIL import Image
-
-        shown = Image.new("RGB", (64, 64), (200, 60, 60))
-        user = {"role": "user", "content": [image_part(shown), text_part("What is this?")]}
-        try:
-            encoded = self.processor.apply_chat_template(
-                [user], tokenize=True, return_dict=True, add_generation_prompt=True, **self._known()
-            )
-            own = [int(token) for token in encoded["input_ids"][0]]
-        except Exception as error:
-            raise SettingsError(
-                f"insertion: {type(self.processor).__name__} can't encode an image with a question "
-                f"({str(error).strip().splitlines()[0]:.200}). Name a checkpoint of a model of images and text."
-            ) from error
-        plain = Encoding(self.processor, self._template)
-        ours = plain.encode([[user]]).inputs["input_ids"][0].tolist()
-        if own != ours:
-            raise SettingsError(
-                f"insertion: {type(self.processor).__name__} encodes a conversation in another way than its own chat "
-                f"template says: {len(ours)} tokens that begin with {ours[:4]}, and not {len(own)} that begin with "
-                f"{own[:4]}. Update transformers or the checkpoint."
-            )
 
     def length(self, texts: Sequence[str]) -> int:
         """Returns the number of tokens of texts one after another."""
@@ -221,16 +197,12 @@ class Encoding:
         """Returns the variables that the template has: the processor would take others for arguments of its own."""
         return {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
 
-    def _begins_by_itself(self, prompt: str) -> bool:
-        begin = self.processor.tokenizer.bos_token
-        return begin is not None and prompt.startswith(begin)
-
 
 def image_token_ids(model: PreTrainedModel, processor: ProcessorMixin) -> list[int]:
-    """Returns the ids of tokens that stand for an image patch: the model's, or the processor's if it names none."""
+    """Returns the ids of tokens that are image patches: the model's, or the processor's if it names none."""
     for holder in (model.config, processor):
-        found = (getattr(holder, name, None) for name in ("image_token_id", "image_token_index"))
-        named = sorted({int(token) for token in found if token is not None})
+        ids = (getattr(holder, name, None) for name in ("image_token_id", "image_token_index"))
+        named = sorted({int(token) for token in ids if token is not None})
         if named:
             return named
     return []
@@ -241,24 +213,12 @@ def ends_of_generation(model: PreTrainedModel) -> tuple[int, ...]:
     configured = model.generation_config.eos_token_id if model.generation_config is not None else None
     if configured is None:
         return ()
-    listed = configured if isinstance(configured, list | tuple) else [configured]
-    return tuple(int(token) for token in listed)
+    return tuple(int(token) for token in (configured if isinstance(configured, list | tuple) else [configured]))
 
 
-def _padding(tokenizer: Any) -> int:
+def padding_token(tokenizer: Any) -> int:
+    """Returns the token that pads, or the one that ends a text if there is none."""
     return int(tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
-
-
-def _check_image_options(processor: ProcessorMixin, options: Mapping[str, int]) -> None:
-    image_processor = processor.image_processor
-    declared = _declared(image_processor)
-    for name in options:
-        if name not in declared and not hasattr(image_processor, name):
-            known = sorted(key for key in declared if key.startswith(("min_", "max_")))
-            raise SettingsError(
-                f"insertion: {type(image_processor).__name__} has no option {name!r}.{nearest(name, known)} "
-                f"Known are {', '.join(known) or 'none'}."
-            )
 
 
 def _declared(image_processor: Any) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _SAMPLED = 64
 _INCIDENTAL = (
     *("_name_or_path", "transformers_version", "_attn_implementation_autoset", "processor_class"),
-    # Saving a model writes these into its configuration; they are told by the model itself.
+    # Saving a model writes these into its configuration; the model itself tells them.
     *("architectures", "dtype", "torch_dtype"),
 )
 
@@ -33,8 +33,8 @@ class ModelIdentity:
         weights: Of the weights as loaded (including the data type), the configuration, the processor and its options: a
             trained state fits this.
         run: Of ``weights`` and all else that can change an answer (device, attention kernels, versions of libraries
-            and of our own code): stored answers and features are found by this.
-        parts: What ``weights`` is made of, by names for messages; hashes stand in place of what is long.
+            and of our own code): the key of stored answers and features.
+        parts: The ingredients of ``weights``, by names for messages; long ones as hashes.
     """
 
     source: str
@@ -57,13 +57,14 @@ def identify(
         model: The model.
         processor: Its processor.
         source: The model's name or folder, as the user gave it.
-        options: How conversations are encoded: options of the chat template and of the image processor.
-        version: Version of the code that asks it.
+        options: Options of the chat template and of the image processor.
+        version: Version of our code that encodes requests and decodes answers.
     """
     import transformers
 
     kind, digest, config = type(model).__name__, _weights_digest(model), _cleaned(model.config.to_dict())
-    settings = _processor_settings(processor)
+    vocabulary = _sha256(json.dumps(processor.tokenizer.get_vocab(), sort_keys=True))
+    settings = [_cleaned(processor.to_dict()), getattr(processor, "chat_template", None), vocabulary]
     weights = _hash([kind, digest, config, settings, dict(options)])
     parts = {
         "class": kind,
@@ -73,17 +74,15 @@ def identify(
         "processor": _hash(settings)[:12],
         **options,
     }
-    run = _hash(
-        [
-            weights,
-            _cleaned(model.generation_config.to_dict()) if model.generation_config else None,
-            version,
-            str(model.device.type),
-            getattr(model.config, "_attn_implementation", None),
-            [torch.__version__, transformers.__version__],
-        ]
-    )
-    return ModelIdentity(source, weights, run, parts)
+    run = [
+        weights,
+        _cleaned(model.generation_config.to_dict()) if model.generation_config else None,
+        version,
+        str(model.device.type),
+        getattr(model.config, "_attn_implementation", None),
+        [torch.__version__, transformers.__version__],
+    ]
+    return ModelIdentity(source, weights, _hash(run), parts)
 
 
 def identify_encoder(
@@ -99,16 +98,8 @@ def identify_encoder(
     """
     import transformers
 
-    words = hashlib.sha256(json.dumps(dict(vocabulary), sort_keys=True).encode()).hexdigest()
-    weights = _hash(
-        [
-            type(model).__name__,
-            _weights_digest(model),
-            _cleaned(model.config.to_dict()),
-            words,
-            _cleaned(dict(settings)),
-        ]
-    )
+    words, config = _sha256(json.dumps(dict(vocabulary), sort_keys=True)), _cleaned(model.config.to_dict())
+    weights = _hash([type(model).__name__, _weights_digest(model), config, words, _cleaned(dict(settings))])
     run = _hash([weights, str(model.device.type), [torch.__version__, transformers.__version__]])
     return ModelIdentity(source, weights, run)
 
@@ -119,8 +110,12 @@ def with_other_weights(identity: ModelIdentity, weights: Mapping[str, torch.Tens
     return ModelIdentity(identity.source, _hash([identity.weights, changed]), _hash([identity.run, changed]))
 
 
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _hash(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:32]
+    return _sha256(json.dumps(value, sort_keys=True, default=str))[:32]
 
 
 def _cleaned(settings: Any) -> Any:
@@ -129,27 +124,14 @@ def _cleaned(settings: Any) -> Any:
     return [_cleaned(value) for value in settings] if isinstance(settings, list | tuple) else settings
 
 
-def _processor_settings(processor: ProcessorMixin) -> Any:
-    tokenizer = processor.tokenizer
-    vocabulary = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode()).hexdigest()
-    return [_cleaned(processor.to_dict()), getattr(processor, "chat_template", None), vocabulary]
-
-
 def _weights_digest(model: PreTrainedModel) -> str:
+    """Hashes one line per tensor: name, shape, type, the sum of all its bits read as integers, and some of them."""
     digest = hashlib.sha256()
-    for line in _tensor_lines(model):
-        digest.update(line.encode())
-    return digest.hexdigest()
-
-
-def _tensor_lines(model: PreTrainedModel) -> Iterator[str]:
-    """Yields a line a tensor: name, shape, type, the sum of all its bits read as integers, and some of them."""
     for name, tensor in sorted(model.named_parameters()):
-        opening = f"{name} {tuple(tensor.shape)} {tensor.dtype}"
-        if tensor.is_meta or tensor.numel() == 0:
-            yield f"{opening}\n"
-            continue
-        integers = tensor.detach().reshape(-1).view(_INTEGERS[tensor.element_size()])
-        total = int(integers.sum(dtype=torch.int64))
-        some = integers[:: max(1, integers.numel() // _SAMPLED)][:_SAMPLED].tolist()
-        yield f"{opening} {total} {some}\n"
+        line = f"{name} {tuple(tensor.shape)} {tensor.dtype}"
+        if not tensor.is_meta and tensor.numel():
+            integers = tensor.detach().reshape(-1).view(_INTEGERS[tensor.element_size()])
+            some = integers[:: max(1, integers.numel() // _SAMPLED)][:_SAMPLED].tolist()
+            line = f"{line} {int(integers.sum(dtype=torch.int64))} {some}"
+        digest.update(f"{line}\n".encode())
+    return digest.hexdigest()

@@ -1,11 +1,11 @@
-"""What every insertion method does.
+"""The interface of insertion methods.
 
 A method is made with a model and its options, then fitted or loaded where it needs it, and from then on it is one
-edited model: ``insert`` adds knowledge, ``ask`` says what a request becomes after that, ``reset`` removes it all.
+edited model: ``insert`` adds knowledge, ``ask`` returns the route of a request after that, ``reset`` removes it all.
 
-There are two kinds. Most methods change only what is asked, and of which model: their answers can be generated later,
-in any order and by any engine, and a request that they leave alone has the plain model's answer. Methods that change
-weights say so by ``edits_weights``: they change ``self.model.model`` in ``insert``, restore it bit for bit in
+There are two kinds. Most methods change only the prompt, and the model that answers it: their answers can be generated
+later, in any order and by any engine, and a request that they leave alone has the plain model's answer. Methods that
+change weights say so by ``edits_weights``: they change ``self.model.model`` in ``insert``, restore it bit for bit in
 ``reset``, and their requests are answered while the change is there.
 """
 
@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -25,13 +25,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion import state, tensor_files
 from culture_tasks.insertion.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.checkpoints import Checkpoints
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.device_meter import forget_peak, now, peak_gib
 from culture_tasks.insertion.identity import ModelIdentity
 from culture_tasks.insertion.progress import Progress, silent
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase
 from culture_tasks.insertion.value_store import ValueStore
+
+if TYPE_CHECKING:
+    from culture_tasks.insertion.training import Checkpoints
+    from culture_tasks.insertion.training_data import TrainingData
 
 
 class MethodConfig(BaseModel):
@@ -41,28 +44,15 @@ class MethodConfig(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingData:
-    """What a method is fitted on.
+class Route:
+    """The prompt that a request becomes after insertions, and the model that answers it.
 
     Attributes:
-        cases: The training cases, in a fixed order.
-        facts: What a state records about them.
-    """
-
-    cases: Sequence[TrainingCase]
-    facts: state.DataFacts
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a request becomes after insertions.
-
-    Attributes:
-        query: What is asked: the request itself, or the request with something before it.
-        by: The model that answers, if the method has one of its own; None means the model itself.
+        query: The request itself, or the request with something before it.
+        by: The model that answers, if the method has another one; None means the model itself.
         activated: Index of the insertion that is used; None if none is, or if the method uses all.
         similarity: Highest score of the request; None if nothing was compared.
-        threshold: What the score was compared with.
+        threshold: The least score that activates an insertion.
     """
 
     query: Query
@@ -70,6 +60,25 @@ class Asked:
     activated: int | None = None
     similarity: float | None = None
     threshold: float | None = None
+
+    def noted(self, answer: Answer) -> Answer:
+        """Returns the answer with the scores of its request."""
+        return replace(answer, activated=self.activated, similarity=self.similarity, threshold=self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class FitContext:
+    """Aids of a fit.
+
+    Attributes:
+        store: Stores what is costly to compute, so that a killed fit can resume.
+        progress: Shows the progress.
+        checkpoints: Where a training by gradients keeps its checkpoints; None keeps none.
+    """
+
+    store: ValueStore
+    progress: Progress = silent
+    checkpoints: Checkpoints | None = None
 
 
 class InsertionMethod(ABC):
@@ -89,6 +98,8 @@ class InsertionMethod(ABC):
         answers_version: Raise it whenever a change of the code changes an answer: stored answers of older versions
             are not used then, and states that they fitted are refused.
         batch_size: Requests that are computed together, wherever the method computes with a model.
+        data: The data that it was fitted on, or None.
+        report: Measurements of the fit.
     """
 
     name: ClassVar[str]
@@ -103,8 +114,8 @@ class InsertionMethod(ABC):
         self.model = model
         self.config = self.config_class() if config is None else config
         self.batch_size = 1
-        self._data: state.DataFacts | None = None
-        self._report: dict[str, Any] = {}
+        self.data: state.DataFacts | None = None
+        self.report: Mapping[str, Any] = {}
         self._description: state.Description | None = None
 
     @classmethod
@@ -138,7 +149,7 @@ class InsertionMethod(ABC):
         self,
         requests: Sequence[Query],
         insertions: Sequence[Insertion],
-        kept: ValueStore,
+        store: ValueStore,
         progress: Progress = silent,
     ) -> None:
         """Computes ahead, in batches, what :meth:`insert` and :meth:`ask` will need.
@@ -146,70 +157,69 @@ class InsertionMethod(ABC):
         Without it they compute the same one by one.
 
         Args:
-            requests: What :meth:`ask` will be asked.
-            insertions: What will be inserted.
-            kept: Stores what is costly to compute, by model and input, so that no run computes it again.
+            requests: Requests that :meth:`ask` will get.
+            insertions: Samples that :meth:`insert` will get.
+            store: Stores what is costly to compute, by model and input, so that no run computes it again.
             progress: Shows the progress.
         """
 
-    def ask(self, query: Query) -> Asked:
-        """Says what a request becomes after all that was inserted."""
-        return Asked(query)
+    def ask(self, query: Query) -> Route:
+        """Returns the route of a request after all insertions."""
+        return Route(query)
 
     def generate(self, query: Query, decoding: Decoding) -> Answer:
-        """Answers a request with all that was inserted, on its own."""
-        asked = self.ask(query)
-        answer = (asked.by or self.model).generate(asked.query, decoding)
-        return replace(answer, activated=asked.activated, similarity=asked.similarity, threshold=asked.threshold)
+        """Answers a request after all insertions, on its own."""
+        route = self.ask(query)
+        return route.noted((route.by or self.model).generate(route.query, decoding))
 
     def fit(
         self,
         data: TrainingData,
-        kept: ValueStore,
+        store: ValueStore,
         progress: Progress = silent,
         checkpoints: Checkpoints | None = None,
     ) -> None:
         """Learns from training cases.
 
         Args:
-            data: What to learn from.
-            kept: Stores what is costly to compute, so that a killed fit can resume.
+            data: The training data.
+            store: Stores what is costly to compute, so that a killed fit can resume.
             progress: Shows the progress.
-            checkpoints: Where a training by gradients keeps how far it got; the caller clears it when the state is
-                saved. None keeps nothing.
+            checkpoints: Where a training by gradients keeps its checkpoints; the caller clears them when the state is
+                saved. None keeps none.
 
         Raises:
             CultureTasksError: If the method has nothing to learn.
         """
         if not self.needs_state:
             raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
-        own = None if checkpoints is None else replace(checkpoints, key=self._key_of_fit(data))
-        is_new = not len(kept) and (own is None or not own.file.exists())
+        if checkpoints is not None:
+            checkpoints = replace(checkpoints, key=self._key_of_fit(data))
+        is_new = not len(store) and (checkpoints is None or not checkpoints.file.exists())
         forget_peak()
         start = now(self.model.device)
-        report = self._fit(data.cases, kept, progress, own)
-        seconds = now(self.model.device) - start
-        self._report = {
+        report = self._fit(data.cases, FitContext(store, progress, checkpoints))
+        self.report = {
             **report,
             "cases": len(data.cases),
-            # What continues an earlier fit, or finds its features, says nothing of how long a fit takes.
-            "seconds": seconds if is_new else None,
+            # A fit that continues an earlier one, or finds its features, tells nothing of how long a fit takes.
+            "seconds": now(self.model.device) - start if is_new else None,
             "peak_gib": peak_gib(self.model.device),
         }
-        self._data, self._description = data.facts, None
+        self.data, self._description = data.facts, None
 
     def save(self, folder: Path) -> state.Description:
-        """Writes what was fitted.
+        """Writes the fitted state.
 
         Raises:
-            CultureTasksError: If nothing was.
+            CultureTasksError: If nothing was fitted.
         """
         description = self._described()
         state.write(folder, description, self._tensors())
         return description
 
     def load(self, folder: Path) -> state.Description:
-        """Reads what was fitted, options too.
+        """Reads a fitted state, options too.
 
         Raises:
             StateError: If the state is broken, or belongs to another method, version of it, or model.
@@ -232,50 +242,37 @@ class InsertionMethod(ABC):
             raise state.StateError(f"{folder}: {error} Fit the method again.") from None
         self._restore(tensors, description.facts)
         state.check_model(folder, description.replacement, self._replacement(), "replacement model")
-        self._data, self._report, self._description = description.data, dict(description.report), description
+        self.data, self.report, self._description = description.data, dict(description.report), description
         return description
-
-    @property
-    def data(self) -> state.DataFacts | None:
-        """What the method was fitted on, or None."""
-        return self._data
-
-    @property
-    def report(self) -> Mapping[str, Any]:
-        """What was measured while fitting."""
-        return self._report
 
     @property
     def fingerprint(self) -> str:
         """Hash of all of the method that can change an answer: its name, its options and what it learned."""
-        if self._data is not None:
+        if self.data is not None:
             return self._described().fingerprint
-        canonical = json.dumps([self.name, self.config.model_dump(mode="json")], sort_keys=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+        return _sha256([self.name, self.config.model_dump(mode="json")])[:32]
 
     def parameter_count(self) -> int:
         """Parameters that the method loads besides the model's."""
         return 0
 
-    def _fit(
-        self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress, checkpoints: Checkpoints | None
-    ) -> dict[str, Any]:
-        """Learns, and returns what was measured."""
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
+        """Learns, and returns measurements."""
         raise NotImplementedError(f"{self.name} says that it needs a state, and has no _fit")
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        """Returns what was fitted, as tensors."""
+        """Returns the tensors of the fitted state."""
         return {}
 
     def _facts(self) -> dict[str, Any]:
-        """Returns what was fitted, as JSON."""
+        """Returns the rest of the fitted state, as JSON."""
         return {}
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        """Restores what :meth:`_tensors` and :meth:`_facts` returned.
+        """Restores the results of :meth:`_tensors` and :meth:`_facts`.
 
         Raises:
-            StateError: If it doesn't fit.
+            StateError: If they don't fit.
         """
         raise NotImplementedError(f"{self.name} has a state, and no _restore")
 
@@ -286,16 +283,15 @@ class InsertionMethod(ABC):
     def _key_of_fit(self, data: TrainingData) -> str:
         """Returns a hash of all that a training depends on, so that no other continues from its checkpoint."""
         facts = [self.name, self.answers_version, self.config.model_dump(mode="json"), data.facts.model_dump()]
-        return hashlib.sha256(json.dumps([*facts, self.model.identity.run], sort_keys=True).encode()).hexdigest()
+        return _sha256([*facts, self.model.identity.run])
 
     def _described(self) -> state.Description:
-        """Returns what a state says, hashing what was fitted once."""
-        if self._data is None:
+        """Returns the description of the state, whose tensors are hashed once."""
+        if self.data is None:
             raise CultureTasksError(f"insertion: {self.name} was not fitted, so there is nothing to save. Call fit().")
         if self._description is None:
             identity, replacement = self.model.identity, self._replacement()
             self._description = state.Description(
-                format=state.FORMAT,
                 method=self.name,
                 version=self.answers_version,
                 config=self.config.model_dump(mode="json"),
@@ -303,9 +299,13 @@ class InsertionMethod(ABC):
                 weights=identity.weights,
                 parts=dict(identity.parts),
                 replacement=None if replacement is None else state.ModelFacts.of(replacement),
-                data=self._data,
+                data=self.data,
                 facts=self._facts(),
-                report=self._report,
+                report=dict(self.report),
                 tensors=tensor_files.digest(self._tensors()),
             )
         return self._description
+
+
+def _sha256(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,6 +1,6 @@
 """Features of the first forward pass of a generation, which can end there.
 
-Hidden states are averaged over the tokens of the question and over those that stand for the image. Both are found in
+Hidden states are averaged over the tokens of the question and over those of the image (section 4.1). Both are found in
 the encoded request itself: no model is known by name.
 """
 
@@ -8,73 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from culture_tasks.errors import CultureTasksError, DataError
-from culture_tasks.insertion.encoding import Spans
+from culture_tasks.insertion.encoding import Encoded
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """Means of the last layer's hidden states (section 4.1), as float32.
-
-    The last layer's states are those after the final norm, which transformers calls ``last_hidden_state``.
-
-    Attributes:
-        question: Over the question's tokens, shape (hidden size,).
-        visual: Over the image's tokens, shape (hidden size,).
-    """
-
-    question: torch.Tensor
-    visual: torch.Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class Masks:
-    """Which tokens of a request are pooled.
-
-    Attributes:
-        question: The question's, shape (L,).
-        visual: The image's, shape (L,).
-    """
-
-    question: torch.Tensor
-    visual: torch.Tensor
-
-
-Gate = Callable[[Features], bool]
-"""Decides whether generation stops after the prefill of a request."""
-
-
-class StopIf:
-    """A stopping criterion that decides once, after the first token."""
-
-    def __init__(self, decide: Callable[[], bool]) -> None:
-        self._decide = decide
-        self._decided: torch.Tensor | None = None
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it ended the generation."""
-        return self._decided is not None and bool(self._decided.any())
-
-    def __call__(self, input_ids: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
-        """Says for each sequence whether to stop, shape (sequences,)."""
-        if self._decided is None:
-            stops = self._decide()
-            self._decided = torch.full((input_ids.shape[0],), stops, dtype=torch.bool, device=input_ids.device)
-        return self._decided
+Gate = Callable[[torch.Tensor], bool]
+"""Decides by the features of a request, shape (2, hidden size), whether generation stops after the prefill."""
 
 
 @contextmanager
 def captured_states(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
-    """Collects the last layer's hidden states of the first forward pass, shape (requests, L, hidden size)."""
+    """Collects the last layer's hidden states of the first forward pass, shape (requests, L, hidden size).
+
+    These are the states after the final norm, which transformers calls ``last_hidden_state``.
+    """
     states: list[torch.Tensor] = []
 
     def keep(_module: object, _inputs: object, output: Any) -> None:
@@ -88,83 +41,62 @@ def captured_states(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
         handle.remove()
 
 
-def pooled(states: Sequence[torch.Tensor], masks: Sequence[Masks]) -> list[Features]:
-    """Returns the means of captured states over the tokens of each request's question and image.
+def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Returns the features of each request: means over the question's tokens, then over the image's.
 
     Args:
-        states: What :func:`captured_states` collected.
-        masks: The masks of each request.
+        states: The states that :func:`captured_states` collected.
+        masks: The masks of each request, as :func:`question_and_image` returns them.
+
+    Returns:
+        Tensors of shape (2, hidden size), float32.
 
     Raises:
         CultureTasksError: If there are more or fewer states than tokens.
     """
-    length = masks[0].question.shape[0]
+    length = masks[0].shape[1]
     if states[0].shape[1] != length:
         raise CultureTasksError(
             f"insertion: the model turned {length} input tokens into {states[0].shape[1]} hidden states. "
-            "Needed is a processor that puts one token for each image patch into input_ids: update the checkpoint's."
+            "Expected a processor that puts one token for each image patch into input_ids: update the checkpoint's."
         )
     return [
-        Features(*(row[mask.to(row.device)].float().mean(0) for mask in (each.question, each.visual)))
-        for row, each in zip(states[0], masks, strict=True)
+        torch.stack([row[mask].float().mean(0) for mask in both.to(row.device)])
+        for row, both in zip(states[0], masks, strict=True)
     ]
 
 
-def visual_mask(input_ids: torch.Tensor, image_token_ids: Sequence[int]) -> torch.Tensor:
-    """Returns which tokens stand for image patches.
-
-    Args:
-        input_ids: Token ids, shape (L,).
-        image_token_ids: Ids that stand for a patch.
-
-    Returns:
-        Booleans, shape (L,).
-    """
-    ids = torch.tensor(list(image_token_ids), dtype=input_ids.dtype, device=input_ids.device)
-    return torch.isin(input_ids, ids)
-
-
-def question_mask(spans: Spans, visual: torch.Tensor, prompt: str, prompt_end: int, question: str) -> torch.Tensor:
-    """Returns which tokens overlap the question's last occurrence in the prompt.
+def question_and_image(encoded: Encoded, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
+    """Returns which tokens of a request are the last occurrence of the question, and which are the image's.
 
     A processor replaces each image placeholder of the prompt by as many tokens as the image needs before it counts
-    characters. So the question is found by its distance from the end if no image comes after it, else by its distance
-    from the start if none comes before it.
+    characters. So the question is found by its distance from the end, which no image may separate from it.
 
     Args:
-        spans: Characters of each token in the text that the processor made, length L.
-        visual: Which tokens stand for the image, shape (L,).
-        prompt: The text before placeholders were replaced.
-        prompt_end: End of the last token of ``prompt``; tokenizers that drop trailing blanks drop them in both texts.
-        question: What to look for.
+        encoded: Requests, with spans.
+        row: Place of the request among them.
+        question: The question.
+        image_tokens: Ids of tokens that are image patches.
 
     Returns:
-        Booleans, shape (L,).
+        Booleans, shape (2, L).
 
     Raises:
-        DataError: If the question isn't in the prompt, or is between two images.
+        DataError: If the request has no image, or the question isn't in the prompt, or is before an image.
     """
-    start = prompt.rfind(question.strip())
-    if start < 0 or not question.strip():
+    ids = encoded.inputs["input_ids"][row]
+    visual = torch.isin(ids, torch.tensor(list(image_tokens), dtype=ids.dtype))
+    if not visual.any():
+        raise DataError(f"insertion: the request {question!r:.80} has no image. Expected one.")
+    spans, prompt, question = encoded.spans[row], encoded.prompts[row], question.strip()
+    start = prompt.rfind(question)
+    if start < 0 or not question:
         raise DataError(
-            f"insertion: the question {question!r:.80} isn't in the prompt that the chat template made. Needed "
-            "is a template that keeps the user's text as it is."
+            f"insertion: the question {question!r:.80} isn't in the prompt that the chat template made. Expected a "
+            "template that keeps the user's text as it is."
         )
-    growth = max(end for _, end in spans) - prompt_end
-    for shift, after_images in ((growth, True), (0, False)):
-        mask = _overlapping(spans, start + shift, start + shift + len(question.strip()))
-        if mask.any() and _one_sided(mask, visual, after_images=after_images):
-            return mask
-    raise DataError(f"insertion: {question!r:.80} is between two images. Needed is a question after all images.")
-
-
-def _overlapping(spans: Spans, start: int, end: int) -> torch.Tensor:
-    return torch.tensor([first < end and last > start for first, last in spans])
-
-
-def _one_sided(mask: torch.Tensor, visual: torch.Tensor, *, after_images: bool) -> bool:
-    """Whether the masked tokens come after all visual ones, or else before all of them."""
-    places, seen = mask.nonzero().flatten(), visual.nonzero().flatten().cpu()
-    if len(seen) == 0:
-        return True
-    return bool(seen.max() < places.min()) if after_images else bool(seen.min() > places.max())
+    start += max(end for _, end in spans) - encoded.prompt_ends[row]
+    mask = torch.tensor([first < start + len(question) and last > start for first, last in spans])
+    if not mask.any() or visual.nonzero().max() > mask.nonzero().min():
+        raise DataError(f"insertion: an image comes after {question!r:.80}. Expected the question after all images.")
+    return torch.stack([mask, visual])

@@ -1,11 +1,11 @@
-"""What a model is asked, what is inserted, and what a router learns from."""
+"""The requests to a model, the samples to insert, and the cases to learn from."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ image may be a :class:`Picture`."""
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image of a query, which is loaded when it is asked for.
+    """An image of a query, which is loaded on demand.
 
     Attributes:
         key: SHA-256 of its pixels.
@@ -38,29 +38,37 @@ class Picture:
     size: tuple[int, int]
     load: Callable[[], Image]
 
-
-@dataclass(frozen=True, slots=True)
-class _Outlined:
-    """A message without its pixels: its role, and its parts as texts and pictures."""
-
-    role: str
-    parts: tuple[str | Picture, ...]
+    @classmethod
+    def of(cls, image: Image | Picture, load: Callable[[], Image] | None = None) -> Picture:
+        """Returns the picture of an image; without ``load`` it keeps the image itself."""
+        if isinstance(image, Picture):
+            return image
+        digest = hashlib.sha256(repr(image.size).encode())
+        digest.update(image.convert("RGB").tobytes())
+        return cls(digest.hexdigest(), image.size, load or (lambda: image))
 
 
 class Query:
     """A request to a model: a conversation that holds a question.
 
-    The conversation is made on demand and not kept, so that thousands of queries don't hold thousands of images. What
-    is kept after the first time are its texts, and the key and size of each image.
+    The conversation is made on demand and not kept, so that thousands of queries don't hold thousands of images. After
+    the first time an outline is kept: the texts, and the key and size of each image.
 
     Args:
         question: The question, as it is worded in the conversation.
         load: Makes the conversation.
+        outline: Makes the outline where that is possible without the images.
     """
 
-    def __init__(self, question: str, load: Callable[[], Sequence[Message]]) -> None:
+    def __init__(
+        self,
+        question: str,
+        load: Callable[[], Sequence[Message]],
+        outline: Callable[[], list[Message]] | None = None,
+    ) -> None:
         self.question = question
         self._load = load
+        self._make_outline = outline
 
     @classmethod
     def about(cls, image: Image, question: str, system: str = "") -> Query:
@@ -83,82 +91,55 @@ class Query:
             ) from error
 
     @cached_property
+    def outline(self) -> list[Message]:
+        """The conversation with a :class:`Picture` in place of each image."""
+        if self._make_outline is not None:
+            return self._make_outline()
+        places = itertools.count()
+
+        def outlined(part: Part) -> Part:
+            if part["type"] == "text":
+                return part
+            place = next(places)
+            return image_part(Picture.of(part["image"], lambda: self.images()[place]))
+
+        return [{**message, "content": [*map(outlined, message["content"])]} for message in self.messages()]
+
+    @cached_property
     def key(self) -> str:
         """SHA-256 of all that the model is shown, images by their pixels."""
         canonical = [
             {
-                "role": message.role,
+                "role": message["role"],
                 "content": [
-                    ["image", part.key] if isinstance(part, Picture) else ["text", part] for part in message.parts
+                    ["text", part["text"]] if part["type"] == "text" else ["image", part["image"].key]
+                    for part in message["content"]
                 ],
             }
-            for message in self._outline
+            for message in self.outline
         ]
         return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
 
     def preceded_by(self, parts: Sequence[Part]) -> Query:
         """Returns the same query with parts inserted before the user's text, after the system message."""
-        return _Preceded(self, parts)
+
+        def outline() -> list[Message]:
+            pictures = [image_part(Picture.of(part["image"])) if part["type"] == "image" else part for part in parts]
+            return _preceded(self.outline, pictures)
+
+        return Query(self.question, lambda: _preceded(self.messages(), parts), outline)
 
     def pictures(self) -> list[Picture]:
         """Returns the images of the conversation without loading them, in its order."""
-        return [part for message in self._outline for part in message.parts if isinstance(part, Picture)]
+        return [part["image"] for part in _parts(self.outline) if part["type"] == "image"]
 
     def texts(self) -> list[str]:
         """Returns the texts of the conversation, in its order."""
-        return [part for message in self._outline for part in message.parts if isinstance(part, str)]
+        return [part["text"] for part in _parts(self.outline) if part["type"] == "text"]
 
     def images(self) -> list[Image]:
         """Returns the images of the conversation, in its order."""
         return images_of(self.messages())
-
-    @cached_property
-    def _outline(self) -> tuple[_Outlined, ...]:
-        return self._outlined()
-
-    def _outlined(self) -> tuple[_Outlined, ...]:
-        """Loads the conversation once; a picture is found again by its place among the images."""
-        places = itertools.count()
-        return tuple(
-            _Outlined(message["role"], tuple(self._outlined_part(part, places) for part in message["content"]))
-            for message in self.messages()
-        )
-
-    def _outlined_part(self, part: Part, places: Iterator[int]) -> str | Picture:
-        if part["type"] == "text":
-            return str(part["text"])
-        place, image = next(places), part["image"]
-        return Picture(image_key(image), image.size, lambda: self.images()[place])
-
-
-class _Preceded(Query):
-    """A query with parts before the user's text; its key needs no image to be loaded again."""
-
-    def __init__(self, query: Query, parts: Sequence[Part]) -> None:
-        super().__init__(query.question, self._joined)
-        self._query = query
-        self._parts = tuple(parts)
-
-    def _joined(self) -> list[Message]:
-        messages = self._query.messages()
-        place = _users_place([message["role"] for message in messages])
-        user = {"role": "user", "content": [*self._parts, *messages[place]["content"]]}
-        return [*messages[:place], user, *messages[place + 1 :]]
-
-    def _outlined(self) -> tuple[_Outlined, ...]:
-        messages = self._query._outline
-        place = _users_place([message.role for message in messages])
-        added = tuple(_picture(part["image"]) if part["type"] == "image" else str(part["text"]) for part in self._parts)
-        user = _Outlined("user", (*added, *messages[place].parts))
-        return (*messages[:place], user, *messages[place + 1 :])
-
-
-def _users_place(roles: Sequence[str]) -> int:
-    return roles.index("user")
-
-
-def _picture(image: Image | Picture) -> Picture:
-    return image if isinstance(image, Picture) else Picture(image_key(image), image.size, lambda: image)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +209,19 @@ def image_part(image: Image | Picture) -> Part:
     return {"type": "image", "image": image}
 
 
-def images_of(messages: Sequence[Message]) -> list[Image]:
+def images_of(messages: Iterable[Message]) -> list[Image]:
     """Returns the images of a conversation, in its order."""
-    parts = (part for message in messages for part in message["content"])
-    return [part["image"].convert("RGB") for part in parts if part["type"] == "image"]
+    return [part["image"].convert("RGB") for part in _parts(messages) if part["type"] == "image"]
+
+
+def _parts(messages: Iterable[Message]) -> Iterable[Part]:
+    return (part for message in messages for part in message["content"])
+
+
+def _preceded(messages: Sequence[Message], parts: Sequence[Part]) -> list[Message]:
+    place = [message["role"] for message in messages].index("user")
+    user = {"role": "user", "content": [*parts, *messages[place]["content"]]}
+    return [*messages[:place], user, *messages[place + 1 :]]
 
 
 def _normal(message: Message) -> Message:
@@ -248,13 +238,6 @@ def _normal_part(part: Mapping[str, Any]) -> Part:
         image = part["image"] if "image" in part else part["url"]
         return image_part(image.load() if isinstance(image, Picture) else image)
     raise DataError(
-        f"knowledge_insertion: found a part of type {part['type']!r} in a message. Allowed are text and image: "
+        f"knowledge_insertion: a message has a part of type {part['type']!r}. Allowed are text and image: "
         "leave tasks with other media to another model."
     )
-
-
-def image_key(image: Image) -> str:
-    """Returns the SHA-256 of an image's size and RGB pixels."""
-    digest = hashlib.sha256(repr(image.size).encode())
-    digest.update(image.convert("RGB").tobytes())
-    return digest.hexdigest()

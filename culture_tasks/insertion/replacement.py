@@ -59,15 +59,15 @@ class ReplacementModel:
         """Returns copies of the trained weights in float32, in which small steps don't vanish."""
         return {name: nn.Parameter(weight.detach().float().clone()) for name, weight in self.trained.items()}
 
-    def loss(self, weights: Mapping[str, torch.Tensor], asked: Sequence[tuple[Query, str]]) -> torch.Tensor:
+    def loss(self, weights: Mapping[str, torch.Tensor], pairs: Sequence[tuple[Query, str]]) -> torch.Tensor:
         """Returns the mean negative log-likelihood of answers while the trained weights are others.
 
         Args:
-            weights: Takes the place of ``trained``; gradients flow to it.
-            asked: Requests with their answers.
+            weights: Tensors in the place of ``trained``; gradients flow to them.
+            pairs: Requests with their answers.
         """
         cast = {name: weight.to(self.trained[name].dtype) for name, weight in weights.items()}
-        return with_weights(self.model.model, cast, lambda: self.model.answer_loss(asked))
+        return with_weights(self.model.model, cast, lambda: self.model.answer_loss(pairs))
 
     def take(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Puts trained weights into the model.
@@ -96,7 +96,7 @@ def load_replacement(name: str | None, layer: int, *, beside: MultimodalModel, m
         name: Model on the Hub, or folder; None takes the paper's for the architecture of the model beside it.
         layer: Index of the layer that is trained.
         beside: The model under evaluation.
-        method: Which method asks for it, for messages.
+        method: The method's name, for messages.
 
     Raises:
         SettingsError: If it must be named, can't be loaded, or isn't a model of images and text with a chat template.

@@ -24,15 +24,23 @@ from pydantic import Field
 
 from culture_tasks.errors import CultureTasksError, DataError
 from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.checkpoints import Checkpoints
-from culture_tasks.insertion.edit_scopes import EditMemory, ScopeClassifier, ScopeEncoder, scope_loss, squared_distances
+from culture_tasks.insertion.edit_scopes import (
+    EditMemory,
+    ScopeClassifier,
+    ScopeEncoder,
+    Subject,
+    edit_subject,
+    request_subject,
+    scope_loss,
+    squared_distances,
+)
 from culture_tasks.insertion.identity import ModelIdentity
-from culture_tasks.insertion.insertion_method import Asked, InsertionMethod, MethodConfig
+from culture_tasks.insertion.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.progress import Progress, silent
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase
 from culture_tasks.insertion.replacement import ReplacementModel, load_replacement, shown_after
 from culture_tasks.insertion.state import StateError
-from culture_tasks.insertion.training import GradientConfig, Group, Learned, Learner, full_precision, train
+from culture_tasks.insertion.training import CaseLosses, GradientConfig, Learner, ParameterGroup, full_precision, train
 from culture_tasks.insertion.value_store import ValueStore
 
 _PROJECTION = "classifier.projection"
@@ -73,8 +81,8 @@ class ScopedMethod(InsertionMethod):
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
-        self._memory = EditMemory()
-        self._found: _Parts | None = None
+        self._memory = EditMemory(lambda edits, request: -squared_distances(edits, request))
+        self._loaded: _Parts | None = None
 
     @abstractmethod
     def _make_encoder(self) -> ScopeEncoder:
@@ -84,62 +92,59 @@ class ScopedMethod(InsertionMethod):
         self,
         requests: Sequence[Query],
         insertions: Sequence[Insertion],
-        kept: ValueStore,
+        store: ValueStore,
         progress: Progress = silent,
     ) -> None:
         """Computes the encoder's vectors of requests and edits in batches."""
-        self._parts().encoder.prepare(requests, insertions, kept, batch_size=self.batch_size, progress=progress)
+        subjects = [*map(request_subject, requests), *map(edit_subject, insertions)]
+        self._parts.encoder.prepare(subjects, store, batch_size=self.batch_size, progress=progress)
 
     def insert(self, insertion: Insertion) -> None:
         """Writes an edit to the memory."""
-        parts = self._parts()
-        self._memory.write(_mapped(parts.classifier, parts.encoder.edits([insertion]))[0], insertion)
+        self._memory.write(self._parts.mapped([edit_subject(insertion)])[0].detach(), insertion)
 
     def reset(self) -> None:
         """Empties the memory."""
         self._memory.clear()
 
-    def ask(self, query: Query) -> Asked:
+    def ask(self, query: Query) -> Route:
         """Goes to the replacement model, after the nearest edit, if its score reaches the threshold."""
         if not len(self._memory):
-            return Asked(query)
-        parts, threshold = self._parts(), self.config.threshold
-        match = self._memory.nearest(_mapped(parts.classifier, parts.encoder.requests([query]))[0])
-        if match.score < threshold:
-            return Asked(query, similarity=match.score, threshold=threshold)
-        return Asked(
-            shown_after(match.edit, query),
-            by=parts.replacement.model,
-            activated=match.place,
-            similarity=match.score,
-            threshold=threshold,
-        )
+            return Route(query)
+        match = self._memory.nearest(self._parts.mapped([request_subject(query)])[0].detach())
+        score, threshold = float(torch.exp(match.score)), self.config.threshold
+        if score < threshold:
+            return Route(query, similarity=score, threshold=threshold)
+        by = self._parts.replacement.model
+        return Route(shown_after(match.edit, query), by, activated=match.place, similarity=score, threshold=threshold)
 
     def scope_accuracy(self, cases: Sequence[TrainingCase]) -> float:
         """Returns the share of requests that the threshold puts on the right side of their case's edit, 0 to 1.
 
         These are the inserted request itself, the generality items and the locality items of each case.
         """
-        parts, right = self._parts(), []
+        right: list[bool] = []
         for case in cases:
-            distances, in_scope = _distances(parts.encoder, parts.classifier, case)
+            distances, in_scope = self._parts.distances(case)
             right += ((torch.exp(-distances.detach()) >= self.config.threshold) == in_scope).tolist()
         return sum(right) / len(right)
 
     def parameter_count(self) -> int:
         """Parameters of the encoder, the classifier and the replacement model."""
-        parts = self._parts()
-        loaded = (parts.classifier, parts.replacement.model.model)
+        loaded = (self._parts.classifier, self._parts.replacement.model.model)
         counted: int = sum(weight.numel() for module in loaded for weight in module.parameters())
-        return counted + parts.encoder.parameter_count()
+        return counted + self._parts.encoder.parameter_count()
 
+    @property
     def _parts(self) -> _Parts:
-        if self._found is None:
+        if self._loaded is None:
             raise CultureTasksError(f"{self.name}: was neither fitted nor loaded. Call fit() or load() first.")
-        return self._found
+        return self._loaded
 
     def _load_parts(self) -> _Parts:
-        """Loads encoder and replacement model, which takes the longest, and begins with an untrained classifier."""
+        """Forgets everything, loads encoder and replacement model, and begins with an untrained classifier."""
+        self.reset()
+        self._loaded = None
         encoder = self._make_encoder()
         replacement = load_replacement(
             self.config.replacement, self.config.replacement_layer, beside=self.model, method=self.name
@@ -147,40 +152,34 @@ class ScopedMethod(InsertionMethod):
         classifier = ScopeClassifier(encoder.width).requires_grad_(requires_grad=False)
         return _Parts(encoder, classifier.to(self.model.device), replacement)
 
-    def _fit(
-        self, cases: Sequence[TrainingCase], kept: ValueStore, progress: Progress, checkpoints: Checkpoints | None
-    ) -> dict[str, Any]:
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         if not any(case.locality for case in cases):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
-        self.reset()
-        self._found = None
         parts = self._load_parts()
-        queries = list({id(query): query for case in cases for query in case.queries()}.values())
-        edits = [case.insertion for case in cases]
-        parts.encoder.prepare(queries, edits, kept, batch_size=self.batch_size, progress=progress)
+        queries = dict.fromkeys(query for case in cases for query in case.queries())
+        subjects = [*map(request_subject, queries), *(edit_subject(case.insertion) for case in cases)]
+        parts.encoder.prepare(subjects, context.store, batch_size=self.batch_size, progress=context.progress)
+        checkpoints = context.checkpoints
         if checkpoints is not None:  # other models under the same names are another training
             models = (parts.encoder.identity.run, parts.replacement.identity.run)
             checkpoints = replace(checkpoints, key=" ".join((checkpoints.key, *models)))
         learner = _ScopedLearner(parts, self.config)
-        losses = train(learner, cases, self.config, name=self.name, progress=progress, checkpoints=checkpoints)
+        losses = train(learner, cases, self.config, name=self.name, progress=context.progress, checkpoints=checkpoints)
         parts.replacement.take(learner.layer)
-        self._found = parts
+        self._loaded = parts
         return {**losses, "training_accuracy": self.scope_accuracy(cases)}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        parts = self._parts()
-        layer = {f"{_REPLACEMENT}{name}": weight for name, weight in parts.replacement.trained.items()}
-        return {_PROJECTION: parts.classifier.projection, **layer}
+        layer = {f"{_REPLACEMENT}{name}": weight for name, weight in self._parts.replacement.trained.items()}
+        return {_PROJECTION: self._parts.classifier.projection, **layer}
 
     def _facts(self) -> dict[str, Any]:
-        return {"encoder": self._parts().encoder.identity.weights}
+        return {"encoder": self._parts.encoder.identity.weights}
 
     def _replacement(self) -> ModelIdentity | None:
-        return None if self._found is None else self._found.replacement.identity
+        return None if self._loaded is None else self._loaded.replacement.identity
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        self.reset()
-        self._found = None
         parts = self._load_parts()
         source = parts.encoder.identity.source
         if facts.get("encoder") != parts.encoder.identity.weights:
@@ -200,12 +199,12 @@ class ScopedMethod(InsertionMethod):
                 f"{parts.replacement.identity.source!r} or the encoder {source!r} ({error}). Put the models there that "
                 "the state was fitted with, or fit the method again."
             ) from None
-        self._found = parts
+        self._loaded = parts
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a fitted method works with.
+    """The models of a fitted method.
 
     Attributes:
         encoder: The frozen encoder.
@@ -217,6 +216,18 @@ class _Parts:
     classifier: ScopeClassifier
     replacement: ReplacementModel
 
+    def mapped(self, subjects: Sequence[Subject]) -> torch.Tensor:
+        """Returns the mapped vectors of edits or requests, shape (subjects, width)."""
+        mapped: torch.Tensor = self.classifier(self.encoder.vectors(subjects))
+        return mapped
+
+    def distances(self, case: TrainingCase) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns the squared distances of a case's requests to its edit, and which of them are in its scope."""
+        edit = self.mapped([edit_subject(case.insertion)])
+        requests = self.mapped([request_subject(query) for query in case.queries()])
+        inside = torch.arange(len(requests), device=requests.device) <= len(case.generality)
+        return squared_distances(edit, requests), inside
+
 
 class _ScopedLearner(Learner[TrainingCase]):
     """Trains the classifier in place, and copies of the replacement model's weights."""
@@ -226,43 +237,25 @@ class _ScopedLearner(Learner[TrainingCase]):
         self._config = config
         self.layer = parts.replacement.copies()
 
-    def groups(self) -> Sequence[Group]:
+    def groups(self) -> Sequence[ParameterGroup]:
+        layer = {f"{_REPLACEMENT}{name}": weight for name, weight in self.layer.items()}
         return (
-            Group({_PROJECTION: self._parts.classifier.projection}, self._config.classifier_learning_rate),
-            Group(
-                {f"{_REPLACEMENT}{name}": weight for name, weight in self.layer.items()},
-                self._config.replacement_learning_rate,
-            ),
+            ParameterGroup({_PROJECTION: self._parts.classifier.projection}, self._config.classifier_learning_rate),
+            ParameterGroup(layer, self._config.replacement_learning_rate),
         )
 
-    def learn(self, case: TrainingCase, scale: float) -> Learned:
-        parts, device = self._parts, self._parts.classifier.projection.device
+    def learn(self, case: TrainingCase, scale: float) -> CaseLosses:
+        device = self._parts.classifier.projection.device
         with full_precision(device):  # distances need it too
-            classifier = scope_loss(*_distances(parts.encoder, parts.classifier, case))
+            classifier = scope_loss(*self._parts.distances(case))
             (scale * classifier).backward()
         answered = (case.insertion, *case.generality)
         total = 0.0
         for item in answered:  # one after the other: several conversations at once need as many times the memory
             shown = (shown_after(case.insertion, item.query), item.answer)
-            loss = parts.replacement.loss(self.layer, [shown]) / len(answered)
+            loss = self._parts.replacement.loss(self.layer, [shown]) / len(answered)
             with full_precision(device):
                 (scale * loss).backward()
             total += float(loss.detach())
         scoped = float(classifier.detach())
-        return Learned({"loss": scoped + total, "classifier": scoped, "replacement": total})
-
-
-def _mapped(classifier: ScopeClassifier, vectors: torch.Tensor) -> torch.Tensor:
-    mapped: torch.Tensor = classifier(vectors.to(classifier.projection.device))
-    return mapped.detach()
-
-
-def _distances(
-    encoder: ScopeEncoder, classifier: ScopeClassifier, case: TrainingCase
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the squared distances of a case's requests to its edit, and which of them are in its scope."""
-    device = classifier.projection.device
-    edit = classifier(encoder.edits([case.insertion]).to(device))
-    requests = classifier(encoder.requests(case.queries()).to(device))
-    inside = torch.arange(len(requests), device=device) <= len(case.generality)
-    return squared_distances(edit, requests)[:, 0], inside
+        return CaseLosses({"loss": scoped + total, "classifier": scoped, "replacement": total})

@@ -1,4 +1,4 @@
-"""What a fitted method writes, ``state.safetensors`` and ``state.json``, and when a state is refused."""
+"""The files of a fitted method, ``state.safetensors`` and ``state.json``, and the reasons to refuse them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StateError(CultureTasksError):
 
 
 class DataFacts(BaseModel):
-    """What a method was fitted on.
+    """The training data of a state.
 
     Attributes:
         raw: Fingerprint of the benchmark's raw cases; empty if the source has none.
@@ -48,7 +48,7 @@ class ModelFacts(BaseModel):
     Attributes:
         source: The model's name or folder, as the user gave it.
         weights: Its fingerprint before anything was trained.
-        parts: What the fingerprint is made of (:class:`~culture_tasks.insertion.identity.ModelIdentity`).
+        parts: The ingredients of the fingerprint (:class:`~culture_tasks.insertion.identity.ModelIdentity`).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -59,7 +59,7 @@ class ModelFacts(BaseModel):
 
     @classmethod
     def of(cls, identity: ModelIdentity) -> ModelFacts:
-        """Returns what a state says about a model."""
+        """Returns the facts of a loaded model."""
         return cls(source=identity.source, weights=identity.weights, parts=dict(identity.parts))
 
     @property
@@ -78,17 +78,17 @@ class Description(BaseModel):
         config: Its options.
         model: The model's name or folder, as the user gave it.
         weights: Fingerprint of the model (:class:`~culture_tasks.insertion.identity.ModelIdentity`).
-        parts: What the fingerprint is made of.
+        parts: The ingredients of the fingerprint.
         replacement: The method's second model, if it has one.
-        data: What it was fitted on.
-        facts: What the method stores besides tensors.
-        report: What was measured while fitting, for information.
-        tensors: SHA-256 of what ``state.safetensors`` holds.
+        data: The training data.
+        facts: Results of the fit that aren't tensors.
+        report: Measurements of the fit, for information.
+        tensors: SHA-256 of the tensors in ``state.safetensors``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: int
+    format: int = FORMAT
     method: str
     version: int = 1
     config: dict[str, Any]
@@ -118,7 +118,7 @@ class Description(BaseModel):
 
     @property
     def compared(self) -> dict[str, Any]:
-        """What the fit depended on, by names for messages."""
+        """All that the fit depended on, by names for messages."""
         parts = {"model": self.fitted_model.compared, "data": self.data.model_dump()}
         named = {f"{name} of the {part}": value for part, facts in parts.items() for name, value in facts.items()}
         return {"method": self.method, "version": self.version, **self.config, **named}
@@ -134,8 +134,8 @@ def write(folder: Path, description: Description, tensors: Mapping[str, torch.Te
 
     Args:
         folder: The folder; made if it doesn't exist.
-        description: ``state.json``.
-        tensors: What the description has the hash of.
+        description: ``state.json``, which has the hash of the tensors.
+        tensors: The tensors.
 
     Raises:
         StateError: If it can't be written.
@@ -158,24 +158,6 @@ def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
     Raises:
         StateError: If it is missing, broken, of another format, or a mixture of two.
     """
-    description = read_description(folder)
-    try:
-        tensors, _ = tensor_files.read(folder / _TENSORS)
-    except OSError as error:
-        raise StateError(f"{folder / _TENSORS}: can't be read ({error}). Fit the method again.") from None
-    except SafetensorError as error:
-        raise StateError(f"{folder / _TENSORS}: not a safetensors file ({error}). Fit the method again.") from None
-    if tensor_files.digest(tensors) != description.tensors:
-        raise StateError(f"{folder}: {_TENSORS} doesn't belong to {_DESCRIPTION}. Fit the method again.")
-    return description, tensors
-
-
-def read_description(folder: Path) -> Description:
-    """Reads ``state.json`` alone.
-
-    Raises:
-        StateError: If it is missing, broken, or of another format.
-    """
     path = folder / _DESCRIPTION
     try:
         description = Description.model_validate_json(path.read_text(encoding="utf-8"))
@@ -187,11 +169,18 @@ def read_description(folder: Path) -> Description:
         raise StateError(f"{path}: not the description of a state ({str(error).splitlines()[0]}). Fit again.") from None
     if description.format != FORMAT:
         raise StateError(f"{path}: format {description.format}, this version reads {FORMAT}. Fit the method again.")
-    return description
+    path = folder / _TENSORS
+    try:
+        tensors, _ = tensor_files.read(path)
+    except (OSError, SafetensorError) as error:
+        raise StateError(f"{path}: can't be read as a safetensors file ({error}). Fit the method again.") from None
+    if tensor_files.digest(tensors) != description.tensors:
+        raise StateError(f"{folder}: {_TENSORS} doesn't belong to {_DESCRIPTION}. Fit the method again.")
+    return description, tensors
 
 
 def differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
-    """Returns what differs, each with both values; what one side doesn't know isn't compared."""
+    """Returns the entries that differ, each with both values; entries that one side lacks aren't compared."""
     return "; ".join(
         f"{name} {found[name]!r:.80}, expected {value!r:.80}"
         for name, value in expected.items()

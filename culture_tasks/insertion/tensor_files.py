@@ -19,12 +19,12 @@ from safetensors.torch import save_file
 
 def digest(tensors: Mapping[str, torch.Tensor]) -> str:
     """Returns the SHA-256 of names, types, shapes and values, tensor by tensor, whatever their order."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
-        found.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
-        found.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
-    return found.hexdigest()
+        sha.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        sha.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+    return sha.hexdigest()
 
 
 def write(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, str] | None = None) -> None:
@@ -32,7 +32,7 @@ def write(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, s
 
     Args:
         path: The file, whose folder exists.
-        tensors: What it holds; no two may share memory.
+        tensors: The tensors; no two may share memory.
         facts: Texts to store beside them.
     """
     with replaced(path) as partial:
@@ -41,7 +41,7 @@ def write(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, s
 
 
 def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-    """Returns what :func:`write` wrote, on the CPU.
+    """Returns the tensors, on the CPU, and the texts of a file.
 
     Raises:
         OSError: If the file can't be read.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 
@@ -16,11 +16,10 @@ from culture_tasks.text import tokens
 _log = logging.getLogger(__name__)
 
 LEXICAL = "lexical"
-_LEXICAL_WIDTH = 512
 _LEXICAL_VERSION = "words in bins, 1"  # raise it whenever the same words are counted in another way
 
 
-class SentenceEncoder(ABC):
+class SentenceEncoder(Protocol):
     """Maps sentences to vectors whose inner product is their similarity.
 
     Attributes:
@@ -31,23 +30,21 @@ class SentenceEncoder(ABC):
     identity: ModelIdentity
     width: int
 
-    @abstractmethod
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
 
     def parameter_count(self) -> int:
-        """Parameters that are loaded."""
-        return 0
+        """Returns the number of parameters that are loaded."""
 
 
-class TransformerEncoder(SentenceEncoder):
+class TransformerEncoder:
     """Mean of the last hidden states over a sentence's tokens, as the paper's all-MiniLM-L6-v2 takes it.
 
     Args:
         name: Model on the Hub, or folder.
         max_text_length: Tokens of a sentence that are read.
         device: Where the model runs.
-        method: Which method asks for it, for messages.
+        method: The method's name, for messages.
 
     Raises:
         SettingsError: If the model can't be loaded.
@@ -70,12 +67,8 @@ class TransformerEncoder(SentenceEncoder):
             )
         self._max_text_length = max_text_length
         self.width = int(self._model.config.hidden_size)
-        self.identity = identify_encoder(
-            self._model,
-            self._tokenizer.get_vocab(),
-            source=name,
-            settings={"max_text_length": max_text_length},
-        )
+        settings = {"max_text_length": max_text_length}
+        self.identity = identify_encoder(self._model, self._tokenizer.get_vocab(), source=name, settings=settings)
 
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
@@ -89,23 +82,27 @@ class TransformerEncoder(SentenceEncoder):
         return torch.nn.functional.normalize(means.float(), dim=-1).cpu()
 
     def parameter_count(self) -> int:
-        """Parameters that are loaded."""
-        return sum(parameter.numel() for parameter in self._model.parameters())
+        """Returns the number of parameters that are loaded."""
+        return int(self._model.num_parameters())
 
 
-class LexicalEncoder(SentenceEncoder):
-    """Counts words in hashed bins: no model and no network, in any language, and not what the paper uses."""
+class LexicalEncoder:
+    """Counts words in hashed bins: no model and no network, in any language, and not the paper's."""
 
     identity = ModelIdentity(source=LEXICAL, weights=_LEXICAL_VERSION, run=_LEXICAL_VERSION)
-    width = _LEXICAL_WIDTH
+    width = 512
 
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
-        counts = torch.zeros(len(sentences), _LEXICAL_WIDTH)
+        counts = torch.zeros(len(sentences), self.width)
         for row, sentence in enumerate(sentences):
             for token in tokens(sentence):
-                counts[row, int.from_bytes(hashlib.sha256(token.encode()).digest()[:4]) % _LEXICAL_WIDTH] += 1
+                counts[row, int.from_bytes(hashlib.sha256(token.encode()).digest()[:4]) % self.width] += 1
         return torch.nn.functional.normalize(counts, dim=-1)
+
+    def parameter_count(self) -> int:
+        """Returns 0: no parameters are loaded."""
+        return 0
 
 
 def make_encoder(name: str, max_text_length: int, device: torch.device, method: str) -> SentenceEncoder:

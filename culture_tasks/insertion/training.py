@@ -4,12 +4,15 @@ A step is the mean gradient of some cases. The order of cases and all random num
 place in the training alone, so that a training that continues from a checkpoint ends with the same bits as one without
 a break (on a GPU, as far as its kernels are deterministic). Several processes share the cases of a step and add their
 gradients: the result is that of one process, up to the order in which floating-point numbers are added.
+
+A checkpoint is one safetensors file, replaced as a whole. Accelerate's ``save_state`` would write optimizer and random
+state by pickle, and a folder of files that a crash can leave half old and half new.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
+import json
 import logging
 import math
 import random
@@ -17,15 +20,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import torch
 from accelerate import PartialState
 from accelerate.utils import gather_object, reduce
 from pydantic import Field
+from safetensors import SafetensorError
 
 from culture_tasks.errors import CultureTasksError, SettingsError
-from culture_tasks.insertion.checkpoints import Checkpoint, Checkpoints
+from culture_tasks.insertion import tensor_files
 from culture_tasks.insertion.insertion_method import MethodConfig
 from culture_tasks.insertion.progress import Progress, silent
 
@@ -58,9 +63,8 @@ class GradientConfig(MethodConfig):
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Parameters with a learning rate of their own.
+class ParameterGroup(NamedTuple):
+    """Parameters with their learning rate.
 
     Attributes:
         parameters: Parameters by names that no other group has; float32, in which small steps don't vanish.
@@ -71,13 +75,12 @@ class Group:
     learning_rate: float
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What a case said about itself.
+class CaseLosses(NamedTuple):
+    """The losses of a case.
 
     Attributes:
-        losses: The loss under ``loss``, and parts of it under names of their own.
-        observed: What :meth:`Learner.absorb` gets, on any device.
+        losses: The loss under ``loss``, and its parts under other names.
+        observed: An observation for :meth:`Learner.absorb`, on any device.
     """
 
     losses: Mapping[str, float]
@@ -85,10 +88,10 @@ class Learned:
 
 
 class Learner(ABC, Generic[Case]):
-    """What is trained."""
+    """The part of a method that is trained."""
 
     @abstractmethod
-    def groups(self) -> Sequence[Group]:
+    def groups(self) -> Sequence[ParameterGroup]:
         """Returns the parameters to train."""
 
     def buffers(self) -> Mapping[str, torch.Tensor]:
@@ -96,31 +99,75 @@ class Learner(ABC, Generic[Case]):
         return {}
 
     @abstractmethod
-    def learn(self, case: Case, scale: float) -> Learned:
+    def learn(self, case: Case, scale: float) -> CaseLosses:
         """Adds the gradients of ``scale`` times the loss of a case, by one or several calls of ``backward``.
 
         It runs under autocast where the options ask for mixed precision; :func:`full_precision` is for ``backward``.
         """
 
     def absorb(self, observed: Sequence[torch.Tensor]) -> None:
-        """Takes what the cases of a step observed, in their order; called after the step, in every process."""
+        """Takes the observations of a step's cases, in their order; called after the step, in every process."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """Cases whose mean gradient makes one step.
+class Checkpoints:
+    """The checkpoint file of one training.
 
     Attributes:
-        number: Its place in the training, from 0.
-        epoch: The pass, from 0.
-        first: Place of its first case in the pass.
-        cases: Indices of its cases.
+        file: The file; its folder is made if it doesn't exist.
+        every: Number of steps between two checkpoints.
+        key: Hash of all that the training depends on: method, options, model, data. Another training's file is refused.
     """
 
-    number: int
-    epoch: int
-    first: int
-    cases: tuple[int, ...]
+    file: Path
+    every: int = 100
+    key: str = ""
+
+    def read(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]] | None:
+        """Returns the facts and the tensors of the latest checkpoint, or None.
+
+        Raises:
+            CultureTasksError: If the file is broken, or another training's.
+        """
+        if not self.file.exists():
+            return None
+        try:
+            tensors, texts = tensor_files.read(self.file)
+            facts: dict[str, Any] = json.loads(texts["checkpoint"])
+            intact = facts["digest"] == tensor_files.digest(tensors)
+        except (OSError, SafetensorError, KeyError, ValueError) as error:
+            problem = f"the checkpoint can't be read ({error})."
+        else:
+            if intact and facts["key"] == self.key:
+                return facts, tensors
+            problem = (
+                "the checkpoint belongs to another fit (other options, model, data or version). Name another folder "
+                "for the state."
+                if intact
+                else "the checkpoint is damaged: its tensors have another digest than was written."
+            )
+        raise CultureTasksError(f"insertion: {problem} Delete it to start from the beginning: {self.file}")
+
+    def write(self, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
+        """Replaces the checkpoint.
+
+        Raises:
+            CultureTasksError: If the file can't be written.
+        """
+        text = json.dumps({**facts, "key": self.key, "digest": tensor_files.digest(tensors)})
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            tensor_files.write(self.file, tensors, {"checkpoint": text})
+        except (OSError, SafetensorError) as error:
+            raise CultureTasksError(
+                f"insertion: the checkpoint {self.file} can't be written ({error}). Free the disk; the same command "
+                "continues from the checkpoint before."
+            ) from error
+
+    def clear(self) -> None:
+        """Deletes the file, and leftovers of killed processes."""
+        for path in [self.file, *self.file.parent.glob(f"{self.file.name}.*.partial")]:
+            path.unlink(missing_ok=True)
 
 
 def train(
@@ -135,10 +182,10 @@ def train(
     """Trains, from the latest checkpoint on.
 
     Args:
-        learner: What is trained; it is changed in place.
-        cases: What it learns from.
-        config: How.
-        name: Who trains, for messages.
+        learner: The learner, which is changed in place.
+        cases: The training cases.
+        config: The options of the training.
+        name: The method's name, for messages.
         progress: Shows the progress and the mean loss of the pass.
         checkpoints: Where checkpoints are kept; the caller clears them when the result is safe.
 
@@ -157,17 +204,33 @@ def full_precision(device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, enabled=False)
 
 
-def make_optimizer(name: OptimizerName, groups: Sequence[Group]) -> torch.optim.Optimizer:
+def make_optimizer(name: OptimizerName, groups: Sequence[ParameterGroup]) -> torch.optim.Optimizer:
     """Makes an optimizer."""
     classes = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
     return classes[name]([{"params": [*group.parameters.values()], "lr": group.learning_rate} for group in groups])
+
+
+class _Step(NamedTuple):
+    """Cases whose mean gradient makes one step.
+
+    Attributes:
+        number: Its place in the training, from 0.
+        epoch: The pass, from 0.
+        first: Place of its first case in the pass.
+        cases: Indices of its cases.
+    """
+
+    number: int
+    epoch: int
+    first: int
+    cases: Sequence[int]
 
 
 class _Training(Generic[Case]):
     def __init__(self, learner: Learner[Case], cases: Sequence[Case], config: GradientConfig, name: str) -> None:
         self._learner, self._cases, self._config, self._name = learner, cases, config, name
         groups = learner.groups()
-        self._parameters = _named(groups)
+        self._parameters = {name: value for group in groups for name, value in group.parameters.items()}
         self._optimizer = make_optimizer(config.optimizer, groups)
         self._device = next(iter(self._parameters.values())).device
         self._processes = PartialState(cpu=self._device.type == "cpu")
@@ -181,15 +244,19 @@ class _Training(Generic[Case]):
 
     def run(self, progress: Progress, checkpoints: Checkpoints | None) -> dict[str, float]:
         steps = list(_steps(len(self._cases), self._config))
-        done = self._restored(checkpoints)
+        done = 0 if checkpoints is None else self._restored(checkpoints)
         description = f"{self._name}: training" + (f" (from step {done + 1} of {len(steps)})" if done else "")
         with self._prepared():
             for step in progress(steps[done:], description, self._note):
                 self._make(step)
-                last = step.number + 1 == len(steps)
-                if checkpoints is not None and (last or (step.number + 1) % checkpoints.every == 0):
-                    self._keep(checkpoints, step)
-        return {part: total / self._counted for part, total in self._sums.items()}
+                done = step.number + 1
+                if checkpoints is None or not self._processes.is_main_process:
+                    continue
+                if done == len(steps) or done % checkpoints.every == 0:
+                    facts = {"done": done, "losses": self._sums, "cases": self._counted}
+                    checkpoints.write(facts, self._tensors())
+                    logger.info("insertion: %s: %s after %d steps", self._name, self._note(), done)
+        return self._means()
 
     @contextmanager
     def _prepared(self) -> Iterator[None]:
@@ -209,65 +276,54 @@ class _Training(Generic[Case]):
     def _make(self, step: _Step) -> None:
         """Makes one step; each process learns every n-th of its cases."""
         self._optimizer.zero_grad()
-        mine = range(self._processes.process_index, len(step.cases), self._processes.num_processes)
-        learned = self._gathered(step, {place: self._learned(step, place) for place in mine})
+        share = range(self._processes.process_index, len(step.cases), self._processes.num_processes)
+        learned = self._gathered({place: self._learned(step, place) for place in share})
+        if step.first == 0 and self._counted >= len(self._cases):
+            self._sums, self._counted = {}, 0
         for case in learned:
-            self._count(step, case)
-        self._add_gradients()
+            self._check_finite(step, case.losses)
+            for part, value in case.losses.items():
+                self._sums[part] = self._sums.get(part, 0.0) + value
+            self._counted += 1
+        if self._processes.num_processes > 1:
+            for parameter in self._parameters.values():
+                gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+                parameter.grad = reduce(gradient, reduction="sum")
         limit = self._config.clip_norm or math.inf
         norm = float(torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), limit))
         self._check_finite(step, {"gradient norm": norm})
         self._optimizer.step()
         self._learner.absorb([case.observed for case in learned if case.observed is not None])
 
-    def _learned(self, step: _Step, place: int) -> Learned:
+    def _learned(self, step: _Step, place: int) -> CaseLosses:
         torch.manual_seed(_number(self._config.seed, step.epoch, step.first + place))
         mixed = self._config.mixed_precision == "bf16"
         with torch.enable_grad(), torch.autocast(self._device.type, torch.bfloat16, enabled=mixed):
             return self._learner.learn(self._cases[step.cases[place]], 1.0 / len(step.cases))
 
-    def _gathered(self, step: _Step, mine: Mapping[int, Learned]) -> list[Learned]:
-        """Returns what all cases of a step said, in their order, in every process."""
+    def _gathered(self, share: Mapping[int, CaseLosses]) -> list[CaseLosses]:
+        """Returns the losses of all cases of a step, in their order, in every process."""
         if self._processes.num_processes == 1:
-            return [mine[place] for place in range(len(step.cases))]
+            return list(share.values())
         sent = [
-            (place, dict(case.losses), None if case.observed is None else case.observed.cpu())
-            for place, case in mine.items()
+            (place, CaseLosses(dict(case.losses), None if case.observed is None else case.observed.cpu()))
+            for place, case in share.items()
         ]
-        return [
-            Learned(losses, observed) for _, losses, observed in sorted(gather_object(sent), key=lambda row: row[0])
-        ]
-
-    def _count(self, step: _Step, case: Learned) -> None:
-        self._check_finite(step, case.losses)
-        if step.first == 0 and self._counted >= len(self._cases):
-            self._sums, self._counted = {}, 0
-        for part, value in case.losses.items():
-            self._sums[part] = self._sums.get(part, 0.0) + value
-        self._counted += 1
+        return [case for _, case in sorted(gather_object(sent), key=lambda row: row[0])]
 
     def _check_finite(self, step: _Step, values: Mapping[str, float]) -> None:
-        """Stops before a step that would spoil what is trained, and the checkpoint with it."""
+        """Stops before a step that would spoil the parameters, and the checkpoint with them."""
         if not all(math.isfinite(value) for value in values.values()):
             raise CultureTasksError(
                 f"insertion: {self._name}: the training is not finite at step {step.number + 1} ({_shown(values)}). "
                 "Lower the learning rate, or compute in a wider data type (--dtype float32)."
             )
 
-    def _add_gradients(self) -> None:
-        if self._processes.num_processes == 1:
-            return
-        for parameter in self._parameters.values():
-            own = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-            parameter.grad = reduce(own, reduction="sum")
+    def _means(self) -> dict[str, float]:
+        return {part: total / self._counted for part, total in self._sums.items()}
 
     def _note(self) -> str:
-        return _shown({part: total / self._counted for part, total in self._sums.items()}) if self._counted else ""
-
-    def _keep(self, checkpoints: Checkpoints, step: _Step) -> None:
-        if self._processes.is_main_process:
-            checkpoints.write(Checkpoint(step.number + 1, self._tensors(), self._sums, self._counted))
-            logger.info("insertion: %s: %s after %d steps", self._name, self._note(), step.number + 1)
+        return _shown(self._means())
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Returns all that steps change."""
@@ -280,21 +336,14 @@ class _Training(Generic[Case]):
         trained = {f"parameter/{name}": parameter for name, parameter in self._parameters.items()}
         return {**trained, **{f"buffer/{name}": buffer for name, buffer in self._learner.buffers().items()}, **states}
 
-    def _restored(self, checkpoints: Checkpoints | None) -> int:
+    def _restored(self, checkpoints: Checkpoints) -> int:
         """Restores the latest checkpoint, and returns how many steps were made."""
-        found = None if checkpoints is None else checkpoints.read()
-        done = found.done if found else 0
-        if len(set(gather_object([done]))) > 1:
+        facts, tensors = checkpoints.read() or ({"done": 0, "losses": {}, "cases": 0}, {})
+        if len(set(gather_object([facts["done"]]))) > 1:
             raise CultureTasksError(
                 f"insertion: {self._name}: processes found different checkpoints. Put the state on a disk that "
                 "all of them share."
             )
-        if found:
-            self._take(found.tensors)
-            self._sums, self._counted = dict(found.losses), found.cases
-        return done
-
-    def _take(self, tensors: Mapping[str, torch.Tensor]) -> None:
         buffers = self._learner.buffers()
         for key, tensor in tensors.items():
             kind, _, name = key.partition("/")
@@ -305,17 +354,8 @@ class _Training(Generic[Case]):
                 self._optimizer.state[parameter][entry] = tensor if tensor.dim() == 0 else tensor.to(parameter.device)
             else:
                 (self._parameters if kind == "parameter" else buffers)[name].data.copy_(tensor)
-
-
-def _named(groups: Sequence[Group]) -> dict[str, nn.Parameter]:
-    named: dict[str, nn.Parameter] = {}
-    for name, parameter in itertools.chain.from_iterable(group.parameters.items() for group in groups):
-        if name in named:
-            raise ValueError(f"two groups have a parameter {name!r}")
-        if parameter.dtype != torch.float32:
-            raise ValueError(f"{name!r} is {parameter.dtype}: train a float32 copy, in which small steps don't vanish")
-        named[name] = parameter
-    return named
+        self._sums, self._counted = dict(facts["losses"]), facts["cases"]
+        return int(facts["done"])
 
 
 def _steps(cases: int, config: GradientConfig) -> Iterator[_Step]:
@@ -324,7 +364,7 @@ def _steps(cases: int, config: GradientConfig) -> Iterator[_Step]:
         order = list(range(cases))
         random.Random(_number(config.seed, epoch)).shuffle(order)  # noqa: S311 - an order, not a secret
         for first in range(0, cases, config.cases_per_step):
-            yield _Step(number, epoch, first, tuple(order[first : first + config.cases_per_step]))
+            yield _Step(number, epoch, first, order[first : first + config.cases_per_step])
             number += 1
 
 

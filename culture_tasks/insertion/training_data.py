@@ -1,16 +1,29 @@
-"""What insertion methods are fitted on: a benchmark's training cases as requests to a model."""
+"""A benchmark's training cases as requests to a model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, OffersTraining, TrainingCases
 from culture_tasks.errors import SettingsError, nearest
-from culture_tasks.insertion.insertion_method import TrainingData
 from culture_tasks.insertion.queries import Insertion, Message, Negative, Query, TrainingCase
 from culture_tasks.insertion.state import DataFacts
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """The data that a method is fitted on.
+
+    Attributes:
+        cases: The training cases, in a fixed order.
+        facts: What a state records about them.
+    """
+
+    cases: Sequence[TrainingCase]
+    facts: DataFacts
 
 
 def load_training_data(
@@ -27,7 +40,7 @@ def load_training_data(
         SettingsError: If the benchmark offers none, or several do and none is named.
         DataError: If the data can't be used, an image is missing or broken, or nothing is for training.
     """
-    offers = {name: each for name, each in benchmarks().items() if isinstance(each, OffersTraining)}
+    offers = {name: entry for name, entry in benchmarks().items() if isinstance(entry, OffersTraining)}
     name = next(iter(offers)) if benchmark is None and len(offers) == 1 else benchmark
     if name not in offers:
         hint = "" if name is None else nearest(name, offers)
@@ -39,24 +52,24 @@ def load_training_data(
 
 def as_requests(offered: TrainingCases) -> TrainingData:
     """Phrases training cases as the benchmark's tasks phrase them; equal requests are one object."""
-    made: dict[tuple[Path, str, str], Query] = {}
+    queries: dict[tuple[Path, str, str], Query] = {}
 
-    def query(asked: AnsweredQuestion) -> Query:
+    def query(item: AnsweredQuestion) -> Query:
         def load() -> Sequence[Message]:
             from PIL import Image
 
-            with Image.open(asked.image) as image:
-                return Query.about(image.convert("RGB"), asked.question, asked.system).messages()
+            with Image.open(item.image) as image:
+                return Query.about(image.convert("RGB"), item.question, item.system).messages()
 
-        return made.setdefault((asked.image, asked.system, asked.question), Query(asked.question, load))
+        return queries.setdefault((item.image, item.system, item.question), Query(item.question, load))
 
     def case(given: InsertionCase) -> TrainingCase:
         return TrainingCase(
             case_id=given.case_id,
             scenario=given.scenario,
             insertion=Insertion(query(given.inserted), given.inserted.answer),
-            generality=tuple(Insertion(query(asked), asked.answer) for asked in given.generality),
-            locality=tuple(Negative(query(asked), asked.answer, kind) for kind, asked in given.locality),
+            generality=tuple(Insertion(query(item), item.answer) for item in given.generality),
+            locality=tuple(Negative(query(item), item.answer, kind) for kind, item in given.locality),
         )
 
     facts = DataFacts(

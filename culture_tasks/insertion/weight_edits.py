@@ -1,9 +1,10 @@
-"""Which weights of a model are edited or trained, computing with others in their place, and putting them back."""
+"""Weights of a model: which are edited, computing with others in their place, and putting them back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import torch
 from torch import nn
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Part = Literal["attention", "mlp"]
 
-_EDITABLE = (torch.float32, torch.bfloat16, torch.float16)
-
 
 def decoder_layers(model: PreTrainedModel) -> list[str]:
     """Returns the names of the language model's layers, in their order.
@@ -25,27 +24,14 @@ def decoder_layers(model: PreTrainedModel) -> list[str]:
     Raises:
         SettingsError: If the model doesn't show its layers.
     """
-    decoder = model.get_decoder()
-    layers = getattr(decoder, "layers", None)
-    names = {id(module): name for name, module in model.named_modules()}
-    if layers is None or id(layers) not in names:
+    layers = getattr(model.get_decoder(), "layers", None)
+    name = next((name for name, module in model.named_modules() if module is layers), None)
+    if layers is None or name is None:
         raise SettingsError(
             f"insertion: {type(model).__name__} has no list of layers in its language model, so its weights can't be "
             "edited. Name another model, or a method that leaves weights alone."
         )
-    return [f"{names[id(layers)]}.{number}" for number in range(len(layers))]
-
-
-def last_layers(model: PreTrainedModel, count: int) -> list[str]:
-    """Returns the names of the last layers, in their order.
-
-    Raises:
-        SettingsError: If the model has fewer.
-    """
-    layers = decoder_layers(model)
-    if count > len(layers):
-        raise SettingsError(f"insertion: layers={count}, but the model has {len(layers)}. Name fewer layers.")
-    return layers[len(layers) - count :]
+    return [f"{name}.{number}" for number in range(len(layers))]
 
 
 def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -> dict[str, nn.Parameter]:
@@ -56,35 +42,31 @@ def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -
     Args:
         model: The model.
         layer: The layer's name, as :func:`decoder_layers` gives it.
-        parts: Which parts are wanted.
+        parts: The parts of the layer.
 
     Raises:
         SettingsError: If the layer lacks one of them, or its weights can't be edited.
     """
-    found: dict[str, nn.Parameter] = {}
+    children = dict(model.get_submodule(layer).named_children())
+    weights: dict[str, nn.Parameter] = {}
     for part in parts:
         mark = "attn" if part == "attention" else "mlp"
-        modules = [(name, module) for name, module in model.get_submodule(layer).named_children() if _is(name, mark)]
-        weights = {
+        matrices = {
             f"{layer}.{name}.{inner}": parameter
-            for name, module in modules
+            for name, module in children.items()
+            if mark in name and "norm" not in name
             for inner, parameter in module.named_parameters()
             if parameter.dim() >= 2
         }
-        if not weights:
-            children = ", ".join(name for name, _ in model.get_submodule(layer).named_children())
+        if not matrices:
             raise SettingsError(
-                f"insertion: {layer} of {type(model).__name__} has no {part} weights (it has {children}). "
+                f"insertion: {layer} of {type(model).__name__} has no {part} weights (it has {', '.join(children)}). "
                 "Name other weights, or another model."
             )
-        found.update(weights)
-    for name, weight in found.items():
+        weights.update(matrices)
+    for name, weight in weights.items():
         _check_editable(name, weight)
-    return found
-
-
-def _is(name: str, mark: str) -> bool:
-    return mark in name and "norm" not in name
+    return weights
 
 
 def layer_linears(model: PreTrainedModel, layers: Iterable[str], names: Collection[str]) -> dict[str, nn.Linear]:
@@ -98,33 +80,28 @@ def layer_linears(model: PreTrainedModel, layers: Iterable[str], names: Collecti
     Raises:
         SettingsError: If a layer lacks one, it is no linear map, or its weight can't be edited.
     """
-    found: dict[str, nn.Linear] = {}
+    linears: dict[str, nn.Linear] = {}
     for layer in layers:
-        modules = dict(model.get_submodule(layer).named_modules())
+        modules = model.get_submodule(layer).named_modules()
+        known = {inner: module for inner, module in modules if isinstance(module, nn.Linear)}
         for name in names:
-            if not isinstance(modules.get(name), nn.Linear):
-                known = ", ".join(inner for inner, module in modules.items() if isinstance(module, nn.Linear))
+            if name not in known:
                 raise SettingsError(
                     f"insertion: {layer} of {type(model).__name__} has no linear map {name!r}. "
-                    f"It has {known or 'none'}."
+                    f"It has {', '.join(known) or 'none'}."
                 )
-            found[f"{layer}.{name}"] = modules[name]
-            _check_editable(f"{layer}.{name}.weight", modules[name].weight)
-    return found
+            linears[f"{layer}.{name}"] = known[name]
+            _check_editable(f"{layer}.{name}.weight", known[name].weight)
+    return linears
 
 
 def _check_editable(name: str, weight: torch.Tensor) -> None:
-    """Makes sure that a weight holds its numbers itself.
-
-    Raises:
-        SettingsError: If it is quantised, or its numbers are elsewhere.
-    """
     if weight.is_meta:
         raise SettingsError(
             f"insertion: {name} is not on a device, since the model was spread further than the GPUs hold. Weights can "
             "only be edited where they are: use more or larger GPUs, or a smaller model."
         )
-    if weight.dtype not in _EDITABLE:
+    if weight.dtype not in (torch.float32, torch.bfloat16, torch.float16):
         raise SettingsError(
             f"insertion: {name} is {weight.dtype}. Quantised weights can't be edited: name a checkpoint of 16 or "
             "32 bits."
@@ -139,14 +116,14 @@ def with_weights(model: nn.Module, weights: Mapping[str, torch.Tensor], compute:
     Args:
         model: The model.
         weights: Tensors by the names of the parameters that they replace.
-        compute: What to compute.
+        compute: The computation.
     """
     replaced = {f"model.{name}": tensor for name, tensor in weights.items()}
     return torch.func.functional_call(_Calling(model), replaced, (compute,))  # type: ignore[no-any-return]
 
 
 class _Calling(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
-    """A module whose forward pass is any computation, so that ``functional_call`` can stand around it."""
+    """A module whose forward pass is any computation, for ``functional_call``."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -174,7 +151,7 @@ class EditedWeights:
         self._fill(values)
 
     def restore(self) -> None:
-        """Puts back what was there before the first change, and drops the copies."""
+        """Puts the weights from before the first change back, and drops the copies."""
         if self._before:
             self._fill(self._before)
             self._before = {}
@@ -183,3 +160,91 @@ class EditedWeights:
         with torch.no_grad():
             for name, weight in self._weights.items():
                 weight.copy_(values[name])
+
+
+class RepeatedPass(Generic[Result]):
+    """A computation with a model that can be repeated at the cost of the weights that change in between.
+
+    All modules that run before the first one with a changing weight (the vision tower, most layers of the language
+    model) return the same each time. The first call records their outputs and later calls take these, so the input
+    and all other weights must be the same.
+
+    Args:
+        model: The model.
+        weights: Names of the parameters that change between calls.
+        compute: Passes the input through the model.
+    """
+
+    def __init__(self, model: nn.Module, weights: Collection[str], compute: Callable[[], Result]) -> None:
+        self._compute = compute
+        owners = {name.rpartition(".")[0] for name in weights}
+        self._changing = [model.get_submodule(name) for name in owners]
+        self._frozen = list(_frozen(model, "", owners))
+        self._recorded: dict[nn.Module, list[Any]] | None = None
+
+    def __call__(self) -> Result:
+        """Computes with the weights as they are now."""
+        with ExitStack() as stack:
+            if self._recorded is None:
+                self._recorded = self._record(stack)
+            else:
+                for module, outputs in self._recorded.items():
+                    # An object's own forward takes precedence over its class's; device_map may have put one there.
+                    own = module.__dict__.get("forward")
+                    stack.callback(_set_forward, module, own)
+                    _set_forward(module, _replay(module.forward, outputs))
+            return self._compute()
+
+    def _record(self, stack: ExitStack) -> dict[nn.Module, list[Any]]:
+        """Returns a table that fills with the outputs of frozen modules until a changing one is reached."""
+        recorded: dict[nn.Module, list[Any]] = {}
+        reached: list[nn.Module] = []
+
+        def note(module: nn.Module, _inputs: object, output: Any) -> None:
+            if not reached:
+                recorded.setdefault(module, []).append(_copied(output))
+
+        for module in self._frozen:
+            stack.callback(module.register_forward_hook(note).remove)
+        for module in self._changing:
+            stack.callback(module.register_forward_pre_hook(lambda module, _: reached.append(module)).remove)
+        return recorded
+
+
+def _frozen(module: nn.Module, name: str, owners: Collection[str]) -> Iterator[nn.Module]:
+    """Yields the largest modules that hold none of the changing weights."""
+    prefix = f"{name}." if name else ""
+    if name in owners:
+        return
+    if not any(owner.startswith(prefix) for owner in owners):
+        yield module
+        return
+    for inner, child in module.named_children():
+        yield from _frozen(child, f"{prefix}{inner}", owners)
+
+
+def _replay(forward: Callable[..., Any], outputs: Sequence[Any]) -> Callable[..., Any]:
+    left = list(reversed(outputs))
+
+    def replayed(*inputs: Any, **named: Any) -> Any:
+        return _copied(left.pop()) if left else forward(*inputs, **named)
+
+    return replayed
+
+
+def _set_forward(module: nn.Module, forward: Callable[..., Any] | None) -> None:
+    if forward is None:
+        del module.forward
+    else:
+        module.forward = forward
+
+
+def _copied(value: Any) -> Any:
+    """Copies tensors, so that in-place changes leave the record alone."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, Mapping):
+        return type(value)(**{key: _copied(part) for key, part in value.items()})
+    if type(value) in (list, tuple):
+        return type(value)(_copied(part) for part in value)
+    return value

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from culture_tasks.benchmarks.reporting import At, ContrastOf, RunFacts
+from culture_tasks.insertion.methods import labels
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report import comparability
 from culture_tasks.report.comparisons import BY_ITSELF, scale_of_differences
@@ -36,13 +37,16 @@ def run_facts(row: str, label: str, runs: Sequence[Run]) -> RunFacts:
         label: Its name.
         runs: Its runs of a unit: the first one gives task and arguments.
     """
-    arguments = runs[0].model_args.split(", ") if runs else []
+    given = runs[0].model_args.split(", ") if runs else []
+    arguments = dict(text.split("=", 1) for text in given if "=" in text)
+    method = arguments.get("method", "")
     return RunFacts(
         row=row,
         label=label,
         task=runs[0].task if runs else "",
-        arguments=dict(text.split("=", 1) for text in arguments if "=" in text),
+        arguments=arguments,
         judges=" + ".join(dict.fromkeys(judge.label for run in runs for judge in run.settings.judges)) or "unknown",
+        method=labels().get(method, method),
         timing=" + ".join(dict.fromkeys(run.measured for run in runs if run.measured)),
     )
 

@@ -7,28 +7,16 @@ import weakref
 
 import pytest
 import torch
-from support.tiny_families import FAMILIES, family
+from support.tiny_families import family
 from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, SettingsError
-from culture_tasks.insertion.adapter import MultimodalModel, check_room, weights_size
+from culture_tasks.insertion.adapter import MultimodalModel, check_room
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.encoding import ends_of_generation
 from culture_tasks.insertion.queries import Query, image_part, text_part
 
 DECODING = Decoding(max_new_tokens=12)
-
-
-@pytest.fixture(params=sorted(FAMILIES))
-def model(request):
-    made = family(request.param)
-    return MultimodalModel(made.model, made.processor, request.param)
-
-
-@pytest.fixture
-def internvl():
-    made = family("internvl")
-    return MultimodalModel(made.model, made.processor)
 
 
 def queries(count=18):
@@ -58,8 +46,7 @@ def test_features_in_a_batch_are_those_on_their_own(model):
     together = dict(model.features_of(asked, 8))
     for place, query in enumerate(asked):
         alone = model.features(query)
-        assert torch.allclose(together[place].question, alone.question, atol=1e-3)
-        assert torch.allclose(together[place].visual, alone.visual, atol=1e-3)
+        assert torch.allclose(together[place], alone, atol=1e-3)
 
 
 def test_requests_without_images_are_answered_beside_the_others(internvl):
@@ -68,24 +55,6 @@ def test_requests_without_images_are_answered_beside_the_others(internvl):
     assert dict(internvl.answers(asked, DECODING, 4)) == {
         place: internvl.generate(query, DECODING) for place, query in enumerate(asked)
     }
-
-
-def test_the_longest_come_first(internvl):
-    asked = queries()
-    found = [answer.prompt_tokens for _, answer in internvl.answers(asked, Decoding(max_new_tokens=1), 1)]
-    assert found[0] > found[-1]
-    assert len(found) == len(asked)
-
-
-@pytest.mark.parametrize("name", ["gemma3", "mistral3"])
-def test_the_begin_of_text_token_is_there_once(name):
-    made = family(name)
-    model = MultimodalModel(made.model, made.processor)
-    begin = made.processor.tokenizer.bos_token_id
-    ids = model._encoded(queries(3)).inputs["input_ids"]
-    assert (ids == begin).sum(1).tolist() == [1, 1, 1]
-    twice = made.processor(text=["<bos>Why ?"], return_tensors="pt")["input_ids"][0].tolist()
-    assert twice.count(begin) == 2  # what the check below guards against
 
 
 def test_a_tokenizer_that_adds_the_token_for_a_template_that_does_not_is_used():
@@ -100,17 +69,14 @@ def test_a_tokenizer_that_adds_the_token_for_a_template_that_does_not_is_used():
     assert ids.count(made.processor.tokenizer.bos_token_id) == 1
 
 
-def test_an_encoding_unlike_the_processors_own_is_refused(monkeypatch):
-    made = family("internvl")
-    own = made.processor.apply_chat_template
-
-    def changed(messages, **options):
-        encoded = own(messages, **options)
-        return {"input_ids": [[1, *encoded["input_ids"][0]]]} if options.get("tokenize") else encoded
-
-    monkeypatch.setattr(made.processor, "apply_chat_template", changed)
-    with pytest.raises(SettingsError, match="in another way than its own chat template"):
-        MultimodalModel(made.model, made.processor)
+def test_a_conversation_is_encoded_as_the_processor_itself_does_it(model):
+    messages = queries(2)[1].messages()
+    chosen = model.processor.apply_chat_template(
+        [messages], tokenize=True, return_dict=True, add_generation_prompt=True, enable_thinking=False
+    )
+    assert model._encoding.encode([messages]).inputs["input_ids"][0].tolist() == [
+        int(token) for token in chosen["input_ids"][0]
+    ]
 
 
 def test_options_of_the_image_processor_are_used_and_told_apart():
@@ -173,16 +139,13 @@ class TestMemory:
         with pytest.raises(CultureTasksError, match=r"a single request doesn't fit .*max_patches"):
             dict(internvl.answers(queries(2), DECODING, 2))
 
-    def test_the_size_of_weights_is_known_without_loading_them(self):
-        made = family("internvl")
-        count = made.model.num_parameters()
-        assert weights_size(made.model.config, "bfloat16") == 2 * count
-        assert weights_size(made.model.config, "float32") == 4 * count
-
     def test_a_gpu_that_is_too_small_is_refused_with_what_is_needed(self):
-        check_room("big", 10 * 2**30, 11 * 2**30)
-        with pytest.raises(SettingsError, match=r"'big' need 16.0 GiB, and the GPU has 11.0 GiB free.*device_map=auto"):
-            check_room("big", 16 * 2**30, 11 * 2**30)
+        config = family("internvl").model.config
+        size = 2 * family("internvl").model.num_parameters()
+        check_room("big", config, "bfloat16", free=size)
+        for dtype, free in (("bfloat16", size - 1), ("float32", size)):
+            with pytest.raises(SettingsError, match=r"the weights of 'big' need .*GPU has .*free.*device_map=auto"):
+                check_room("big", config, dtype, free=free)
 
 
 class TestAnswers:
@@ -198,22 +161,16 @@ class TestAnswers:
 
     def test_the_tokens_are_the_answers_with_the_end_of_the_turn(self, model):
         tokenizer = model.processor.tokenizer
-        found = model.answer_logits([(queries(1)[0], "never good")])
+        found = model.answer_scorer([(queries(1)[0], "never good")])()
         assert tokenizer.decode(found.tokens[0]) == f"never good{tokenizer.eos_token}"
         assert found.logits.shape == (1, found.tokens.shape[1], found.logits.shape[-1])
 
     def test_pairs_of_other_lengths_do_not_change_a_loss(self, model):
         pairs = list(zip(queries(4), ("good", "never good at all", "好", "دائما"), strict=True))
         with torch.no_grad():
-            together = model.answer_logits(pairs).losses()
-            alone = torch.cat([model.answer_logits([pair]).losses() for pair in pairs])
+            together = model.answer_scorer(pairs)().losses()
+            alone = torch.cat([model.answer_scorer([pair])().losses() for pair in pairs])
         assert torch.allclose(together, alone, atol=1e-3)
-
-    def test_the_most_likely_first_token_is_the_one_that_is_generated(self, model):
-        query = queries(1)[0]
-        first = model.generate(query, Decoding(max_new_tokens=1)).tokens[0]
-        with torch.no_grad():
-            assert int(model.answer_logits([(query, "good")]).logits[0, 0].argmax()) == first
 
     def test_gradients_reach_what_wants_them(self, internvl):
         weight = internvl.model.get_output_embeddings().weight

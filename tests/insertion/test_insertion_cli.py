@@ -12,20 +12,11 @@ import time
 import pytest
 from safetensors import SafetensorError
 from support.tiny_encoders import save_tiny_clip
-from support.tiny_families import family, save_family
+from support.tiny_families import save_family
 from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
 from culture_tasks.insertion import tensor_files
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
-    made = family("internvl")
-    made.model.save_pretrained(folder)
-    made.processor.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture
@@ -71,19 +62,6 @@ def test_another_fit_into_the_same_folder_is_refused(fit):
     assert fit("--limit", "4", "--overwrite")[0] == 0
 
 
-def test_a_benchmark_without_training_cases_is_refused(fit):
-    status, said = fit("--benchmark", "care")
-    assert status == 1
-    assert "no training cases of the benchmark 'care'. Choose one of crosscult" in said.err
-    assert fit("--benchmark", "crosscult")[0] == 0
-
-
-def test_ike_is_fitted_too(fit):
-    status, said = fit(method="ike", option="encoder=lexical")
-    assert status == 0
-    assert '"demonstrations"' in said.out
-
-
 def test_a_method_with_a_model_of_its_own_is_fitted_too(fit, tmp_path, capsys):
     replacement = save_family("internvl", tmp_path / "replacement", seed=1)
     status, said = fit("--set", f"replacement={replacement}", "--limit", "2", method="serac", option="encoder=lexical")
@@ -95,24 +73,36 @@ def test_a_method_with_a_model_of_its_own_is_fitted_too(fit, tmp_path, capsys):
     assert "classifier.projection" in shown["tensors"]
 
 
-def test_a_replacement_model_that_is_not_there_is_explained(fit, tmp_path):
-    place = tmp_path / "nothing"
-    status, said = fit("--set", f"replacement={place}", method="serac", option="encoder=lexical")
-    assert status == 1
-    assert f"serac: the replacement model can't be used. insertion: pretrained='{place}' can't be loaded" in said.err
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("more", "change", "message"),
     [
-        ({"method": "mkci"}, "Did you mean 'mcki'"),
-        ({"method": "base"}, "Known are none"),
-        ({"option": "route_dims=8"}, "Did you mean 'route_dim'"),
-        ({"option": "route_dim"}, "Needed is OPTION=VALUE"),
+        ([], {"method": "mkci"}, "Did you mean 'mcki'"),
+        ([], {"method": "base"}, "Known are none"),
+        ([], {"option": "route_dims=8"}, "Did you mean 'route_dim'"),
+        ([], {"option": "route_dim"}, "Expected OPTION=VALUE"),
+        (["--limit", "0"], {}, "--limit 0. Expected at least 1"),
+        (["--checkpoint-every", "0"], {}, "--checkpoint-every 0. Expected at least 1"),
+        (["--benchmark", "care"], {}, "no training cases of the benchmark 'care'. Choose one of crosscult"),
+        (["--pretrained", "nothing"], {}, "'nothing' can't be loaded as a model of images and text"),
+        (["--device", "cuda:99"], {}, "insertion: device='cuda:99' can't be used"),
+        (["--device", "gpu"], {}, "insertion: device='gpu' can't be used"),
+        (
+            ["--set", "replacement=nothing"],
+            {"method": "serac", "option": "encoder=lexical"},
+            "serac: the replacement model can't be used. insertion: pretrained='nothing' can't be loaded",
+        ),
+        (
+            ["--set", "encoder=clip"],
+            {"method": "ike", "option": "max_text_length=8"},
+            "ike: the sentence encoder 'clip' can't be used (CLIPModel",
+        ),
     ],
 )
-def test_mistakes_are_explained(fit, change, message):
-    status, said = fit(**change)
+def test_mistakes_are_explained(fit, tmp_path, monkeypatch, more, change, message):
+    monkeypatch.chdir(tmp_path)
+    if "encoder=clip" in more:
+        save_tiny_clip(tmp_path / "clip")
+    status, said = fit(*more, **change)
     assert status == 1
     assert message in said.err
 
@@ -122,26 +112,6 @@ def test_a_broken_image_is_found_before_the_model_is_loaded(fit, world, tmp_path
     status, said = fit("--pretrained", str(tmp_path / "nothing"))
     assert status == 1
     assert "broken image" in said.err
-
-
-def test_a_model_that_is_not_there_is_explained(fit, tmp_path):
-    status, said = fit("--pretrained", str(tmp_path / "nothing"))
-    assert status == 1
-    assert "can't be loaded as a model of images and text" in said.err
-
-
-@pytest.mark.parametrize("device", ["cuda:99", "gpu"])
-def test_a_device_that_is_not_there_is_explained(fit, device):
-    status, said = fit("--device", device)
-    assert status == 1
-    assert f"insertion: device={device!r} can't be used" in said.err
-
-
-def test_a_clip_model_for_sentences_is_explained(fit, tmp_path):
-    folder = save_tiny_clip(tmp_path / "clip")
-    status, said = fit(method="ike", option=f"encoder={folder}")
-    assert status == 1
-    assert f"ike: the sentence encoder {str(folder)!r} can't be used (CLIPModel" in said.err
 
 
 def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch):

@@ -13,8 +13,7 @@ from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.insertion.method_descriptions import described
-from culture_tasks.insertion.method_registry import method_names
+from culture_tasks.insertion.method_registry import about, method_class, method_names, options_of
 
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
 TASK = "crosscult_single_reliability"
@@ -30,16 +29,16 @@ def another_package(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("name", method_names())
 def test_every_option_has_a_sentence_and_every_method_says_what_it_does(name):
-    method = described(name)
-    assert method.about.endswith(".")
-    assert [option.name for option in method.options if not option.meaning.endswith(".")] == []
-    assert {option.name for option in method.options} >= set(method.other_models)
+    method = method_class(name)
+    assert about(method).endswith(".")
+    assert [option.name for option in options_of(method) if not option.meaning.endswith(".")] == []
+    assert {option.name for option in options_of(method)} >= set(method.other_models)
 
 
 def test_methods_are_listed_with_options_and_needs(capsys):
     assert main(["insertion", "methods"]) == 0
     said = capsys.readouterr().out
-    assert "demonstrations=16  (integer, at least 0)" in said
+    assert "demonstrations=16 (integer, at least 0)" in said
     assert "Loads further models, which these options name: encoder." in said
     assert "Needs a state: culture-tasks insertion fit --method mcki" in said
     assert main(["insertion", "methods", "--json"]) == 0
@@ -55,8 +54,8 @@ def test_a_method_of_another_package_is_listed_with_its_package(another_package,
     assert main(["insertion", "methods"]) == 0
     said = capsys.readouterr().out
     assert "reminder (proverbs)" in said
-    assert "opening=Remember:  (string)\n        How the reminder begins." in said
-    assert described("reminder").about == "Reminder: the latest insertion is told before each request."
+    assert "opening=Remember: (string)\n        How the reminder begins." in said
+    assert about(method_class("reminder")) == "Reminder: the latest insertion is told before each request."
 
 
 def test_a_broken_method_of_another_package_hides_no_other(another_package, capsys):
@@ -67,7 +66,7 @@ def test_a_broken_method_of_another_package_hides_no_other(another_package, caps
     assert "Can't be used: insertion: proverbs.gone:ReminderMethod" in said
     assert "route_dim=1024" in said
     with pytest.raises(CultureTasksError, match="Correct that package, or uninstall it"):
-        described("reminder")
+        method_class("reminder")
 
 
 @pytest.mark.usefixtures("another_package")

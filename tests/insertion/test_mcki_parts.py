@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.router import Memory, make_router
+from culture_tasks.insertion.methods.mcki.router import make_router
 from culture_tasks.insertion.methods.mcki.router_training import calibrate, contrastive_loss
-from culture_tasks.insertion.queries import Insertion, Query
 
 
 def loss(positive, negative, weights, scale=1.0, factor=1.0):
@@ -28,7 +27,7 @@ def loss(positive, negative, weights, scale=1.0, factor=1.0):
 
 class TestRouter:
     def test_vectors_have_length_one_and_the_options_width(self):
-        vectors = make_router(8, 16, seed=0)(torch.randn(5, 8), torch.randn(5, 8))
+        vectors = make_router(8, 16, seed=0)(torch.randn(5, 2, 8))
         assert vectors.shape == (5, 16)
         assert torch.allclose(vectors.norm(dim=-1), torch.ones(5), atol=1e-5)
 
@@ -38,50 +37,33 @@ class TestRouter:
         count = sum(parameter.numel() for parameter in make_router(4096, 1024, seed=0).parameters())
         assert count == 4 * 4096 + 2 * (4096 * 1024 + 1024) + 2048 * 1024 + 1024
 
-    def test_first_weights_depend_on_the_seed_alone(self):
-        torch.manual_seed(5)
-        before = torch.random.get_rng_state()
-        first, again, other = (make_router(4, 4, seed) for seed in (1, 1, 2))
-        assert torch.equal(before, torch.random.get_rng_state())
-        assert torch.equal(first.fusion.weight, again.fusion.weight)
-        assert not torch.equal(first.fusion.weight, other.fusion.weight)
 
-    def test_both_inputs_matter(self):
-        router = make_router(8, 16, seed=0)
-        question, visual, other = torch.randn(3, 8)
-        assert not torch.allclose(router(question, visual), router(other, visual))
-        assert not torch.allclose(router(question, visual), router(question, other))
-
-
-class TestLoss:
-    def test_one_positive_and_one_negative(self):
+@pytest.mark.parametrize(
+    ("positive", "negative", "weights", "options", "expected"),
+    [
         # l+ = 2*1 = 2, l- = 2*0.5 + ln 1.5; loss = -2 + ln(e^2 + 1.5 e)
-        assert loss([1.0], [0.5], [1.5], scale=2.0) == pytest.approx(-2 + math.log(math.e**2 + 1.5 * math.e))
-
-    def test_is_the_mean_over_positives(self):
+        ([1.0], [0.5], [1.5], {"scale": 2.0}, -2 + math.log(math.e**2 + 1.5 * math.e)),
         # The same negatives beside each positive: (-1 + ln(e + 1) - 0 + ln(1 + 1)) / 2
-        assert loss([1.0, 0.0], [0.0], [1.0]) == pytest.approx((-1 + math.log(math.e + 1) + math.log(2)) / 2)
+        ([1.0, 0.0], [0.0], [1.0], {}, (-1 + math.log(math.e + 1) + math.log(2)) / 2),
+        # -0 + ln(1 + 1) and -0 + ln(1 + 1.5): a heavier negative costs more
+        ([0.0], [0.0], [1.0], {}, math.log(2.0)),
+        ([0.0], [0.0], [1.5], {}, math.log(2.5)),
+        ([0.3, 1.0], [], [], {"scale": 20.0}, 0.0),
+        # -1 + 0.5 ln(e + 1): the factor scales the logarithm alone
+        ([1.0], [0.0], [1.0], {"factor": 0.5}, -1 + 0.5 * math.log(math.e + 1)),
+        # The paper's scale doesn't overflow.
+        ([-1.0], [1.0], [1.5], {"scale": 20.0}, 40 + math.log(1.5)),
+    ],
+)
+def test_the_loss_by_hand(positive, negative, weights, options, expected):
+    assert loss(positive, negative, weights, **options) == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
-    def test_a_heavier_negative_costs_more(self):
-        # -0 + ln(1 + 1) and -0 + ln(1 + 1.5)
-        assert loss([0.0], [0.0], [1.0]) == pytest.approx(math.log(2.0))
-        assert loss([0.0], [0.0], [1.5]) == pytest.approx(math.log(2.5))
 
-    def test_without_negatives_nothing_is_left(self):
-        assert loss([0.3, 1.0], [], [], scale=20.0) == pytest.approx(0.0, abs=1e-5)
-
-    def test_factor_scales_the_logarithm_alone(self):
-        # -1 + 0.5 ln(e + 1)
-        assert loss([1.0], [0.0], [1.0], factor=0.5) == pytest.approx(-1 + 0.5 * math.log(math.e + 1))
-
-    def test_the_papers_scale_does_not_overflow(self):
-        assert loss([-1.0], [1.0], [1.5], scale=20.0) == pytest.approx(40 + math.log(1.5), rel=1e-5)
-
-    def test_the_papers_values_are_the_defaults(self):
-        config = MckiConfig()
-        assert (config.route_dim, config.logit_scale, config.learning_rate, config.epochs) == (1024, 20.0, 1e-3, 1)
-        assert config.weight_of("cross_language_locality") == 1.0
-        assert config.weight_of("cross_scenario_locality") == 1.5
+def test_the_papers_values_are_the_defaults():
+    config = MckiConfig()
+    assert (config.route_dim, config.logit_scale, config.learning_rate, config.epochs) == (1024, 20.0, 1e-3, 1)
+    assert config.weight_of("cross_language_locality") == 1.0
+    assert config.weight_of("cross_scenario_locality") == 1.5
 
 
 def accuracy_at(threshold, positive, negative):
@@ -90,44 +72,26 @@ def accuracy_at(threshold, positive, negative):
 
 
 class TestThreshold:
-    def test_lies_in_the_middle_of_the_gap(self):
-        found = calibrate([0.8, 1.0], [0.0, 0.4])
-        assert found.threshold == pytest.approx(0.6)
-        assert found.accuracy == 1.0
-
-    def test_of_equally_good_gaps_the_widest(self):
-        # 3 of 4 are right for t in (0.1, 0.2] and for t in (0.5, 0.9]: the second is wider.
-        found = calibrate([0.2, 0.9], [0.1, 0.5])
-        assert found.threshold == pytest.approx(0.7)
-        assert found.accuracy == 0.75
-
-    def test_of_equally_wide_ones_the_highest(self):
-        # Both (0.0, 0.25] and (0.5, 0.75] get 3 of 4 right, and are of width 0.25 exactly.
-        assert calibrate([0.25, 0.75], [0.0, 0.5]).threshold == 0.625
-
-    def test_equal_scores_on_both_sides_do_not_activate_when_that_is_as_good(self):
-        # t in [-1, 0.5] and t in (0.5, 1] get 1 of 2 right; the first is wider.
-        assert calibrate([0.5], [0.5]).threshold == pytest.approx(-0.25)
-
-    def test_positives_alone(self):
-        assert calibrate([0.2, 0.6], []) == calibrate([0.2], [])
-        assert calibrate([0.2], []).threshold == pytest.approx(-0.4)  # the middle of [-1, 0.2]
-
-    def test_negatives_alone(self):
-        assert calibrate([], [0.2]).threshold == pytest.approx(0.6)  # the middle of (0.2, 1]
-
-    def test_scores_at_both_ends(self):
-        found = calibrate([1.0], [-1.0])
-        assert found.threshold == pytest.approx(0.0)
-        assert found.accuracy == 1.0
-
-    def test_a_negative_at_one_cannot_be_told_from_a_positive_there(self):
-        found = calibrate([1.0, 1.0], [1.0])
-        assert found.accuracy == pytest.approx(2 / 3)
-        assert -1.0 <= found.threshold <= 1.0
-
-    def test_rounding_beyond_one_is_cut_off(self):
-        assert calibrate([1.0000001], [-1.0000001]).threshold == pytest.approx(0.0)
+    @pytest.mark.parametrize(
+        ("positive", "negative", "threshold", "accuracy"),
+        [
+            ([0.8, 1.0], [0.0, 0.4], 0.6, 1.0),  # the middle of the gap
+            # 3 of 4 are right for t in (0.1, 0.2] and for t in (0.5, 0.9]: the second is wider.
+            ([0.2, 0.9], [0.1, 0.5], 0.7, 0.75),
+            # Both (0.0, 0.25] and (0.5, 0.75] get 3 of 4 right, and are of width 0.25 exactly: the highest.
+            ([0.25, 0.75], [0.0, 0.5], 0.625, 0.75),
+            # t in [-1, 0.5] and t in (0.5, 1] get 1 of 2 right; the first is wider.
+            ([0.5], [0.5], -0.25, 0.5),
+            ([0.2], [], -0.4, 1.0),  # the middle of [-1, 0.2]
+            ([], [0.2], 0.6, 1.0),  # the middle of (0.2, 1]
+            ([1.0], [-1.0], 0.0, 1.0),
+            ([1.0000001], [-1.0000001], 0.0, 1.0),  # rounding beyond 1 is cut off
+            ([1.0, 1.0], [1.0], 0.0, 2 / 3),  # a negative at 1 can't be told from a positive there
+        ],
+    )
+    def test_by_hand(self, positive, negative, threshold, accuracy):
+        found = calibrate(positive, negative)
+        assert (found.threshold, found.accuracy) == (pytest.approx(threshold), pytest.approx(accuracy))
 
     def test_no_scores(self):
         with pytest.raises(ValueError, match="no scores"):
@@ -143,30 +107,3 @@ class TestThreshold:
         found = calibrate(positive, negative)
         assert found.accuracy == pytest.approx(accuracy_at(found.threshold, positive, negative))
         assert all(accuracy_at(step / 16, positive, negative) <= found.accuracy + 1e-9 for step in range(-16, 17))
-
-
-class TestMemory:
-    def sample(self, answer):
-        return Insertion(Query("?", list), answer)
-
-    def test_returns_the_nearest_whatever_its_length(self):
-        memory = Memory()
-        memory.write(torch.tensor([3.0, 0.0]), self.sample("first"))
-        memory.write(torch.tensor([0.0, 0.1]), self.sample("second"))
-        match = memory.nearest(torch.tensor([0.6, 0.8]))
-        assert (match.place, match.entry.answer) == (1, "second")
-        assert match.similarity == pytest.approx(0.8)
-
-    def test_of_equal_entries_the_one_inserted_first(self):
-        memory = Memory()
-        for answer in ("first", "second"):
-            memory.write(torch.tensor([1.0, 0.0]), self.sample(answer))
-        assert memory.nearest(torch.tensor([1.0, 0.0])).entry.answer == "first"
-
-    def test_is_empty_after_clear(self):
-        memory = Memory()
-        memory.write(torch.tensor([1.0]), self.sample("first"))
-        memory.clear()
-        assert len(memory) == 0
-        with pytest.raises(LookupError, match="empty"):
-            memory.nearest(torch.tensor([1.0]))

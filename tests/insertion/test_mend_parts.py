@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from culture_tasks.insertion.methods.mend.config import MendConfig
-from culture_tasks.insertion.methods.mend.editor import Editor, Editors, Moments, TokenGradients, token_gradients
+from culture_tasks.insertion.methods.mend.editor import Editor, Editors, Moments, token_gradients, weight_gradient
 
 
 def chain(*widths, dtype=torch.float32):
@@ -38,7 +38,9 @@ class TestTokenGradients:
         model.requires_grad_(requires_grad=True)
         (model(inputs) - wanted).square().sum().backward()
         for number, linear in enumerate(model):
-            assert torch.allclose(found[str(number)].product(), linear.weight.grad, atol=1e-5)
+            assert torch.allclose(
+                weight_gradient(found[str(number)], linear.in_features), linear.weight.grad, atol=1e-5
+            )
 
     def test_a_case_by_hand(self):
         linear = nn.Linear(2, 1, bias=False).requires_grad_(requires_grad=False)
@@ -49,14 +51,8 @@ class TestTokenGradients:
         found = token_gradients(
             {"map": linear}, lambda: (linear(inputs) - torch.tensor([[4.0], [1.0], [1.0]])).square().sum()
         )["map"]
-        assert found.inputs.tolist() == [[3.0, 1.0]]
-        assert found.outputs.tolist() == [[2.0]]
-        assert found.product().tolist() == [[6.0, 2.0]]
-
-    def test_half_precision_is_widened(self):
-        model = chain(3, 4, dtype=torch.bfloat16)
-        found = gradients_of(model, torch.randn(1, 2, 3, dtype=torch.bfloat16), torch.zeros(1))["0"]
-        assert found.inputs.dtype == found.outputs.dtype == torch.float32
+        assert found.tolist() == [[3.0, 1.0, 2.0]]
+        assert weight_gradient(found, 2).tolist() == [[6.0, 2.0]]
 
 
 class TestMoments:
@@ -92,15 +88,12 @@ class TestEditor:
     def test_starts_as_the_identity(self):
         torch.manual_seed(0)
         editor = Editor(inputs=3, outputs=2, weights=2, rank=4, hidden_layers=1)
-        gradients = TokenGradients(torch.randn(5, 3), torch.randn(5, 2))
-        for weight in (0, 1):
-            found = editor(gradients, weight, None)
-            assert torch.equal(found.inputs, gradients.inputs)
-            assert torch.equal(found.outputs, gradients.outputs)
+        rows = torch.randn(5, 5)
+        assert all(torch.equal(editor(rows, weight, None), rows) for weight in (0, 1))
 
     def test_every_layer_learns_from_the_start(self):
         editor = Editor(inputs=3, outputs=2, weights=1, rank=4, hidden_layers=1)
-        editor(TokenGradients(torch.randn(5, 3), torch.randn(5, 2)), 0, None).rows().square().sum().backward()
+        editor(torch.randn(5, 5), 0, None).square().sum().backward()
         assert all(layer.u.grad.abs().sum() > 0 for layer in editor.layers)
 
     def test_a_layer_by_hand(self):
@@ -112,18 +105,15 @@ class TestEditor:
             first.bias.copy_(torch.tensor([0.5, 0.0]))
             first.scale[1] = torch.tensor([2.0, 1.0])
             first.shift[1] = torch.tensor([0.0, 7.0])
-        gradients = TokenGradients(torch.tensor([[1.0]]), torch.tensor([[2.0]]))
+        gradients = torch.tensor([[1.0, 2.0]])
         # V x = 3, U V x + bias = (3.5, -6); what is negative is cut off, and x added: (1 + 3.5, 2 + 0). The last layer
         # is still the identity; it cuts off too.
-        assert editor(gradients, 0, None).rows().tolist() == [[4.5, 2.0]]
+        assert editor(gradients, 0, None).tolist() == [[4.5, 2.0]]
         # With scale and shift of the second weight: (7, -6 + 7).
-        assert editor(gradients, 1, None).rows().tolist() == [[8.0, 3.0]]
+        assert editor(gradients, 1, None).tolist() == [[8.0, 3.0]]
         with torch.no_grad():
             last.bias.copy_(torch.tensor([-10.0, 0.25]))
-        assert editor(gradients, 0, None).rows().tolist() == [[4.5, 2.25]]
-
-    def test_the_rank_is_at_most_the_width(self):
-        assert Editor(inputs=3, outputs=2, weights=1, rank=1920, hidden_layers=1).layers[0].v.shape == (5, 5)
+        assert editor(gradients, 0, None).tolist() == [[4.5, 2.25]]
 
 
 class TestEditors:
@@ -133,47 +123,25 @@ class TestEditors:
         assert len(editors.of_shape["4x3"].layers[0].scale) == 2
         assert len(editors.rates) == 3
 
-    def test_an_untrained_edit_is_a_step_of_descent(self):
-        model, inputs, wanted = chain(3, 4, 2), torch.randn(1, 5, 3), torch.randn(1, 5, 2)
-        editors = editors_of(model, edit_rate=1e-3)
-        before = (model(inputs) - wanted).square().sum()
-        gradients = gradients_of(model, inputs, wanted)
-        edited = editors.edited(editors.transformed(gradients), editors.rates)
-        for name, linear in editors.linears.items():
-            step = linear.weight - 1e-3 * gradients[name].product()
-            assert torch.allclose(edited[f"{name}.weight"], step, atol=1e-7)
-            linear.weight.copy_(edited[f"{name}.weight"])
-        assert (model(inputs) - wanted).square().sum() < before
-
     def test_normalized_gradients_are_what_an_untrained_editor_returns(self):
         model = chain(3, 4, 3, 4)
         editors = editors_of(model)
         gradients = gradients_of(model, torch.randn(1, 5, 3), torch.randn(1, 5, 4))
         moments = editors.moments(gradients)
-        rows = torch.cat([gradients["0"].rows(), gradients["2"].rows()])
+        rows = torch.cat([gradients["0"], gradients["2"]])
         together = (rows - rows.mean(0)) / rows.std(0)
         found = editors.transformed(gradients, moments)
-        assert torch.allclose(torch.cat([found["0"].rows(), found["2"].rows()]), together, atol=1e-4)
+        assert torch.allclose(torch.cat([found["0"], found["2"]]), together, atol=1e-4)
         editors.absorb(moments)
         again = editors.transformed(gradients)
-        assert torch.equal(again["0"].rows(), found["0"].rows())
+        assert torch.equal(again["0"], found["0"])
         plain = editors_of(model, normalize=False).transformed(gradients, moments)
-        assert torch.equal(plain["0"].rows(), gradients["0"].rows())
+        assert torch.equal(plain["0"], gradients["0"])
 
     def test_edits_are_rounded_to_the_weights_type(self):
         model = chain(3, 4, dtype=torch.bfloat16)
         editors = editors_of(model, edit_rate=0.5)
         gradients = gradients_of(model, torch.randn(1, 5, 3, dtype=torch.bfloat16), torch.zeros(1))
         edited = editors.edited(editors.transformed(gradients), editors.rates)["0.weight"]
-        exact = model[0].weight.float() - 0.5 * gradients["0"].product()
+        exact = model[0].weight.float() - 0.5 * weight_gradient(gradients["0"], 3)
         assert torch.equal(edited, exact.to(torch.bfloat16))
-
-    def test_their_first_weights_are_the_seeds(self):
-        model = chain(3, 4)
-        torch.manual_seed(3)
-        wanted = torch.rand(1)
-        torch.manual_seed(3)
-        first, again, other = (editors_of(model, seed=seed) for seed in (0, 0, 1))
-        assert torch.rand(1) == wanted
-        assert torch.equal(first.of_shape["4x3"].layers[0].v, again.of_shape["4x3"].layers[0].v)
-        assert not torch.equal(first.of_shape["4x3"].layers[0].v, other.of_shape["4x3"].layers[0].v)

@@ -6,18 +6,15 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.tiny_families import FAMILIES, family
-from support.tiny_world import Instance, write_release
+from support.requests import ask, insertion
+from support.tiny_families import FAMILIES
 
-from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.method_registry import method_class, method_config
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining, divergence
-from culture_tasks.insertion.queries import Insertion, Query
 from culture_tasks.insertion.training import train
-from culture_tasks.insertion.training_data import load_training_data
 
 DECODING = Decoding(max_new_tokens=8)
 OPTIONS = {
@@ -26,37 +23,19 @@ OPTIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory):
-    return load_training_data(write_release(tmp_path_factory.mktemp("world"), range(2), range(4)), limit=6).cases
-
-
-@pytest.fixture(params=sorted(FAMILIES))
-def model(request):
-    made = family(request.param)
-    return MultimodalModel(made.model, made.processor, request.param)
-
-
-@pytest.fixture
-def internvl():
-    made = family("internvl")
-    return MultimodalModel(made.model, made.processor, "internvl")
-
-
 def made(name, model, **options):
     return method_class(name)(model, method_config(name, {**OPTIONS[name], **options}))
 
 
 def insertions():
-    return [
-        Insertion(ask(scenario, scenario, language), Instance(scenario, scenario).answer(language))
-        for scenario, language in enumerate(("en", "zh", "ar"))
-    ]
+    return [insertion(number, number, language) for number, language in enumerate(("en", "zh", "ar"))]
 
 
-def ask(scenario=0, number=0, language="en"):
-    instance = Instance(scenario, number)
-    return Query.about(instance.image(), instance.question(language), system_prompt(language))
+@pytest.fixture
+def fresh():
+    """A model whose data type a test may change."""
+    made = FAMILIES["internvl"]()
+    return MultimodalModel(made.model, made.processor)
 
 
 def bits(model):
@@ -78,8 +57,8 @@ class TestBoth:
         before, plain = bits(model), model.generate(ask(), DECODING)
         method = made(name, model)
         method.reset()
-        for insertion in insertions():
-            method.insert(insertion)
+        for sample in insertions():
+            method.insert(sample)
         edited = changed(model, before)
         layers = model.model.config.get_text_config().num_hidden_layers
         first = layers - (1 if name == "finetune" else 2)
@@ -114,18 +93,40 @@ class TestBoth:
         assert changed(internvl, going_on)
         method.reset()
 
-    def test_bfloat16_comes_back_bit_for_bit(self, internvl, name):
-        internvl.model.to(torch.bfloat16)
-        try:
-            before = bits(internvl)
-            method = made(name, internvl)
-            method.insert(insertions()[0])
-            assert changed(internvl, before)
-            assert internvl.model.dtype == torch.bfloat16
-            method.reset()
-            assert not changed(internvl, before)
-        finally:
-            family.cache_clear()
+    def test_bfloat16_comes_back_bit_for_bit(self, fresh, name):
+        fresh.model.to(torch.bfloat16)
+        before = bits(fresh)
+        method = made(name, fresh)
+        method.insert(insertions()[0])
+        assert changed(fresh, before)
+        assert fresh.model.dtype == torch.bfloat16
+        method.reset()
+        assert not changed(fresh, before)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "rate"),
+    [
+        ("finetune", {"steps": 1, "optimizer": "sgd", "learning_rate": 0.5, "weights": "mlp", "layer": 0}, 0.5),
+        ("mend", {}, 1e-3),  # its editors are untrained
+    ],
+)
+def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
+    method, sample = made(name, internvl, **options), insertions()[0]
+    parameters = dict(internvl.model.named_parameters())
+    method.insert(sample)
+    edited = {name: weight.detach().clone() for name, weight in parameters.items()}
+    method.reset()
+    weights = {name: weight for name, weight in parameters.items() if not torch.equal(weight, edited[name])}
+    assert all(".layers.0.mlp." in name for name in weights) == (name == "finetune")
+    assert len(weights) == (3 if name == "finetune" else 4)
+    for weight in weights.values():
+        weight.requires_grad_(requires_grad=True)
+    loss = internvl.answer_loss([(sample.query, sample.answer)])
+    gradients = torch.autograd.grad(loss, list(weights.values()))
+    for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
+        weight.requires_grad_(requires_grad=False)
+        assert torch.allclose(edited[name], weight - rate * gradient, atol=1e-6)
 
 
 class TestFineTune:
@@ -137,29 +138,7 @@ class TestFineTune:
         assert {name.split(".")[4] for name in names} >= {"self_attn", "mlp"}
         assert (method.config.steps, method.config.learning_rate) == (20, 1e-3)
 
-    def test_a_step_of_plain_descent_is_the_gradient(self, internvl):
-        method = made("finetune", internvl, steps=1, optimizer="sgd", learning_rate=0.5, weights="mlp")
-        insertion, weights = insertions()[0], method._layer_weights
-        before = {name: weight.clone() for name, weight in weights.items()}
-        for weight in weights.values():
-            weight.requires_grad_(requires_grad=True)
-        loss = internvl.answer_loss([(insertion.query, insertion.answer)])
-        gradients = torch.autograd.grad(loss, list(weights.values()))
-        for weight in weights.values():
-            weight.requires_grad_(requires_grad=False)
-        method.insert(insertion)
-        for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
-            assert torch.allclose(weight, before[name] - 0.5 * gradient, atol=1e-6)
-        method.reset()
-
-    def test_options_are_in_the_fingerprint(self, internvl):
-        prints = {
-            made("finetune", internvl, **{name: value}).fingerprint for name, value in (("steps", 3), ("steps", 4))
-        }
-        assert len(prints) == 2
-
-    def test_a_layer_by_number_is_that_layer(self, internvl):
-        assert all(".layers.0." in name for name in made("finetune", internvl, layer=0)._layer_weights)
+    def test_a_layer_that_is_not_there_is_refused(self, internvl):
         with pytest.raises(SettingsError, match=r"layer=2 of finetune\. The model has layers 0 to 1; -1 is the last"):
             made("finetune", internvl, layer=2)
 
@@ -178,31 +157,15 @@ class TestMend:
         assert (config.edit_weight, config.generality_weight, config.locality_weight) == (0.1, 0.1, 1.0)
         assert (config.clip_norm, config.cases_per_step, config.hidden_layers) == (100.0, 2, 1)
 
-    def test_an_untrained_edit_is_a_step_down_the_gradient(self, internvl):
-        method, insertion = made("mend", internvl), insertions()[0]
-        weights = {f"{name}.weight": linear.weight for name, linear in method.editors.linears.items()}
-        before = {name: weight.clone() for name, weight in weights.items()}
-        for weight in weights.values():
-            weight.requires_grad_(requires_grad=True)
-        loss = internvl.answer_loss([(insertion.query, insertion.answer)])
-        gradients = torch.autograd.grad(loss, list(weights.values()))
-        for weight in weights.values():
-            weight.requires_grad_(requires_grad=False)
-        method.insert(insertion)
-        assert len(weights) == 4
-        for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
-            assert torch.allclose(weight, before[name] - 1e-3 * gradient, atol=1e-6)
-        method.reset()
-
     @pytest.mark.parametrize("batch_size", [1, 2])
-    def test_gradients_in_parts_are_those_of_the_whole_loss(self, internvl, cases, batch_size):
+    def test_gradients_in_parts_are_those_of_the_whole_loss(self, internvl, data, batch_size):
         """The derivative of the loss by an edit rate and by a bias, against differences."""
         method = made("mend", internvl, normalize=False, edit_rate=0.02)
         learner = EditorTraining(internvl, method.editors, method.config, batch_size)
         parameters = {name: value for group in learner.groups() for name, value in group.parameters.items()}
         for parameter in parameters.values():
             parameter.requires_grad_(requires_grad=True)
-        learned = learner.learn(cases[0], 0.5)
+        learned = learner.learn(data.cases[0], 0.5)
         parts = learned.losses
         weighted = 0.1 * parts["edit"] + 0.1 * parts["generality"] + parts["locality"]
         assert parts["loss"] == pytest.approx(weighted, rel=1e-6)
@@ -211,15 +174,15 @@ class TestMend:
             for sign in (1, -1):
                 with torch.no_grad():
                     parameters[name][place] += sign * step
-                values.append(learner.learn(cases[0], 0.0).losses["loss"])
+                values.append(learner.learn(data.cases[0], 0.0).losses["loss"])
                 with torch.no_grad():
                     parameters[name][place] -= sign * step
             difference = 0.5 * (values[0] - values[1]) / (2 * step)
             assert float(parameters[name].grad[place]) == pytest.approx(difference, rel=0.05, abs=1e-4)
 
     @pytest.mark.parametrize("batch_size", [1, 2])
-    def test_the_locality_loss_is_the_sum_over_items(self, internvl, cases, batch_size):
-        method, case = made("mend", internvl, edit_rate=0.02), cases[0]
+    def test_the_locality_loss_is_the_sum_over_items(self, internvl, data, batch_size):
+        method, case = made("mend", internvl, edit_rate=0.02), data.cases[0]
         learner = EditorTraining(internvl, method.editors, method.config, batch_size)
         method.editors.requires_grad_(requires_grad=True)
         alone = [learner.learn(replace(case, locality=(item,)), 1.0).losses["locality"] for item in case.locality]
@@ -228,32 +191,28 @@ class TestMend:
         assert learner.learn(case, 1.0).losses["locality"] == pytest.approx(sum(alone), rel=1e-4)
 
     @pytest.mark.parametrize(("dtype", "mixed"), [(torch.bfloat16, "no"), (torch.float32, "bf16")])
-    def test_half_precision_trains_float32_editors(self, internvl, cases, dtype, mixed):
-        internvl.model.to(dtype)
-        try:
-            method = made("mend", internvl, mixed_precision=mixed, learning_rate=1e-3)
-            learner = EditorTraining(internvl, method.editors, method.config, 2)
-            before = {name: tensor.clone() for name, tensor in method.editors.state_dict().items()}
-            train(learner, cases, method.config, name="mend")
-            after = method.editors.state_dict()
-            assert all(after[name].dtype in (torch.float32, torch.float64) for name in after)
-            assert all(torch.isfinite(after[name]).all() for name in after)
-            assert all(not torch.equal(after[name], before[name]) for name in after)
-        finally:
-            family.cache_clear()
+    def test_half_precision_trains_float32_editors(self, fresh, data, dtype, mixed):
+        fresh.model.to(dtype)
+        method = made("mend", fresh, mixed_precision=mixed, learning_rate=1e-3)
+        before = {name: tensor.clone() for name, tensor in method.editors.state_dict().items()}
+        train(EditorTraining(fresh, method.editors, method.config, 2), data.cases, method.config, name="mend")
+        after = method.editors.state_dict()
+        assert all(after[name].dtype in (torch.float32, torch.float64) for name in after)
+        assert all(torch.isfinite(after[name]).all() for name in after)
+        assert all(not torch.equal(after[name], before[name]) for name in after)
 
-    def test_training_lowers_the_loss(self, internvl, cases):
+    def test_training_lowers_the_loss(self, internvl, data):
         method = made("mend", internvl, epochs=6, learning_rate=1e-3, edit_rate=1e-2)
         learner = EditorTraining(internvl, method.editors, method.config, 1)
         plain = bits(internvl)
         losses = []
 
-        def progress(items, description, note=None):
+        def progress(items, description, note=None, total=None):
             for item in items:
                 yield item
                 losses.append(note())
 
-        report = train(learner, cases, method.config, name="mend", progress=progress)
+        report = train(learner, data.cases, method.config, name="mend", progress=progress)
         first = float(losses[len(losses) // 6 - 1].split()[1].rstrip(","))
         assert report["loss"] < first
         assert not changed(internvl, plain)

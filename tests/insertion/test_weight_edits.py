@@ -1,16 +1,17 @@
-"""Which weights are edited, computing with others in their place, and putting them back, over all families."""
+"""Which weights are edited, computing with others in their place, repeating a pass, and putting them back."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from support.tiny_families import FAMILIES, family
+from support.requests import insertion
+from support.tiny_families import family
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.weight_edits import (
     EditedWeights,
+    RepeatedPass,
     decoder_layers,
-    last_layers,
     layer_linears,
     layer_weights,
     with_weights,
@@ -19,29 +20,24 @@ from culture_tasks.insertion.weight_edits import (
 MLP = ["mlp.up_proj", "mlp.down_proj"]
 
 
-@pytest.fixture(params=sorted(FAMILIES))
-def model(request):
-    return family(request.param).model
+@pytest.fixture
+def inner(model):
+    return model.model
 
 
-def test_layers_are_the_language_models(model):
-    count = model.config.get_text_config().num_hidden_layers
-    assert decoder_layers(model) == [f"model.language_model.layers.{layer}" for layer in range(count)]
-    assert last_layers(model, 1) == [f"model.language_model.layers.{count - 1}"]
+def test_layers_are_the_language_models(inner):
+    count = inner.config.get_text_config().num_hidden_layers
+    assert decoder_layers(inner) == [f"model.language_model.layers.{layer}" for layer in range(count)]
+    assert decoder_layers(inner)[-1:] == [f"model.language_model.layers.{count - 1}"]
 
 
-def test_more_layers_than_there_are_are_refused(model):
-    with pytest.raises(SettingsError, match="layers=9, but the model has"):
-        last_layers(model, 9)
-
-
-def test_weights_of_every_layer_are_matrices_of_attention_and_mlp(model):
-    for layer in decoder_layers(model):
-        weights = layer_weights(model, layer, ["attention", "mlp"])
-        parameters = dict(model.named_parameters())
+def test_weights_of_every_layer_are_matrices_of_attention_and_mlp(inner):
+    for layer in decoder_layers(inner):
+        weights = layer_weights(inner, layer, ["attention", "mlp"])
+        parameters = dict(inner.named_parameters())
         inside = {name for name in parameters if name.startswith(f"{layer}.")}
         assert set(weights) == {name for name in inside if parameters[name].dim() >= 2}
-        assert set(layer_weights(model, layer, ["mlp"])) == {name for name in weights if ".mlp." in name}
+        assert set(layer_weights(inner, layer, ["mlp"])) == {name for name in weights if ".mlp." in name}
         assert all(weights[name] is parameters[name] for name in weights)
 
 
@@ -50,36 +46,36 @@ def test_linear_attention_is_attention():
     assert "model.language_model.layers.0.linear_attn.in_proj_qkv.weight" in weights
 
 
-def test_linear_maps_are_found_by_name(model):
-    found = layer_linears(model, last_layers(model, 2), MLP)
+def test_linear_maps_are_found_by_name(inner):
+    found = layer_linears(inner, decoder_layers(inner)[-2:], MLP)
     assert len(found) == 4
     assert all(isinstance(module, torch.nn.Linear) for module in found.values())
 
 
-def test_what_a_layer_lacks_is_refused_with_what_it_has(model):
+def test_what_a_layer_lacks_is_refused_with_what_it_has(inner):
     with pytest.raises(SettingsError, match=r"has no linear map 'mlp\.up'\. It has .*mlp\.up_proj"):
-        layer_linears(model, last_layers(model, 1), ["mlp.up"])
+        layer_linears(inner, decoder_layers(inner)[-1:], ["mlp.up"])
     with pytest.raises(SettingsError, match="has no attention weights"):
-        layer_weights(model, f"{last_layers(model, 1)[0]}.mlp", ["attention"])
+        layer_weights(inner, f"{decoder_layers(inner)[-1]}.mlp", ["attention"])
 
 
-def _logits(model):
+def _logits(inner):
     ids = torch.arange(20, 30)[None]
-    return model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+    return inner(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
 
 
-def test_computing_with_other_weights_is_like_setting_them(model):
-    layer = last_layers(model, 1)[0]
-    weights = layer_weights(model, layer, ["attention", "mlp"])
-    plain = _logits(model)
+def test_computing_with_other_weights_is_like_setting_them(inner):
+    layer = decoder_layers(inner)[-1]
+    weights = layer_weights(inner, layer, ["attention", "mlp"])
+    plain = _logits(inner)
     others = {name: (0.5 * weight.detach()).requires_grad_() for name, weight in weights.items()}
-    found = with_weights(model, others, lambda: _logits(model))
-    assert torch.equal(_logits(model), plain)
+    found = with_weights(inner, others, lambda: _logits(inner))
+    assert torch.equal(_logits(inner), plain)
     edited = EditedWeights(weights)
     edited.set(others)
-    assert torch.equal(_logits(model), found)
+    assert torch.equal(_logits(inner), found)
     edited.restore()
-    assert torch.equal(_logits(model), plain)
+    assert torch.equal(_logits(inner), plain)
     found.square().mean().backward()
     assert all(tensor.grad.abs().sum() > 0 for tensor in others.values())
     assert all(weight.grad is None for weight in weights.values())
@@ -93,32 +89,32 @@ def test_computing_with_other_weights_is_like_setting_them(model):
     ],
 )
 def test_weights_that_cannot_be_edited_are_refused(change, message):
-    model = family("llava").model
-    layer = last_layers(model, 1)[0]
-    linear = model.get_submodule(f"{layer}.mlp.up_proj")
+    inner = family("llava").model
+    layer = decoder_layers(inner)[-1]
+    linear = inner.get_submodule(f"{layer}.mlp.up_proj")
     weight = linear.weight
     try:
         linear.weight = torch.nn.Parameter(torch.zeros(weight.shape, **change), requires_grad=False)
         with pytest.raises(SettingsError, match=message):
-            layer_linears(model, [layer], MLP)
+            layer_linears(inner, [layer], MLP)
         with pytest.raises(SettingsError, match=message):
-            layer_weights(model, layer, ["mlp"])
+            layer_weights(inner, layer, ["mlp"])
     finally:
         linear.weight = weight
 
 
 def test_an_error_meanwhile_leaves_the_model_as_it_was():
-    model = family("internvl").model
-    plain = _logits(model)
-    weights = {name: 0 * weight for name, weight in layer_weights(model, decoder_layers(model)[0], ["mlp"]).items()}
+    inner = family("internvl").model
+    plain = _logits(inner)
+    weights = {name: 0 * weight for name, weight in layer_weights(inner, decoder_layers(inner)[0], ["mlp"]).items()}
 
     def fail():
-        _logits(model)
+        _logits(inner)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        with_weights(model, weights, fail)
-    assert torch.equal(_logits(model), plain)
+        with_weights(inner, weights, fail)
+    assert torch.equal(_logits(inner), plain)
 
 
 def test_bfloat16_is_rounded_to_the_nearest_and_comes_back_bit_for_bit():
@@ -132,3 +128,70 @@ def test_bfloat16_is_rounded_to_the_nearest_and_comes_back_bit_for_bit():
     assert (weight == 1.0 + 2**-7).all()
     edited.restore()
     assert torch.equal(weight.view(torch.int16), before.view(torch.int16))
+
+
+def pairs():
+    return [(insertion(1, 2).query, insertion(1, 2).answer)]
+
+
+def changed(weights, factor):
+    return {name: (factor * weight.detach()).requires_grad_() for name, weight in weights.items()}
+
+
+def test_every_pass_has_the_bits_and_gradients_of_a_whole_one(model):
+    score, inner = model.answer_scorer(pairs()), model.model
+    weights = layer_weights(inner, decoder_layers(inner)[-1], ["attention", "mlp"])
+    repeated = RepeatedPass(inner, weights, score)
+    for factor in (1.0, 0.5, 2.0, 1.0):
+        first, second = changed(weights, factor), changed(weights, factor)
+        whole, found = with_weights(inner, first, score), with_weights(inner, second, repeated)
+        assert torch.equal(found.logits, whole.logits)
+        whole.losses().sum().backward()
+        found.losses().sum().backward()
+        assert all(torch.equal(first[name].grad, second[name].grad) for name in weights)
+
+
+def test_what_is_frozen_runs_once(model):
+    inner, layers = model.model, decoder_layers(model.model)
+    weights = layer_weights(inner, layers[-1], ["mlp"])
+    ran = []
+    watched = [*layers, *(name for name, _ in inner.named_modules() if name.endswith(("vision_tower", "visual")))]
+    assert len(watched) == len(layers) + 1
+    handles = [
+        inner.get_submodule(f"{name}.mlp" if name in layers else name).register_forward_pre_hook(
+            lambda module, inputs, name=name: ran.append(name)
+        )
+        for name in watched
+    ]
+    repeated = RepeatedPass(inner, weights, model.answer_scorer(pairs()))
+    repeated()
+    assert set(ran) == set(watched)
+    ran.clear()
+    repeated()
+    assert set(ran) <= {layers[-1], watched[-1]}
+    for handle in handles:
+        handle.remove()
+
+
+def test_a_module_that_comes_back_later_is_computed_then():
+    shared, last = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    model = torch.nn.ModuleDict({"shared": shared, "last": last})
+    inputs = torch.randn(2, 3)
+    repeated = RepeatedPass(model, ["last.weight"], lambda: shared(last(shared(inputs))))
+    for factor in (1.0, 2.0, 3.0):
+        weight = factor * last.weight.detach()
+        expected = shared(torch.nn.functional.linear(shared(inputs), weight, last.bias))
+        assert torch.equal(with_weights(model, {"last.weight": weight}, repeated), expected)
+
+
+def test_a_forward_of_the_objects_own_stays():
+    first, last = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    model = torch.nn.Sequential(first, last)
+    calls = []
+    own = first.forward
+    first.forward = lambda value: calls.append(1) or own(value)
+    kept = first.forward
+    repeated = RepeatedPass(model, ["1.weight"], lambda: model(torch.ones(1, 3)))
+    assert torch.equal(repeated(), repeated())
+    assert calls == [1]
+    assert first.forward is kept

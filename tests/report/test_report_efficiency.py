@@ -3,6 +3,7 @@
 from support.sample_files import crosscult_sample, write_run
 
 from culture_tasks import published
+from culture_tasks.insertion import methods
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.text.wording import marks_of
 
@@ -88,6 +89,12 @@ def test_files_without_costs_have_no_such_table(tmp_path):
     for costs in (None, "fast", {"device": "x", "request_ms": "soon"}):
         write(tmp_path, "mcki", costs)
         assert table_4(tmp_path) is None
+
+
+def test_every_method_of_the_paper_has_its_name():
+    labels = set(methods.labels().values())
+    for paper in ("crosscult_table_2", "crosscult_table_3", "crosscult_table_4"):
+        assert {row.keys["method"] for row in published.load(paper).rows} <= labels
 
 
 def test_a_method_of_another_package_is_called_what_it_calls_itself(tmp_path):

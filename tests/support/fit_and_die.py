@@ -43,8 +43,8 @@ def _main(folder: Path, wanted: Mapping[str, Any]) -> None:
     from support.tiny_families import family
 
     from culture_tasks.insertion.adapter import MultimodalModel
-    from culture_tasks.insertion.checkpoints import Checkpoints
     from culture_tasks.insertion.method_registry import method_class, method_config
+    from culture_tasks.insertion.training import Checkpoints
     from culture_tasks.insertion.training_data import load_training_data
     from culture_tasks.insertion.value_store import ValueStore
 
@@ -53,7 +53,7 @@ def _main(folder: Path, wanted: Mapping[str, Any]) -> None:
     method = method_class(wanted["method"])(model, method_config(wanted["method"], wanted["options"]))
     steps = 0
 
-    def progress(items, description, note=None):
+    def progress(items, description, note=None, total=None):
         nonlocal steps
         for item in items:
             if "training" in description:

@@ -14,8 +14,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from culture_tasks.insertion.checkpoints import Checkpoints
-from culture_tasks.insertion.training import GradientConfig, Group, Learned, Learner, train
+from culture_tasks.insertion.training import CaseLosses, Checkpoints, GradientConfig, Learner, ParameterGroup, train
 
 CASES = (1.0, 2.0, 4.0, -3.0, 0.5, 5.0, -1.0)
 CONFIG = GradientConfig(epochs=3, cases_per_step=2, clip_norm=100.0, seed=5)
@@ -32,7 +31,7 @@ class SmallLearner(Learner[float]):
         self.noise, self.rate, self.kill_at = noise, rate, kill_at
 
     def groups(self):
-        return [Group({"weight": self.weight}, self.rate), Group({"bias": self.bias}, 10 * self.rate)]
+        return [ParameterGroup({"weight": self.weight}, self.rate), ParameterGroup({"bias": self.bias}, 10 * self.rate)]
 
     def buffers(self):
         return {"mean": self.mean}
@@ -44,7 +43,7 @@ class SmallLearner(Learner[float]):
         wanted = case + self.noise * torch.randn(1)
         loss = (self.weight + self.bias - wanted).square().sum()
         (scale * loss).backward()
-        return Learned({"loss": float(loss.detach())}, torch.tensor([case]))
+        return CaseLosses({"loss": float(loss.detach())}, torch.tensor([case]))
 
     def absorb(self, observed):
         for values in observed:

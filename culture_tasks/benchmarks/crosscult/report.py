@@ -121,22 +121,11 @@ _NUMBERS = {"crosscult_single": 2, "crosscult_sequential": 3}
 _DIAGNOSTIC = "crosscult_diagnostic"
 _RETENTION = "crosscult_retention"
 _LANGUAGES: Mapping[str, str] = {partition: LANGUAGE_NAMES[partition] for partition in PARTITIONS}
-_LABELS = {
-    "": "Base Model",
-    "base": "Base Model",
-    "finetune": "FineTune",
-    "ike": "IKE",
-    "mend": "MEND",
-    "serac": "SERAC",
-    "mscke": "MSCKE",
-    "mcki": "MCKI",
-}
-"""How the paper writes the values of the model's argument ``method``; an absent argument is the empty text."""
+_BASE_MODEL = "Base Model"
 
 
 def _method(facts: RunFacts) -> str:
-    method = facts.arguments.get("method", "")
-    return _LABELS.get(method, method)
+    return facts.method or _BASE_MODEL
 
 
 def _base_model(facts: RunFacts) -> str:
@@ -431,7 +420,7 @@ _FIGURES = (
 
 def _is_beside(first: RunFacts, second: RunFacts) -> bool:
     """Whether one run is of the same task without the insertion."""
-    return first.task == second.task and _is_single(second.task) and _method(first) == _LABELS[""] != _method(second)
+    return first.task == second.task and _is_single(second.task) and _method(first) == _BASE_MODEL != _method(second)
 
 
 _WITHOUT_AND_WITH = ContrastOf(

@@ -23,10 +23,9 @@ from lmms_eval.api.instance import GenerationResult, Instance
 
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.harness.lmms_eval.hooks import Conversation
-from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel, load_encoding
+from culture_tasks.insertion.adapter import Answer, ModelOptions, MultimodalModel, load_encoding
 from culture_tasks.insertion.decoding import Decoding
 from culture_tasks.insertion.queries import Query
-from culture_tasks.insertion.runner import Reply
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ class Backend:
         weights = "" if self.model is None else self.model.identity.weights
         return _identity(self._name, self._class, self._arguments, weights)
 
-    def answers(self, queries: Sequence[Query], decodings: Sequence[Decoding]) -> Iterator[tuple[int, Reply]]:
+    def answers(self, queries: Sequence[Query], decodings: Sequence[Decoding]) -> Iterator[tuple[int, Answer]]:
         """Yields the place of a request, with its answer, some hundred at a time."""
         made = self._ready()
         self._prompts.queries = queries
@@ -182,10 +181,10 @@ def _generation(decoding: Decoding) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _reply(answer: Any) -> Reply:
+def _reply(answer: Any) -> Answer:
     counts = answer.token_counts if isinstance(answer, GenerationResult) else None
     text = answer.text if isinstance(answer, GenerationResult) else str(answer)
-    return Reply(text.strip(), getattr(counts, "input_tokens", None), getattr(counts, "output_tokens", None))
+    return Answer(text.strip(), getattr(counts, "input_tokens", None), getattr(counts, "output_tokens", None))
 
 
 def _class_named(name: str) -> type:

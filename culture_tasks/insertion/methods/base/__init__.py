@@ -1,5 +1,3 @@
-"""The plain model: what every method is compared with."""
+"""The plain model: every method is compared with it."""
 
-from culture_tasks.insertion.methods.base.method import BaseModelMethod
-
-METHOD = BaseModelMethod
+LABEL = "Base Model"

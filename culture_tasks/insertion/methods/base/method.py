@@ -1,4 +1,4 @@
-"""The base model f of section 3.1, which ignores what is inserted."""
+"""The base model f of section 3.1, which ignores insertions."""
 
 from __future__ import annotations
 

@@ -14,9 +14,15 @@ from culture_tasks.insertion.adapter import MultimodalModel
 from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
 from culture_tasks.insertion.queries import Insertion
-from culture_tasks.insertion.repeated_passes import RepeatedPass
-from culture_tasks.insertion.training import Group, make_optimizer
-from culture_tasks.insertion.weight_edits import EditedWeights, Part, decoder_layers, layer_weights, with_weights
+from culture_tasks.insertion.training import ParameterGroup, make_optimizer
+from culture_tasks.insertion.weight_edits import (
+    EditedWeights,
+    Part,
+    RepeatedPass,
+    decoder_layers,
+    layer_weights,
+    with_weights,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +30,8 @@ logger = logging.getLogger(__name__)
 class FineTuneMethod(InsertionMethod):
     """The last layer is trained on the answer alone (Table 5); nothing is trained before.
 
-    Steps are made on float32 copies of the weights. The model computes with these, rounded to its own type, and holds
-    what they are after the last step. Samples of a chain are inserted one after the other, each from the weights that
+    Steps are made on float32 copies of the weights. The model computes with these, rounded to its own type, and gets
+    their last values. Samples of a chain are inserted one after the other, each from the weights that
     the one before left.
 
     Args:
@@ -58,7 +64,7 @@ class FineTuneMethod(InsertionMethod):
             name: nn.Parameter(weight.detach().to(torch.float32, copy=True))
             for name, weight in self._layer_weights.items()
         }
-        optimizer = make_optimizer(self.config.optimizer, [Group(trained, self.config.learning_rate)])
+        optimizer = make_optimizer(self.config.optimizer, [ParameterGroup(trained, self.config.learning_rate)])
         sample = [(insertion.query, insertion.answer)]
         score = RepeatedPass(self.model.model, trained, self.model.answer_scorer(sample))
         types = {name: weight.dtype for name, weight in self._layer_weights.items()}

@@ -1,5 +1,3 @@
 """IKE, in-context knowledge editing (Zheng et al., 2023), as the paper adapts it (section 5.1, Table 5)."""
 
-from culture_tasks.insertion.methods.ike.method import IkeMethod
-
-METHOD = IkeMethod
+LABEL = "IKE"

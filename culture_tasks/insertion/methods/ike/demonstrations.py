@@ -7,14 +7,10 @@ insertion sample, its generality items and its locality items, each with the dat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
+from culture_tasks.insertion.edit_scopes import edit_text
 from culture_tasks.insertion.queries import Insertion, TrainingCase
-
-
-def fact(insertion: Insertion) -> str:
-    """Returns an insertion sample as one line."""
-    return _line(insertion.query.question, insertion.answer)
 
 
 def demonstration(new_fact: str, answered: str) -> str:
@@ -24,29 +20,19 @@ def demonstration(new_fact: str, answered: str) -> str:
 
 def copied(insertion: Insertion) -> str:
     """Returns the demonstration that repeats a fact, which also serves to look up demonstrations."""
-    return demonstration(fact(insertion), fact(insertion))
-
-
-def of_case(case: TrainingCase) -> Iterator[str]:
-    """Yields the demonstrations of a training case."""
-    new_fact = fact(case.insertion)
-    yield copied(case.insertion)
-    for related in case.generality:
-        yield demonstration(new_fact, fact(related))
-    for unrelated in case.locality:
-        yield demonstration(new_fact, _line(unrelated.query.question, unrelated.answer))
+    return demonstration(edit_text(insertion), edit_text(insertion))
 
 
 def of_cases(cases: Iterable[TrainingCase]) -> list[str]:
     """Returns the demonstrations of all cases, each once, in order."""
-    return list(dict.fromkeys(text for case in cases for text in of_case(case)))
+    texts: dict[str, None] = {}
+    for case in cases:
+        items = (case.insertion, *case.generality, *(Insertion(item.query, item.answer) for item in case.locality))
+        texts |= dict.fromkeys(demonstration(edit_text(case.insertion), edit_text(item)) for item in items)
+    return list(texts)
 
 
 def prompt(demonstrations: Sequence[str], insertions: Sequence[Insertion]) -> str:
-    """Returns what stands before a request: the demonstrations, then all that was inserted, in order."""
-    facts = "".join(f"New Fact: {fact(insertion)}\n" for insertion in insertions)
+    """Returns the text before a request: the demonstrations, then all insertions, in order."""
+    facts = "".join(f"New Fact: {edit_text(insertion)}\n" for insertion in insertions)
     return f"{''.join(demonstrations)}{facts}Prompt: "
-
-
-def _line(question: str, answer: str) -> str:
-    return f"{question} {answer}"

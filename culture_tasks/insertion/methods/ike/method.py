@@ -8,24 +8,21 @@ from typing import Any, ClassVar
 import torch
 
 from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.checkpoints import Checkpoints
-from culture_tasks.insertion.insertion_method import Asked, InsertionMethod, MethodConfig
+from culture_tasks.insertion.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.methods.ike.config import IkeConfig
-from culture_tasks.insertion.progress import Progress
 from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.state import StateError
 from culture_tasks.insertion.text_encoders import SentenceEncoder, make_encoder
-from culture_tasks.insertion.value_store import ValueStore
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
 
 
 class IkeMethod(InsertionMethod):
-    """In-context editing with retrieved demonstrations; every request sees what was inserted.
+    """In-context editing with retrieved demonstrations; every request sees all insertions.
 
-    Demonstrations are text only, and are looked up when a sample is inserted. With several samples, those nearest
-    to any of them are shown, the nearest last.
+    Demonstrations are text only, and are looked up when a sample is inserted. With several samples, the demonstrations
+    nearest to any of them are shown, the nearest last.
 
     Args:
         model: The model.
@@ -58,15 +55,15 @@ class IkeMethod(InsertionMethod):
         """Forgets all samples."""
         self._insertions, self._nearness = [], None
 
-    def ask(self, query: Query) -> Asked:
+    def ask(self, query: Query) -> Route:
         """Shows the request after demonstrations and all samples."""
         if not self._insertions:
-            return Asked(query)
+            return Route(query)
         context = demonstrations.prompt(self.retrieved(), self._insertions)
-        return Asked(query.preceded_by([text_part(context)]))
+        return Route(query.preceded_by([text_part(context)]))
 
     def retrieved(self) -> list[str]:
-        """Returns the demonstrations for what was inserted, the nearest last; of equal ones the earlier is nearer."""
+        """Returns the demonstrations for all insertions, the nearest last; of equal ones the earlier is nearer."""
         if self._nearness is None:
             return []
         nearest = torch.argsort(self._nearness, descending=True, stable=True)[: self.config.demonstrations]
@@ -81,17 +78,10 @@ class IkeMethod(InsertionMethod):
             self._encoder = make_encoder(self.config.encoder, self.config.max_text_length, self.model.device, self.name)
         return self._encoder.encode(sentences)
 
-    def _fit(
-        self,
-        cases: Sequence[TrainingCase],
-        kept: ValueStore,  # noqa: ARG002 - embeddings are quick to compute
-        progress: Progress,
-        checkpoints: Checkpoints | None,  # noqa: ARG002 - nothing is trained
-    ) -> dict[str, Any]:
-        self._texts = demonstrations.of_cases(cases)
-        size = self.config.batch_size
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
+        self._texts, size = demonstrations.of_cases(cases), self.config.batch_size
         batches = [self._texts[start : start + size] for start in range(0, len(self._texts), size)]
-        self._embeddings = torch.cat([self._encode(batch) for batch in progress(batches, "embeddings")])
+        self._embeddings = torch.cat([self._encode(batch) for batch in context.progress(batches, "embeddings")])
         return {"demonstrations": len(self._texts), "encoder": self.config.encoder}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
@@ -105,16 +95,10 @@ class IkeMethod(InsertionMethod):
         if not isinstance(texts, list) or embeddings is None or len(texts) != len(embeddings):
             raise StateError("ike: the state's demonstrations and embeddings don't belong together. Fit again.")
         self._encoder = None
-        self._check_encoder(texts, embeddings)
-        self._texts, self._embeddings = texts, embeddings
-
-    def _check_encoder(self, texts: Sequence[str], embeddings: torch.Tensor) -> None:
-        """Makes sure that the encoder is the one that made the embeddings."""
-        if not texts:
-            return
         again = self._encode(texts[:1])[0]
         if again.shape != embeddings[0].shape or float((again - embeddings[0]).abs().max()) > _SAME:
             raise StateError(
                 f"ike: {self.config.encoder!r} is not the encoder that the state was fitted with: it embeds the first "
                 "demonstration differently. Name the right one, or fit the method again."
             )
+        self._texts, self._embeddings = texts, embeddings

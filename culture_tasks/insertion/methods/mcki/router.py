@@ -1,17 +1,9 @@
-"""The knowledge memory of section 4.1, and the router that finds an entry of it.
-
-The router mapping phi takes frozen hidden states to a normalised vector. An entry m_j = (k_j, e_j) is an insertion
-sample e_j with its vector k_j.
-"""
+"""The router mapping phi of section 4.1, which takes frozen hidden states to a normalised vector."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import nn
-
-from culture_tasks.insertion.queries import Insertion
 
 
 class Router(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
@@ -33,18 +25,18 @@ class Router(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         self.visual_projection = nn.Linear(hidden_size, route_dim)
         self.fusion = nn.Linear(2 * route_dim, route_dim)
 
-    def forward(self, question: torch.Tensor, visual: torch.Tensor) -> torch.Tensor:
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
         """Maps requests.
 
         Args:
-            question: Means over question tokens, shape (..., hidden size).
-            visual: Means over visual tokens, of the same shape.
+            features: Means over question tokens, then over visual tokens, shape (..., 2, hidden size).
 
         Returns:
             Vectors of length 1, shape (..., route dim).
         """
-        text = self.question_projection(self.question_norm(question))
-        image = self.visual_projection(self.visual_norm(visual))
+        features = features.to(self.fusion.weight.device)
+        text = self.question_projection(self.question_norm(features[..., 0, :]))
+        image = self.visual_projection(self.visual_norm(features[..., 1, :]))
         return nn.functional.normalize(self.fusion(torch.cat([text, image], dim=-1)), dim=-1)
 
 
@@ -55,57 +47,6 @@ def make_router(hidden_size: int, route_dim: int, seed: int) -> Router:
         return Router(hidden_size, route_dim)
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """The entry nearest to a request.
-
-    Attributes:
-        place: j*, from 0 in the order of insertion.
-        similarity: sim(x, m_j*), in [-1, 1].
-        entry: The stored sample e_j*.
-    """
-
-    place: int
-    similarity: float
-    entry: Insertion
-
-
-class Memory:
-    """Insertion samples with their router keys."""
-
-    def __init__(self) -> None:
-        self._entries: list[Insertion] = []
-        self._keys: list[torch.Tensor] = []
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def write(self, key: torch.Tensor, entry: Insertion) -> None:
-        """Stores an entry; nothing is replaced, so the same sample may be stored twice.
-
-        Args:
-            key: k_j, shape (route dim,).
-            entry: e_j.
-        """
-        self._keys.append(key)
-        self._entries.append(entry)
-
-    def nearest(self, request: torch.Tensor) -> Match:
-        """Returns the entry with the largest cosine similarity (equation 1); of equal ones the first inserted.
-
-        Args:
-            request: r(x), shape (route dim,).
-
-        Raises:
-            LookupError: If the memory is empty.
-        """
-        if not self._entries:
-            raise LookupError("mcki: the memory is empty. Insert a sample first.")
-        similarities = torch.nn.functional.cosine_similarity(torch.stack(self._keys), request[None], dim=-1).tolist()
-        place = max(range(len(similarities)), key=similarities.__getitem__)
-        return Match(place, min(1.0, max(-1.0, similarities[place])), self._entries[place])
-
-    def clear(self) -> None:
-        """Forgets all entries."""
-        self._entries.clear()
-        self._keys.clear()
+def similarities(keys: torch.Tensor, request: torch.Tensor) -> torch.Tensor:
+    """Returns the cosine similarities of a request's vector with each key (equation 1), shape (keys,), in [-1, 1]."""
+    return nn.functional.cosine_similarity(keys, request[None], dim=-1).clamp(-1.0, 1.0)

@@ -3,59 +3,39 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.features import FeatureTable
 from culture_tasks.insertion.methods.mcki.router import Router
 from culture_tasks.insertion.progress import Progress, silent
-from culture_tasks.insertion.queries import TrainingCase
 
 
-@dataclass(frozen=True, slots=True)
-class CaseRows:
-    """A training case as rows of a feature table.
+class RouterCase(NamedTuple):
+    """A training case as the router sees it.
 
     Attributes:
-        positives: P_j: the insertion sample first, then its generality items.
-        negatives: N_j.
-        weights: w_n of each negative.
+        features: Returns the features of P_j, the insertion sample first, then its generality items, and of N_j, shape
+            (P + N, 2, hidden size).
+        weights: w_n of each negative, shape (N,).
     """
 
-    positives: list[int]
-    negatives: list[int]
-    weights: list[float]
+    features: Callable[[], torch.Tensor]
+    weights: torch.Tensor
+
+    def similarities(self, router: Router) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns sim(x, m_j) of the positives and of the negatives, shapes (P,) and (N,)."""
+        vectors = router(self.features())
+        similarities = vectors @ vectors[0]
+        positives = len(similarities) - len(self.weights)
+        return similarities[:positives], similarities[positives:]
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """Router scores of requests against the entry of their case.
-
-    Attributes:
-        positive: Of requests that should activate it.
-        negative: Of requests that should not.
-    """
-
-    positive: list[float]
-    negative: list[float]
-
-
-def case_rows(case: TrainingCase, table: FeatureTable, config: MckiConfig) -> CaseRows:
-    """Looks up the rows of a case."""
-    return CaseRows(
-        positives=table.rows([case.insertion.query, *(item.query for item in case.generality)]),
-        negatives=table.rows([item.query for item in case.locality]),
-        weights=[config.weight_of(item.kind) for item in case.locality],
-    )
-
-
-def train(
-    router: Router, table: FeatureTable, cases: Sequence[CaseRows], config: MckiConfig, progress: Progress = silent
-) -> float:
+def train(router: Router, cases: Sequence[RouterCase], config: MckiConfig, progress: Progress = silent) -> float:
     """Trains the router in place, one case a step, in an order that depends on the seed alone.
 
     Keys and request vectors both come from the router under training, so gradients flow through both.
@@ -72,25 +52,19 @@ def train(
         losses = []
         for case in progress(order, f"router, pass {epoch + 1} of {config.epochs}"):
             optimizer.zero_grad()
-            loss = _case_loss(router, table, case, config)
+            positive, negative = case.similarities(router)
+            loss = contrastive_loss(
+                positive,
+                negative,
+                case.weights.to(positive.device),
+                logit_scale=config.logit_scale,
+                negative_loss_weight=config.negative_loss_weight,
+            )
             loss.backward()
             optimizer.step()
             losses.append(float(loss.detach()))
     router.eval()
     return sum(losses) / max(1, len(losses))
-
-
-def _case_loss(router: Router, table: FeatureTable, case: CaseRows, config: MckiConfig) -> torch.Tensor:
-    similarities = _similarities(router, table, case)
-    positive, negative = similarities[: len(case.positives)], similarities[len(case.positives) :]
-    weights = torch.tensor(case.weights, dtype=positive.dtype, device=positive.device)
-    return contrastive_loss(
-        positive,
-        negative,
-        weights,
-        logit_scale=config.logit_scale,
-        negative_loss_weight=config.negative_loss_weight,
-    )
 
 
 def contrastive_loss(
@@ -121,23 +95,16 @@ def contrastive_loss(
     return (negative_loss_weight * torch.logsumexp(rows, dim=1) - rewarded).mean()
 
 
-def _similarities(router: Router, table: FeatureTable, case: CaseRows) -> torch.Tensor:
-    """Returns sim(x, m_j) of all requests of a case, positives first, shape (P + N,)."""
-    rows = [*case.positives, *case.negatives]
-    vectors = router(table.question[rows], table.visual[rows])
-    return vectors @ vectors[0]
-
-
-def scores(router: Router, table: FeatureTable, cases: Sequence[CaseRows]) -> Scores:
+def scores(router: Router, cases: Sequence[RouterCase]) -> tuple[list[float], list[float]]:
     """Returns S+ and S- of cases (section D.2); the sample itself, whose score is 1, is one of its positives."""
     positive: list[float] = []
     negative: list[float] = []
-    for case in cases:
-        with torch.no_grad():
-            similarities = _similarities(router, table, case).tolist()
-        positive += similarities[: len(case.positives)]
-        negative += similarities[len(case.positives) :]
-    return Scores(positive, negative)
+    with torch.no_grad():
+        for case in cases:
+            inside, outside = case.similarities(router)
+            positive += inside.tolist()
+            negative += outside.tolist()
+    return positive, negative
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +135,7 @@ def calibrate(positive: Sequence[float], negative: Sequence[float]) -> Calibrati
         ValueError: If there are no scores at all.
     """
     if not len(positive) + len(negative):
-        raise ValueError("calibrate: no scores. Needed is at least one.")
+        raise ValueError("calibrate: no scores. Expected at least one.")
     up = np.sort(np.clip(np.asarray(positive, dtype=np.float64), -1.0, 1.0))
     down = np.sort(np.clip(np.asarray(negative, dtype=np.float64), -1.0, 1.0))
     inner = np.unique(np.concatenate([up, down]))

@@ -7,8 +7,8 @@ of the loss at its output. An editor transforms u and delta of each token, so it
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
@@ -21,80 +21,48 @@ EPSILON = 1e-7
 """Is added to deviations before gradients are divided by them."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenGradients:
-    """The gradient of a weight, token by token: the sum of outer products of ``outputs`` and ``inputs``.
-
-    Attributes:
-        inputs: u of each token, shape (tokens, inputs), float32.
-        outputs: delta of each token, shape (tokens, outputs), float32.
-    """
-
-    inputs: torch.Tensor
-    outputs: torch.Tensor
-
-    def rows(self) -> torch.Tensor:
-        """Returns u and delta of each token side by side, shape (tokens, inputs + outputs)."""
-        return torch.cat([self.inputs, self.outputs], dim=1)
-
-    def mapped(self, change: Callable[[torch.Tensor], torch.Tensor]) -> TokenGradients:
-        """Returns what becomes of both if each is changed."""
-        return TokenGradients(change(self.inputs), change(self.outputs))
-
-    def product(self) -> torch.Tensor:
-        """Returns the sum of outer products, of the weight's shape (outputs, inputs)."""
-        return self.outputs.T @ self.inputs
-
-
-def token_gradients(linears: Mapping[str, nn.Linear], loss: Callable[[], torch.Tensor]) -> dict[str, TokenGradients]:
-    """Computes the gradients of a loss at linear maps; tokens without any gradient are left out.
+def token_gradients(linears: Mapping[str, nn.Linear], loss: Callable[[], torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Computes the gradients of a loss at linear maps, token by token; tokens without any gradient are left out.
 
     Nothing below the first of these maps is differentiated, and no weight gets a gradient.
 
     Args:
         linears: Linear maps by name; each is used once in the loss.
         loss: Computes the loss.
+
+    Returns:
+        By name, u and delta of each token side by side: shape (tokens, inputs + outputs), float32.
     """
-    with _watched(linears) as seen, torch.enable_grad():
-        value = loss()
-    outputs = [output for _, output in seen.values()]
-    with full_precision(value.device):
-        gradients = torch.autograd.grad(value, outputs)
-    found = zip(seen.items(), gradients, strict=True)
-    return {name: _of_tokens(inputs, gradient) for (name, (inputs, _)), gradient in found}
-
-
-@contextmanager
-def _watched(linears: Mapping[str, nn.Linear]) -> Iterator[dict[str, tuple[torch.Tensor, torch.Tensor]]]:
-    """Collects inputs and outputs of linear maps, and has gradients computed from the first of them on."""
     seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
 
-    def watch(name: str) -> Callable[[nn.Module, tuple[torch.Tensor, ...], torch.Tensor], None]:
-        def note(_module: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
-            if not output.requires_grad:
-                output.requires_grad_()
-            seen[name] = inputs[0].detach(), output
+    def watch(name: str, _module: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        if not output.requires_grad:
+            output.requires_grad_()
+        seen[name] = inputs[0].detach(), output
 
-        return note
+    with ExitStack() as stack:
+        for name, linear in linears.items():
+            stack.callback(linear.register_forward_hook(functools.partial(watch, name)).remove)
+        with torch.enable_grad():
+            value = loss()
+    with full_precision(value.device):
+        gradients = torch.autograd.grad(value, [output for _, output in seen.values()])
+    rows = {}
+    for (name, (inputs, _)), gradient in zip(seen.items(), gradients, strict=True):
+        u, delta = (part.reshape(-1, part.shape[-1]).float() for part in (inputs, gradient))
+        used = (u != 0).any(dim=1) & (delta != 0).any(dim=1)
+        rows[name] = torch.cat([u[used], delta[used]], dim=1)
+    return rows
 
-    handles = [linear.register_forward_hook(watch(name)) for name, linear in linears.items()]
-    try:
-        yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
 
-
-def _of_tokens(inputs: torch.Tensor, gradient: torch.Tensor) -> TokenGradients:
-    inputs = inputs.reshape(-1, inputs.shape[-1]).float()
-    outputs = gradient.reshape(-1, gradient.shape[-1]).float()
-    used = (inputs != 0).any(dim=1) & (outputs != 0).any(dim=1)
-    return TokenGradients(inputs[used], outputs[used])
+def weight_gradient(rows: torch.Tensor, inputs: int) -> torch.Tensor:
+    """Returns the sum of outer products of delta and u, of the weight's shape (outputs, inputs)."""
+    return rows[:, inputs:].T @ rows[:, :inputs]
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Count, mean and sum of squared deviations of rows, from which those of more rows follow.
+    """Count, mean and sum of squared deviations of rows, which can be merged with the moments of other rows.
 
     Attributes:
         values: One vector: the count, the means, the sums of squared deviations; shape (1 + 2 * width,), float64.
@@ -104,12 +72,12 @@ class Moments:
 
     @classmethod
     def none(cls, width: int) -> Moments:
-        """Returns those of no rows."""
+        """Returns the moments of no rows."""
         return cls(torch.zeros(1 + 2 * width, dtype=torch.float64))
 
     @classmethod
     def of(cls, rows: torch.Tensor) -> Moments:
-        """Returns those of rows, shape (rows, width)."""
+        """Returns the moments of rows, shape (rows, width)."""
         if not len(rows):
             return cls(torch.zeros(1 + 2 * rows.shape[1], dtype=torch.float64, device=rows.device))
         wide = rows.double()
@@ -117,7 +85,7 @@ class Moments:
         return cls(torch.cat([wide.new_tensor([len(wide)]), mean, (wide - mean).square().sum(0)]))
 
     def merged(self, other: Moments) -> Moments:
-        """Returns those of both sets of rows together."""
+        """Returns the moments of both sets of rows together."""
         mine, theirs = self.values, other.values.to(self.values.device)
         width = (len(mine) - 1) // 2
         count = mine[:1] + theirs[:1]
@@ -143,32 +111,32 @@ class Editor(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     Args:
         inputs: Number of a weight's inputs.
         outputs: Number of its outputs.
-        weights: How many weights share the editor; each has a scale and a shift of its own.
+        weights: How many weights share the editor; each has its own scale and shift.
         rank: Rank of the layers.
         hidden_layers: Number of layers before the last.
     """
 
     def __init__(self, *, inputs: int, outputs: int, weights: int, rank: int, hidden_layers: int) -> None:
         super().__init__()
-        self.inputs = inputs
         width = inputs + outputs
         self.layers = nn.ModuleList(
             _ResidualLayer(width, weights=weights, rank=min(rank, width)) for _ in range(hidden_layers + 1)
         )
         self.register_buffer("moments", Moments.none(width).values)
 
-    def forward(self, gradients: TokenGradients, weight: int, moments: Moments | None) -> TokenGradients:
+    def forward(self, rows: torch.Tensor, weight: int, moments: Moments | None) -> torch.Tensor:
         """Transforms a gradient.
 
         Args:
-            gradients: The gradient.
-            weight: Place of its weight among those that share the editor.
-            moments: What to normalise by; None leaves gradients as they are.
+            rows: The gradient, token by token, as :func:`token_gradients` returns it.
+            weight: Place of its weight among the weights that share the editor.
+            moments: Moments to normalise by; None leaves gradients as they are.
         """
-        rows = gradients.rows() if moments is None else moments.normalized(gradients.rows())
+        if moments is not None:
+            rows = moments.normalized(rows)
         for layer in self.layers:
             rows = layer(rows, weight)
-        return TokenGradients(rows[:, : self.inputs], rows[:, self.inputs :])
+        return rows
 
 
 class _ResidualLayer(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
@@ -193,20 +161,25 @@ class _ResidualLayer(nn.Module):  # type: ignore[misc]  # torch is not followed 
 
 
 class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
-    """The editors and edit rates of all edited weights: what MEND learns.
+    """The editors and edit rates of all edited weights, which MEND learns.
 
     Args:
         linears: The linear maps whose weights are edited, by name.
         config: Options.
+
+    Attributes:
+        linears: The linear maps.
+        of_shape: The editor of each shape of weights, such as ``4x3``.
+        rates: How far an edit of each weight goes.
     """
 
     def __init__(self, linears: Mapping[str, nn.Linear], config: MendConfig) -> None:
         super().__init__()
-        self._linears = dict(linears)
+        self.linears = dict(linears)
         self._normalize = config.normalize
         self._sharing: dict[str, list[str]] = {}
         for name, linear in linears.items():
-            self._sharing.setdefault(_shape(linear), []).append(name)
+            self._sharing.setdefault(f"{linear.out_features}x{linear.in_features}", []).append(name)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.of_shape = nn.ModuleDict(
@@ -225,18 +198,12 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         self.requires_grad_(requires_grad=False)
         self.to(next(iter(linears.values())).weight.device)
 
-    @property
-    def linears(self) -> Mapping[str, nn.Linear]:
-        """The linear maps whose weights are edited, by name."""
-        return self._linears
-
-    def moments(self, gradients: Mapping[str, TokenGradients]) -> dict[str, Moments]:
+    def moments(self, gradients: Mapping[str, torch.Tensor]) -> dict[str, Moments]:
         """Returns the moments of gradients, by the shape of their weights."""
-        found: dict[str, Moments] = {}
-        for shape, names in self._sharing.items():
-            parts = [Moments.of(self._here(gradients[name].rows())) for name in names]
-            found[shape] = functools.reduce(Moments.merged, parts)
-        return found
+        return {
+            shape: functools.reduce(Moments.merged, (Moments.of(self._placed(gradients[name])) for name in names))
+            for shape, names in self._sharing.items()
+        }
 
     def absorb(self, moments: Mapping[str, Moments]) -> None:
         """Adds moments to the running ones."""
@@ -245,46 +212,42 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
             running.values.copy_(running.merged(more).values)
 
     def transformed(
-        self, gradients: Mapping[str, TokenGradients], more: Mapping[str, Moments] | None = None
-    ) -> dict[str, TokenGradients]:
-        """Returns what the editors make of the gradients of one edit.
+        self, gradients: Mapping[str, torch.Tensor], more: Mapping[str, Moments] | None = None
+    ) -> dict[str, torch.Tensor]:
+        """Returns the transformed gradients of one edit.
 
         Args:
             gradients: The gradients, by the names of linear maps.
             more: Moments to normalise by besides the running ones.
         """
-        found: dict[str, TokenGradients] = {}
+        results: dict[str, torch.Tensor] = {}
         for shape, names in self._sharing.items():
             moments = self._running(shape) if more is None else self._running(shape).merged(more[shape])
             for place, name in enumerate(names):
-                moved = gradients[name].mapped(self._here)
-                found[name] = self.of_shape[shape](moved, place, moments if self._normalize else None)
-        return found
+                rows = self._placed(gradients[name])
+                results[name] = self.of_shape[shape](rows, place, moments if self._normalize else None)
+        return results
 
-    def edited(self, transformed: Mapping[str, TokenGradients], rates: torch.Tensor) -> dict[str, torch.Tensor]:
+    def edited(self, transformed: Mapping[str, torch.Tensor], rates: torch.Tensor) -> dict[str, torch.Tensor]:
         """Returns the edited weights, by their names: W - rate * (sum of outer products of the transformed gradient).
 
         The minus makes an edit a step of descent as long as an editor is the identity, with a rate above 0. It is
         computed in float32, and rounded to the weight's own type, to the nearest value.
 
         Args:
-            transformed: What :meth:`transformed` returned.
+            transformed: The result of :meth:`transformed`.
             rates: How far each weight goes, mostly :attr:`rates`.
         """
-        found: dict[str, torch.Tensor] = {}
-        for rate, (name, linear) in zip(rates, self._linears.items(), strict=True):
+        weights: dict[str, torch.Tensor] = {}
+        for rate, (name, linear) in zip(rates, self.linears.items(), strict=True):
             with full_precision(self.rates.device):
-                edit = rate * transformed[name].mapped(torch.Tensor.float).product()
+                edit = rate * weight_gradient(transformed[name].float(), linear.in_features)
             weight = linear.weight.detach()
-            found[f"{name}.weight"] = (weight.float() - edit.to(weight.device)).to(weight.dtype)
-        return found
+            weights[f"{name}.weight"] = (weight.float() - edit.to(weight.device)).to(weight.dtype)
+        return weights
 
-    def _here(self, tensor: torch.Tensor) -> torch.Tensor:
+    def _placed(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(self.rates.device)
 
     def _running(self, shape: str) -> Moments:
         return Moments(self.of_shape[shape].moments)
-
-
-def _shape(linear: nn.Linear) -> str:
-    return f"{linear.out_features}x{linear.in_features}"

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
 from culture_tasks.insertion.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.methods.mend.config import MendConfig
-from culture_tasks.insertion.methods.mend.editor import Editors, Moments, TokenGradients, token_gradients
+from culture_tasks.insertion.methods.mend.editor import Editors, Moments, token_gradients
 from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase
-from culture_tasks.insertion.repeated_passes import RepeatedPass
-from culture_tasks.insertion.training import Group, Learned, Learner, full_precision
-from culture_tasks.insertion.weight_edits import with_weights
+from culture_tasks.insertion.training import CaseLosses, Learner, ParameterGroup, full_precision
+from culture_tasks.insertion.weight_edits import RepeatedPass, with_weights
 
 Pairs = Sequence[tuple[Query, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
-    """What an edit is made of: transformed gradients by the names of linear maps, and rates."""
+class _Edit(NamedTuple):
+    """The ingredients of an edit: transformed gradients by the names of linear maps, and rates."""
 
-    transformed: Mapping[str, TokenGradients]
+    transformed: Mapping[str, torch.Tensor]
     rates: torch.Tensor
-
-    def tensors(self) -> list[torch.Tensor]:
-        """Returns all tensors, in a fixed order."""
-        return [self.rates, *(rows for each in self.transformed.values() for rows in (each.inputs, each.outputs))]
 
 
 class EditorTraining(Learner[TrainingCase]):
@@ -38,12 +32,12 @@ class EditorTraining(Learner[TrainingCase]):
     the locality items and the data's own answers to them. The losses of several items add up, so that each item has
     the whole weight.
 
-    Gradients are normalised by the running moments of all steps before and by the case's own. What the cases of a step
-    observe joins the running moments after the step, so that the number of processes changes nothing.
+    Gradients are normalised by the running moments of all steps before and by the case's own. The moments of a step's
+    cases join the running ones after the step, so that the number of processes changes nothing.
 
     Args:
         model: The plain model.
-        editors: What learns.
+        editors: The editors to train.
         config: Options.
         batch_size: How many items are read at a time.
     """
@@ -51,12 +45,12 @@ class EditorTraining(Learner[TrainingCase]):
     def __init__(self, model: MultimodalModel, editors: Editors, config: MendConfig, batch_size: int) -> None:
         self._model, self._editors, self._config, self._batch_size = model, editors, config, batch_size
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[ParameterGroup]:
         """The editors, and their rates."""
         editors = {name: value for name, value in self._editors.named_parameters() if name != "rates"}
         return [
-            Group(editors, self._config.learning_rate),
-            Group({"rates": self._editors.rates}, self._config.edit_rate_learning_rate),
+            ParameterGroup(editors, self._config.learning_rate),
+            ParameterGroup({"rates": self._editors.rates}, self._config.edit_rate_learning_rate),
         ]
 
     def buffers(self) -> Mapping[str, torch.Tensor]:
@@ -68,7 +62,7 @@ class EditorTraining(Learner[TrainingCase]):
         for values in observed:
             self._editors.absorb(self._unpacked(values))
 
-    def learn(self, case: TrainingCase, scale: float) -> Learned:
+    def learn(self, case: TrainingCase, scale: float) -> CaseLosses:
         """Adds the gradients of a case.
 
         The edited weights are made anew for every item, and gradients are collected where the editors end: so one
@@ -78,25 +72,26 @@ class EditorTraining(Learner[TrainingCase]):
         gradients = token_gradients(self._editors.linears, lambda: sample().losses().mean())
         moments = self._editors.moments(gradients)
         transformed = self._editors.transformed(gradients, moments)
-        cut = _Edit(
-            {name: gradient.mapped(_leaf) for name, gradient in transformed.items()}, _leaf(self._editors.rates)
-        )
+        cut = _Edit({name: _leaf(rows) for name, rows in transformed.items()}, _leaf(self._editors.rates))
+        config = self._config
         weights = {
-            "edit": self._config.edit_weight,
-            "generality": self._config.generality_weight,
-            "locality": self._config.locality_weight,
+            "edit": config.edit_weight,
+            "generality": config.generality_weight,
+            "locality": config.locality_weight,
         }
         losses = {
             "edit": self._added(lambda: sample().losses().mean(), weights["edit"] * scale, cut),
             "generality": self._part(_pairs(case.generality), weights["generality"] * scale, cut, self._misfit),
             "locality": self._part(_pairs(case.locality), weights["locality"] * scale, cut, self._drift),
         }
-        made = _Edit(transformed, self._editors.rates)
+        ends, leaves = (
+            [*edit.transformed.values(), edit.rates] for edit in (_Edit(transformed, self._editors.rates), cut)
+        )
         with full_precision(self._editors.rates.device):
-            torch.autograd.backward(made.tensors(), [leaf.grad for leaf in cut.tensors()])
+            torch.autograd.backward(ends, [leaf.grad for leaf in leaves])
         total = sum(weights[part] * loss for part, loss in losses.items())
         observed = torch.cat([moments[shape].values for shape in self._editors.of_shape])
-        return Learned({"loss": total, **losses}, observed)
+        return CaseLosses({"loss": total, **losses}, observed)
 
     def _part(
         self, pairs: Pairs, scale: float, edit: _Edit, prepared: Callable[[Pairs], Callable[[], torch.Tensor]]
@@ -120,7 +115,7 @@ class EditorTraining(Learner[TrainingCase]):
         return lambda: score().losses().sum()
 
     def _drift(self, pairs: Pairs) -> Callable[[], torch.Tensor]:
-        """The divergence from what the plain model, which is asked at once, says."""
+        """The divergence from the plain model, which is run at once."""
         score = self._scorer(pairs)
         with torch.no_grad():
             plain = score()
@@ -147,7 +142,7 @@ def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:
         edited: Logits of the same answers.
 
     Returns:
-        A scalar, 0 or more; 0 if both say the same.
+        A scalar, 0 or more; 0 if both predict the same.
     """
     before, after = (torch.log_softmax(logits.logits.float(), dim=-1) for logits in (plain, edited))
     tokens = (before.exp() * (before - after)).sum(-1)

@@ -7,24 +7,22 @@ from typing import Any, ClassVar
 
 import torch
 
+from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.checkpoints import Checkpoints
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.insertion_method import FitContext, InsertionMethod, MethodConfig
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, token_gradients
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining
-from culture_tasks.insertion.progress import Progress
 from culture_tasks.insertion.queries import Insertion, TrainingCase
 from culture_tasks.insertion.state import StateError
 from culture_tasks.insertion.training import train
-from culture_tasks.insertion.value_store import ValueStore
-from culture_tasks.insertion.weight_edits import EditedWeights, last_layers, layer_linears
+from culture_tasks.insertion.weight_edits import EditedWeights, decoder_layers, layer_linears
 
 
 class MendMethod(InsertionMethod):
     """Edits as in Mitchell et al. (2022), with the settings of CrossCult-KIBench's Table 5.
 
-    What the paper leaves open is decided so: a weight becomes W - rate * edit, so that an untrained edit is a step of
+    The paper leaves some matters open. Here a weight becomes W - rate * edit, so that an untrained edit is a step of
     descent (the published code adds it); edits of a chain add up, each made from the gradient of the weights as they
     are by then, and rounded to the weights' type; a running mean and deviation are taken over all tokens that have a
     gradient; the divergence on locality items is measured on the data's own answers.
@@ -48,10 +46,12 @@ class MendMethod(InsertionMethod):
 
     @property
     def editors(self) -> Editors:
-        """What was learned, or untrained editors, for the weights that the options name."""
+        """The trained editors, or untrained ones, of the weights that the options name."""
         if self._editors is None:
-            layers = last_layers(self.model.model, self.config.layers)
-            linears = layer_linears(self.model.model, layers, self.config.weights.split("+"))
+            layers, count = decoder_layers(self.model.model), self.config.layers
+            if count > len(layers):
+                raise SettingsError(f"mend: layers={count}, but the model has {len(layers)}. Name fewer layers.")
+            linears = layer_linears(self.model.model, layers[-count:], self.config.weights.split("+"))
             self._editors = Editors(linears, self.config)
             self._weights = EditedWeights({f"{name}.weight": linear.weight for name, linear in linears.items()})
         return self._editors
@@ -77,15 +77,10 @@ class MendMethod(InsertionMethod):
         self.reset()
         self._editors = None
 
-    def _fit(
-        self,
-        cases: Sequence[TrainingCase],
-        kept: ValueStore,  # noqa: ARG002 - nothing is computed before training
-        progress: Progress,
-        checkpoints: Checkpoints | None,
-    ) -> dict[str, Any]:
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         self._forget()
         learner = EditorTraining(self.model, self.editors, self.config, self.batch_size)
+        progress, checkpoints = context.progress, context.checkpoints
         losses = train(learner, cases, self.config, name=self.name, progress=progress, checkpoints=checkpoints)
         return {**losses, "edit_rates": self.editors.rates.tolist()}
 

@@ -1,5 +1,3 @@
 """MSCKE, the multimodal scope classifier-based knowledge editor (Zeng et al., 2025), as the paper adapts it."""
 
-from culture_tasks.insertion.methods.mscke.method import MsckeMethod
-
-METHOD = MsckeMethod
+LABEL = "MSCKE"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import torch
 
-from culture_tasks.errors import SettingsError
+from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.insertion.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
 from culture_tasks.insertion.identity import identify_encoder
-from culture_tasks.insertion.queries import Picture
+from culture_tasks.insertion.progress import Progress
+from culture_tasks.insertion.queries import Picture, Query
+from culture_tasks.insertion.value_store import ValueStore
 
 Fusion = Literal["dot", "concatenation"]
 
@@ -32,29 +36,26 @@ def fused(images: torch.Tensor, texts: torch.Tensor, fusion: Fusion) -> torch.Te
     return torch.nn.functional.normalize(both, dim=-1)
 
 
-class ClipEncoder:
-    """A frozen CLIP model, in float32.
+class ClipScope(ScopeEncoder):
+    """Edits and requests as an image with a text, encoded by a frozen CLIP model in float32.
 
     Args:
         name: Model on the Hub, or folder.
         max_text_length: Tokens of a text that are read, at most as many as the model has positions for.
+        fusion: How two vectors become one.
         device: Where the model runs.
-
-    Attributes:
-        identity: Fingerprints of the model.
-        width: Length of the vectors.
 
     Raises:
         SettingsError: If the model can't be loaded, or isn't one of images and texts.
     """
 
-    def __init__(self, name: str, max_text_length: int, device: torch.device) -> None:
+    def __init__(self, name: str, max_text_length: int, fusion: Fusion, device: torch.device) -> None:
         from transformers import AutoModel, AutoProcessor
 
         try:
             self._processor = AutoProcessor.from_pretrained(name)
             self._model = AutoModel.from_pretrained(name, dtype=torch.float32).to(device).eval()
-            self.width = int(self._model.config.projection_dim)
+            width = int(self._model.config.projection_dim)
             positions = int(self._model.config.text_config.max_position_embeddings)
         except (OSError, ValueError, AttributeError) as error:
             raise SettingsError(
@@ -65,13 +66,40 @@ class ClipEncoder:
             raise SettingsError(
                 f"mscke: max_text_length={max_text_length}, but {name!r} reads at most {positions} tokens. Lower it."
             )
-        self._max_text_length = max_text_length
+        self._max_text_length, self._fusion = max_text_length, fusion
+        self.width = width if fusion == "dot" else 2 * width
         self.identity = identify_encoder(
             self._model,
             self._processor.tokenizer.get_vocab(),
             source=name,
             settings={"max_text_length": max_text_length, "images": self._processor.image_processor.to_dict()},
         )
+        prefix = f"vector:{self.identity.run}"
+        self._texts = StoredVectors[str](
+            f"{prefix}:text", lambda text: hashlib.sha256(text.encode()).hexdigest(), in_batches(self.texts)
+        )
+        self._images = StoredVectors[Picture](
+            f"{prefix}:image", lambda picture: picture.key, in_batches(self._pictures)
+        )
+
+    def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
+        """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU.
+
+        Raises:
+            DataError: If one has no image, or several.
+        """
+        images = self._images.of([_picture(query) for query, _ in subjects])
+        return fused(images, self._texts.of([text for _, text in subjects]), self._fusion)
+
+    def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
+        """Computes ahead, in batches, the vectors of all images and texts."""
+        texts, pictures = [text for _, text in subjects], [_picture(query) for query, _ in subjects]
+        self._texts.prepare(texts, store, batch_size=batch_size, progress=progress, description="CLIP: texts")
+        self._images.prepare(pictures, store, batch_size=batch_size, progress=progress, description="CLIP: images")
+
+    def parameter_count(self) -> int:
+        """Returns the number of parameters that are loaded."""
+        return int(self._model.num_parameters())
 
     def texts(self, texts: Sequence[str]) -> torch.Tensor:
         """Returns vectors of length 1, shape (texts, width), float32, on the CPU; long texts are cut off."""
@@ -83,26 +111,23 @@ class ClipEncoder:
             max_length=self._max_text_length,
             return_tensors="pt",
         )
-        return self._vectors(self._model.get_text_features, inputs)
+        return self._normalized(self._model.get_text_features, inputs)
 
-    def pictures(self, pictures: Sequence[Picture]) -> torch.Tensor:
-        """Returns vectors of length 1, shape (pictures, width), float32, on the CPU.
-
-        Raises:
-            DataError: If an image can't be read.
-        """
+    def _pictures(self, pictures: Sequence[Picture]) -> torch.Tensor:
         images = [picture.load().convert("RGB") for picture in pictures]
-        return self._vectors(
-            self._model.get_image_features, self._processor.image_processor(images, return_tensors="pt")
-        )
+        inputs = self._processor.image_processor(images, return_tensors="pt")
+        return self._normalized(self._model.get_image_features, inputs)
 
-    def parameter_count(self) -> int:
-        """Parameters that are loaded."""
-        return sum(parameter.numel() for parameter in self._model.parameters())
-
-    def _vectors(self, features: Any, inputs: Any) -> torch.Tensor:
+    def _normalized(self, features: Callable[..., Any], inputs: Any) -> torch.Tensor:
         with torch.no_grad():
-            found = features(**inputs.to(self._model.device))
+            output = features(**inputs.to(self._model.device))
         # transformers 5 returns an object with the projected vector as pooler_output, transformers 4 the vector itself.
-        vectors = found if isinstance(found, torch.Tensor) else found.pooler_output
+        vectors = output if isinstance(output, torch.Tensor) else output.pooler_output
         return torch.nn.functional.normalize(vectors.float(), dim=-1).cpu()
+
+
+def _picture(query: Query) -> Picture:
+    pictures = query.pictures()
+    if len(pictures) != 1:
+        raise DataError(f"mscke: the request {query.question!r:.80} has {len(pictures)} images. Expected one.")
+    return pictures[0]

@@ -8,11 +8,10 @@ from typing import ClassVar
 
 import torch
 
-from culture_tasks.insertion.edit_scopes import KeptVectors, ScopeEncoder, edit_text
+from culture_tasks.insertion.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
 from culture_tasks.insertion.insertion_method import MethodConfig
 from culture_tasks.insertion.methods.serac.config import SeracConfig
 from culture_tasks.insertion.progress import Progress
-from culture_tasks.insertion.queries import Insertion, Query
 from culture_tasks.insertion.scoped_method import ScopedMethod
 from culture_tasks.insertion.text_encoders import SentenceEncoder, make_encoder
 from culture_tasks.insertion.value_store import ValueStore
@@ -46,30 +45,20 @@ class TextScope(ScopeEncoder):
         self._encoder = encoder
         self.identity = encoder.identity
         self.width = encoder.width
-        self._vectors = KeptVectors[str](
-            encoder.identity.run, lambda text: hashlib.sha256(text.encode()).hexdigest(), encoder.encode
+        self._vectors = StoredVectors[str](
+            f"vector:{encoder.identity.run}",
+            lambda text: hashlib.sha256(text.encode()).hexdigest(),
+            in_batches(encoder.encode),
         )
 
-    def edits(self, edits: Sequence[Insertion]) -> torch.Tensor:
-        """Returns the vectors of inserted samples, shape (edits, width), float32, on the CPU."""
-        return self._vectors.of([edit_text(edit) for edit in edits])
+    def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
+        """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU."""
+        return self._vectors.of([text for _, text in subjects])
 
-    def requests(self, requests: Sequence[Query]) -> torch.Tensor:
-        """Returns the vectors of requests, shape (requests, width), float32, on the CPU."""
-        return self._vectors.of([query.question for query in requests])
-
-    def prepare(
-        self,
-        requests: Sequence[Query],
-        edits: Sequence[Insertion],
-        kept: ValueStore,
-        *,
-        batch_size: int,
-        progress: Progress,
-    ) -> None:
+    def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
         """Computes ahead, in batches, the embeddings of all texts."""
-        texts = [*(query.question for query in requests), *(edit_text(edit) for edit in edits)]
-        self._vectors.prepare(texts, kept, batch_size=batch_size, progress=progress, description="text embeddings")
+        texts = [text for _, text in subjects]
+        self._vectors.prepare(texts, store, batch_size=batch_size, progress=progress, description="text embeddings")
 
     def parameter_count(self) -> int:
         """Returns the number of parameters that are loaded."""

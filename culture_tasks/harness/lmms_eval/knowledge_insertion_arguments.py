@@ -1,0 +1,208 @@
+"""The ``--model_args`` of ``knowledge_insertion``: read, checked before anything is loaded, and shared out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.insertion.adapter import ModelOptions
+from culture_tasks.insertion.method_registry import method_class, method_names
+
+NAME = "knowledge_insertion"
+"""The name of the model for ``--model``."""
+
+_FIRST_BATCH = 32
+_IMAGES = ("min_patches", "max_patches", "min_pixels", "max_pixels")
+
+
+class InsertionArguments(BaseModel):
+    """Arguments of the model; others are options of a method without a state, or arguments of the backend.
+
+    An argument that the backend shares with this model has the prefix ``backend_``.
+
+    Attributes:
+        pretrained: The multimodal model, on the Hub or in a folder.
+        method: The insertion method.
+        state: Folder that ``culture-tasks insertion fit`` wrote, for methods that need one.
+        answers: File that keeps answers for later runs; ``off`` keeps none. Default: in the user's cache folder.
+        backend: Chat model class of lmms-eval that generates, such as ``vllm``; without it, transformers does. Features
+            that a method looks up in the model itself always come from transformers. The backend gets the settings
+            below; one that changes answers and that it can't be given is an error.
+        paper_latency: Whether one request at a time is answered, as in the paper's Table 4, to measure latency.
+        revision: Branch, tag or commit on the Hub.
+        dtype: Data type; ``auto`` takes the checkpoint's.
+        device: Where the model runs; on several ranks each takes its own GPU.
+        device_map: Spreads one model over several GPUs; on several ranks, over a share of them each.
+        attn_implementation: Attention kernels.
+        trust_remote_code: Whether code of the checkpoint is run.
+        enable_thinking: Whether a reasoning model reasons; off by default, since answers have 64 tokens.
+        min_patches: Option of the image processor, as lmms-eval's own model classes have it; so are the next three.
+        max_patches: See ``min_patches``.
+        min_pixels: See ``min_patches``.
+        max_pixels: See ``min_patches``.
+        batch_size: Requests that are answered together; a batch that doesn't fit into a GPU is halved. ``auto``
+            begins with 32.
+        max_batch_size: Not used; lmms-eval passes it to every model.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, coerce_numbers_to_str=True)
+
+    pretrained: str = ""
+    method: str = "base"
+    state: str | None = None
+    answers: str | None = None
+    backend: str | None = None
+    paper_latency: bool = False
+    revision: str | None = None
+    dtype: str = "auto"
+    device: str | None = None
+    device_map: str | None = None
+    attn_implementation: str | None = None
+    trust_remote_code: bool = False
+    enable_thinking: bool = False
+    min_patches: int | None = None
+    max_patches: int | None = None
+    min_pixels: int | None = None
+    max_pixels: int | None = None
+    batch_size: str = "1"
+    max_batch_size: Any = None
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> InsertionArguments:
+        """Reads and checks arguments.
+
+        Raises:
+            SettingsError: For the first one that can't be used.
+        """
+        try:
+            arguments = cls.model_validate(
+                {
+                    name: str(value) if isinstance(value, os.PathLike) else value
+                    for name, value in given.items()
+                    if value is not None
+                }
+            )
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            raise SettingsError(
+                f"{NAME}: model argument {problem['loc'][0]}={problem['input']!r}: {problem['msg']}."
+            ) from None
+        advice = arguments._problem()
+        if advice is not None:
+            raise SettingsError(f"{NAME}: {advice}")
+        return arguments
+
+    def _problem(self) -> str | None:
+        method, backend = method_class(self.method), self.backend
+        others = {} if backend is not None else self.backend_arguments
+        if others:
+            known, name = [*type(self).model_fields, *self._method_fields], sorted(others)[0]
+            advice = f" Options of {self.method} are chosen when it is fitted." if method.needs_state else ""
+            return f"unknown model argument {name!r}.{nearest(name, known)} Known are {', '.join(known)}.{advice}"
+        if not self.pretrained:
+            return "no model. Add pretrained=… to --model_args: a Hub name or a folder."
+        if self.batch_size != "auto" and (not self.batch_size.isdigit() or int(self.batch_size) < 1):
+            return f"batch_size={self.batch_size}. Expected a whole number of at least 1, or auto."
+        if method.needs_state and self.state is None:
+            fit = f"culture-tasks insertion fit --method {self.method} …"
+            return f"method={self.method} needs state=DIR. Make one: {fit}"
+        if self.state is not None and not method.needs_state:
+            fitted = ", ".join(name for name in method_names() if method_class(name).needs_state)
+            return f"method={self.method} takes no state. Leave it out, or choose one of {fitted}."
+        if backend is not None and method.edits_weights:
+            return (
+                f"method={self.method} changes the model's weights, which backend={backend} would not see. Leave the "
+                "backend out: transformers answers in batches of batch_size."
+            )
+        if self.paper_latency and (self.requests_per_batch != 1 or backend is not None):
+            return (
+                "paper_latency=true answers one request at a time on transformers, as the paper did. Use "
+                "batch_size=1 and no backend with it."
+            )
+        return None
+
+    @property
+    def _method_fields(self) -> tuple[str, ...]:
+        method = method_class(self.method)
+        return () if method.needs_state else tuple(method.config_class.model_fields)
+
+    @property
+    def method_options(self) -> dict[str, Any]:
+        """Options of a method that needs no state."""
+        return {name: value for name, value in (self.model_extra or {}).items() if name in self._method_fields}
+
+    @property
+    def backend_arguments(self) -> dict[str, Any]:
+        """Arguments that are neither the model's nor the method's."""
+        return {name: value for name, value in (self.model_extra or {}).items() if name not in self._method_fields}
+
+    @property
+    def requests_per_batch(self) -> int:
+        """Requests that are answered together."""
+        return _FIRST_BATCH if self.batch_size == "auto" else int(self.batch_size)
+
+    @property
+    def state_folder(self) -> Path | None:
+        """The folder of the state."""
+        return None if self.state is None else Path(self.state).expanduser()
+
+    @property
+    def answers_file(self) -> Path | None:
+        """The file that keeps answers, or None where none are kept."""
+        if self.answers == "off":
+            return None
+        default = platformdirs.user_cache_path("culture-tasks") / "answers.sqlite3"
+        return default if self.answers is None else Path(self.answers)
+
+    def model_options(self, device: torch.device, accelerator: Any) -> ModelOptions:
+        """Returns how this rank loads the model.
+
+        Raises:
+            SettingsError: If several ranks with ``device_map`` are more than the GPUs.
+        """
+        return ModelOptions(
+            revision=self.revision,
+            dtype=self.dtype,
+            device=str(device),
+            device_map=self.device_map,
+            max_memory=None if self.device_map is None else _share_of_gpus(accelerator),
+            attn_implementation=self.attn_implementation,
+            trust_remote_code=self.trust_remote_code,
+            template={"enable_thinking": self.enable_thinking},
+            images={name: value for name in _IMAGES if (value := getattr(self, name)) is not None},
+        )
+
+
+def _share_of_gpus(accelerator: Any) -> dict[int, int] | None:
+    """Returns the memory of the GPUs that this rank's model may use; None where it has all of them."""
+    if accelerator.num_processes == 1:
+        return None
+    gpus = torch.cuda.device_count()
+    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", accelerator.num_processes))
+    shared = share(gpus, ranks, accelerator.local_process_index)
+    return {number: torch.cuda.mem_get_info(number)[0] if number in shared else 0 for number in range(gpus)}
+
+
+def share(gpus: int, ranks: int, rank: int) -> range:
+    """Returns the GPUs of a rank: its own and every ``ranks``-th after it.
+
+    Args:
+        gpus: Number of GPUs of the machine.
+        ranks: Number of ranks on the machine.
+        rank: Number of the rank on the machine, from 0.
+
+    Raises:
+        SettingsError: If there are more ranks than GPUs.
+    """
+    if gpus < ranks:
+        raise SettingsError(
+            f"{NAME}: {ranks} ranks with device_map on {gpus} GPUs. Start at most as many ranks as there are GPUs."
+        )
+    return range(rank, gpus, ranks)

@@ -1,0 +1,33 @@
+"""One tiny InternVL, its checkpoint and a small world of cases, shared by all tests of this folder."""
+
+from __future__ import annotations
+
+import pytest
+from support.requests import adapted
+from support.tiny_families import FAMILIES, save_family
+from support.tiny_world import write_release
+
+from culture_tasks.insertion.training_data import load_training_data
+
+
+@pytest.fixture(scope="session")
+def internvl():
+    return adapted("internvl")
+
+
+@pytest.fixture(params=sorted(FAMILIES))
+def model(request):
+    """A model of each family."""
+    return adapted(request.param)
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory):
+    """The tiny InternVL as a folder."""
+    return save_family("internvl", tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """Six training cases of two scenarios."""
+    return load_training_data(write_release(tmp_path_factory.mktemp("world"), range(2), range(4)), limit=6)

@@ -1,0 +1,28 @@
+"""Tiny models behind the adapter, and requests about the synthetic world."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from support.tiny_families import family
+from support.tiny_world import Instance
+
+from culture_tasks.benchmarks.crosscult.prompts import system_prompt
+from culture_tasks.insertion.adapter import MultimodalModel
+from culture_tasks.insertion.queries import Insertion, Query
+
+
+@cache
+def adapted(name: str) -> MultimodalModel:
+    """Returns the model of a family, one for the process: a test leaves its weights as they were."""
+    made = family(name)
+    return MultimodalModel(made.model, made.processor, f"tiny {name}")
+
+
+def ask(scenario: int = 0, number: int = 0, language: str = "en") -> Query:
+    instance = Instance(scenario, number)
+    return Query.about(instance.image(), instance.question(language), system_prompt(language))
+
+
+def insertion(scenario: int = 0, number: int = 0, language: str = "en") -> Insertion:
+    return Insertion(ask(scenario, number, language), Instance(scenario, number).answer(language))
