@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.requests import adapted
+from support.insertion_requests import adapted
 from support.tiny_families import FAMILIES, save_family
 from support.tiny_world import write_release
 

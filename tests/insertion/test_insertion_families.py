@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.requests import ask
+from support.insertion_requests import ask
 from support.tiny_families import family
 
 from culture_tasks.errors import DataError

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 import torch
-from support.requests import adapted, ask
+from support.insertion_requests import adapted, ask
 from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 from support import fit_and_die, tiny_families
-from support.requests import adapted, ask
+from support.insertion_requests import adapted, ask
 from support.tiny_encoders import POSITIONS, save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
 from support.tiny_world import COLOURS, Instance, write_release

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.requests import ask, insertion
+from support.insertion_requests import ask, insertion
 from support.tiny_families import FAMILIES
 
 from culture_tasks.errors import SettingsError
