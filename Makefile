@@ -7,7 +7,7 @@ SHELL := /bin/bash
 BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTHON := .venv/bin/python
 WORKERS ?= 2
-CODE := culture_tasks judges benchmarks examples tests tools setup.py
+CODE := culture_tasks judges speed examples tests tools setup.py
 
 .PHONY: help
 help: ## Show this list

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from culture_tasks.judges.rubrics import Message
-from culture_tasks.judges.verdicts import Usage
+from culture_tasks.judges.rubric.rubrics import Message
+from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.text import without_reasoning
 
 _MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
@@ -27,7 +27,7 @@ class ChatRequest:
         model: Model name, or model arguments.
         messages: Chat messages as sent; a function makes them anew whenever they are needed.
         sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
-            :mod:`culture_tasks.judges.asker`), always the same ones.
+            :mod:`culture_tasks.judges.endpoint.asker`), always the same ones.
         named_by: What the messages are made of, as JSON data; None where they name themselves.
         sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
         place: Fingerprint of whatever else tells the endpoint's model from another of that name.

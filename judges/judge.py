@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
-from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
+from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.text import best_token_f1, without_reasoning
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import WAYS_OUT, JudgeNotConfiguredError, SettingsError, nearest
-from culture_tasks.judges.budget import forget_budgets
+from culture_tasks.judges.endpoint.budget import forget_budgets
+from culture_tasks.judges.endpoint.redaction import shown_arguments
 from culture_tasks.judges.judge import Judge, LexicalJudge, NoJudge
-from culture_tasks.judges.redaction import shown_arguments
-from culture_tasks.prices import read_prices
 from culture_tasks.settings import Settings
 
 BACKENDS = ("openai", "lm_eval", "lexical", "none")
@@ -85,10 +85,10 @@ def make_judge(spec: JudgeSpec, settings: Settings) -> Judge:
     if spec.backend == "none":
         return NoJudge()
     if spec.backend == "openai":
-        from culture_tasks.judges.endpoint import EndpointJudge
+        from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
 
         return EndpointJudge(spec.model, settings)
-    from culture_tasks.judges.in_process import InProcessJudge
+    from culture_tasks.judges.local.in_process import InProcessJudge
 
     return InProcessJudge(spec.model, settings)
 

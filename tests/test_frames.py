@@ -20,7 +20,7 @@ def results(tmp_path_factory):
     from support.scripted_judge import ScriptedJudge, install
     from support.written_runs import write_lm_eval
 
-    from culture_tasks.judges.verdicts import Verdict
+    from culture_tasks.judges.rubric.verdicts import Verdict
 
     folder = tmp_path_factory.mktemp("frames") / "results"
     asked = iter(range(10_000))

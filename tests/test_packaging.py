@@ -96,7 +96,7 @@ def test_the_unpacked_wheel_works_away_from_the_checkout(wheel, tmp_path):
     code = (
         "import culture_tasks; from pathlib import Path; print(Path(culture_tasks.__file__).parent);"
         "from culture_tasks.benchmarks.registry import entries, in_harness, rubrics, task_folder;"
-        "from culture_tasks.judges.verdicts import JudgeItem;"
+        "from culture_tasks.judges.rubric.verdicts import JudgeItem;"
         "[rubric.messages(JudgeItem('q', ('a',), 'r')) for rubric in rubrics().values()];"
         "assert all(any(in_harness(e, h) for h in ('lm_eval', 'lmms_eval')) for e in entries().values());"
         "print(task_folder('lm_eval'))"

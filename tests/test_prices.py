@@ -6,8 +6,8 @@ from importlib.metadata import version
 
 import pytest
 
-from culture_tasks.judges.verdicts import Usage
-from culture_tasks.prices import Price, Prices, list_prices, read_prices
+from culture_tasks.costs.prices import Price, Prices, list_prices, read_prices
+from culture_tasks.judges.rubric.verdicts import Usage
 
 
 def test_a_judge_of_each_paper_has_a_list_price_and_a_batch_costs_half():

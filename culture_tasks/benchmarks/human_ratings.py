@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from culture_tasks.data.sources import Source
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubric.rubrics import Rubric
 
 Dimension = Literal["overall", "language", "category"]
 """What responses are grouped by."""
@@ -41,7 +41,7 @@ class HumanRatings:
     Attributes:
         about: What they are, for the help of a command.
         source: Where they come from.
-        aliases: Their names of columns, each with the column of :class:`culture_tasks.agreement` that it stands for.
+        aliases: Their names of columns, each with the column of :class:`culture_tasks.people` that it stands for.
         known_by: Columns by which a user's file is known to be in their layout.
         categories: Their categories, in the order of the paper's tables.
         category_named: Gives the category that a text names, or None for a word of another file's own; raises

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.data.checking import DataReport
     from culture_tasks.data.sources import Source
-    from culture_tasks.judges.rubrics import Rubric
+    from culture_tasks.judges.rubric.rubrics import Rubric
     from culture_tasks.prompt_files import PromptFile
     from culture_tasks.settings import Settings
 

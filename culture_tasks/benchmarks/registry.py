@@ -25,7 +25,7 @@ from culture_tasks.data.images import image_pixels
 from culture_tasks.data.releases import other_cultures
 from culture_tasks.data.tables import extra_columns
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
 
 ENTRY_POINTS = "culture_tasks.benchmarks"

@@ -16,12 +16,12 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
-    from culture_tasks.agreement.agreement_report import AgreementReport
-    from culture_tasks.agreement.rated_responses import RatedResponses
-    from culture_tasks.agreement.raters import Rater
     from culture_tasks.cli.main import Commands
     from culture_tasks.judges.judge import Judge
     from culture_tasks.judges.selection import JudgeSpec
+    from culture_tasks.people.agreement_report import AgreementReport
+    from culture_tasks.people.rated_responses import RatedResponses
+    from culture_tasks.people.raters import Rater
 
 _DESCRIPTION = """\
 Runs a judge over responses that people have rated, and reports how well the two agree: Pearson, Spearman, Kendall's
@@ -47,7 +47,7 @@ examples:
 
 def register(commands: Commands) -> None:
     """Adds the command ``agreement``."""
-    from culture_tasks.agreement.rated_responses import offered
+    from culture_tasks.people.rated_responses import offered
 
     names = list(offered())
     parser = commands.add_parser(
@@ -100,10 +100,10 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CultureTasksError: If the judges, the data or the settings can't be used.
     """
-    from culture_tasks.agreement.agreement_report import AgreementReport
-    from culture_tasks.agreement.rated_responses import load
-    from culture_tasks.agreement.raters import compare
     from culture_tasks.benchmarks.registry import reading_data
+    from culture_tasks.people.agreement_report import AgreementReport
+    from culture_tasks.people.rated_responses import load
+    from culture_tasks.people.raters import compare
 
     settings = Settings.from_environment()
     if args.output is not None:  # it must be writable before any verdict is paid for
@@ -132,9 +132,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _specs(args: argparse.Namespace, settings: Settings) -> list[JudgeSpec]:
-    from culture_tasks.agreement.rated_responses import offered
     from culture_tasks.benchmarks.registry import rubric_named
     from culture_tasks.judges.selection import parse_spec, spec_for
+    from culture_tasks.people.rated_responses import offered
 
     ratings = offered().get(args.data) or next(iter(offered().values()))
     rubric = rubric_named(args.rubric) if args.rubric else ratings.rubric_for(ratings.categories[0])
@@ -151,8 +151,8 @@ def _specs(args: argparse.Namespace, settings: Settings) -> list[JudgeSpec]:
 
 
 def _raters(data: RatedResponses, specs: list[JudgeSpec], settings: Settings) -> list[Rater]:
-    from culture_tasks.agreement.raters import grade, human_rater
     from culture_tasks.judges.selection import make_judge
+    from culture_tasks.people.raters import grade, human_rater
 
     human = human_rater(data.responses)
     with ExitStack() as stack:
@@ -165,8 +165,8 @@ def _raters(data: RatedResponses, specs: list[JudgeSpec], settings: Settings) ->
 
 
 def _write(report: AgreementReport, folder: Path) -> None:
-    from culture_tasks.agreement.agreement_report import write_report
-    from culture_tasks.agreement.rating_pictures import write_pictures
+    from culture_tasks.people.agreement_report import write_report
+    from culture_tasks.people.rating_pictures import write_pictures
 
     languages = [response.language for response in report.data.responses]
     paths = write_report(report, folder)

@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
-from culture_tasks.judges import cache_files
-from culture_tasks.judges.verdicts import discounts_of
-from culture_tasks.prices import read_prices
+from culture_tasks.judges.cache import cache_files
+from culture_tasks.judges.rubric.verdicts import discounts_of
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:

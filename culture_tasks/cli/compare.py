@@ -12,8 +12,8 @@ from culture_tasks.errors import CultureTasksError, SettingsError
 
 if TYPE_CHECKING:
     from culture_tasks.cli.main import Commands
-    from culture_tasks.report.gate import Gate
-    from culture_tasks.report.two_models import Tested, TwoModels
+    from culture_tasks.report.compare.gate import Gate
+    from culture_tasks.report.compare.two_models import Tested, TwoModels
 
 _DESCRIPTION = """\
 Compares B with A on the items that both answered: difference with an interval, p value (Holm-adjusted over the
@@ -80,8 +80,8 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         CultureTasksError: If A or B isn't one model's results, or an option can't be used.
     """
-    from culture_tasks.report.gate import gate, parse_margins
-    from culture_tasks.report.two_models import compare_models
+    from culture_tasks.report.compare.gate import gate, parse_margins
+    from culture_tasks.report.compare.two_models import compare_models
 
     try:
         margins = parse_margins(options.margin)
@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _write(checked: Gate | CultureTasksError, options: argparse.Namespace) -> None:
     """Writes the outcome's files: of an error too, so that none of an earlier comparison stays behind."""
-    from culture_tasks.report.gate import as_json, as_junit
+    from culture_tasks.report.compare.gate import as_json, as_junit
 
     for path, write in ((options.json, as_json), (options.junit, as_junit)):
         if path is None:
@@ -114,7 +114,7 @@ def _write(checked: Gate | CultureTasksError, options: argparse.Namespace) -> No
 
 
 def _say(found: TwoModels) -> None:
-    from culture_tasks.report.two_models import B_IS_BETTER, B_IS_WORSE
+    from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE
     from culture_tasks.text_tables import as_text, plain
 
     say_problems([problem for side in found.sides for problem in side.problems])
@@ -152,9 +152,9 @@ _HEADER = ("A", "B", "B - A", "interval", "p (Holm)", "items", "verdict")
 
 
 def _row(tested: Tested) -> tuple[str, ...]:
-    from culture_tasks.report.comparability import explain
     from culture_tasks.report.model import Cell
-    from culture_tasks.report.text.wording import ITEMS_NEEDED, P_VALUE, interval, number
+    from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, interval, number
+    from culture_tasks.results.comparability import explain
 
     test, scale = tested.test, tested.scale
     difference = Cell(test.difference, scale, test.low, test.high)

@@ -9,15 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError, nearest
-from culture_tasks.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, printable
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Task
     from culture_tasks.cli.main import Commands
-    from culture_tasks.costs.estimates import Estimate, Estimator, Interval
+    from culture_tasks.rejudge.estimates import Estimate, Estimator, Interval
 
 _BATCH_HOURS = 24
 
@@ -70,9 +70,9 @@ def register(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from culture_tasks.costs.estimates import Estimator, total_by_judge
     from culture_tasks.costs.token_counts import counter_for
-    from culture_tasks.judges.cache_files import stats
+    from culture_tasks.judges.cache.cache_files import stats
+    from culture_tasks.rejudge.estimates import Estimator, total_by_judge
 
     settings = Settings.from_environment().model_copy(update={"judge_budget": None})
     if options.judge is not None:
@@ -128,7 +128,7 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
 def _of_results(
     paths: Sequence[Path], names: set[str], estimator: Estimator, settings: Settings, judge_of: Callable[[str], str]
 ) -> list[Estimate]:
-    from culture_tasks.judges.batch_judge import BatchJudge
+    from culture_tasks.judges.batch.batch_judge import BatchJudge
     from culture_tasks.rejudge.rejudging import find_runs, judged_tasks
 
     found: dict[tuple[str, str], Estimate] = {}
@@ -179,7 +179,7 @@ def _shown(interval: Interval, digits: int) -> str:
 
 
 def _explain(totals: Sequence[Estimate], options: argparse.Namespace, settings: Settings, prices: Prices) -> None:
-    from culture_tasks.costs.estimates import FEWEST_REPLIES, SHORTEST_REPLY
+    from culture_tasks.rejudge.estimates import FEWEST_REPLIES, SHORTEST_REPLY
 
     if any(not each.measured for each in totals):
         print(

@@ -16,8 +16,8 @@ from culture_tasks import __version__
 from culture_tasks.text_tables import printable
 
 if TYPE_CHECKING:
+    from culture_tasks.cli.installation import Finding
     from culture_tasks.cli.main import Commands
-    from culture_tasks.installation import Finding
 
 
 def register(commands: Commands) -> None:
@@ -40,7 +40,7 @@ def register(commands: Commands) -> None:
 
 def _examine(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.registry import benchmarks
-    from culture_tasks.installation import examine
+    from culture_tasks.cli.installation import examine
 
     findings = examine(ask_judge=not options.no_judge, read_data=options.read_data, deep=options.deep)
     if options.json:

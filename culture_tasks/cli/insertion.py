@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from accelerate import PartialState
 
     from culture_tasks.cli.main import Commands
-    from culture_tasks.insertion.adapter import MultimodalModel
-    from culture_tasks.insertion.insertion_method import InsertionMethod
-    from culture_tasks.insertion.training_data import TrainingData
+    from culture_tasks.insertion.core.adapter import MultimodalModel
+    from culture_tasks.insertion.core.insertion_method import InsertionMethod
+    from culture_tasks.insertion.core.training_data import TrainingData
 
 _FEATURES = "features.sqlite3"
 _CHECKPOINT = "training.safetensors"
@@ -78,7 +78,7 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.method_registry import about, method_class, method_names, options_of
+    from culture_tasks.insertion.core.method_registry import about, method_class, method_names, options_of
 
     descriptions: list[dict[str, Any]] = []
     for name in method_names():
@@ -128,10 +128,10 @@ def _wrapped(lines: Iterable[tuple[int, str]]) -> Iterator[str]:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.method_registry import method_class, method_config
-    from culture_tasks.insertion.progress import progress_bar
-    from culture_tasks.insertion.training import Checkpoints
-    from culture_tasks.insertion.value_store import ValueStore
+    from culture_tasks.insertion.core.method_registry import method_class, method_config
+    from culture_tasks.insertion.core.progress import progress_bar
+    from culture_tasks.insertion.core.training import Checkpoints
+    from culture_tasks.insertion.core.value_store import ValueStore
 
     config = method_config(options.method, _parsed(options.set))
     if not method_class(options.method).needs_state:
@@ -189,7 +189,7 @@ def _parsed(settings: Sequence[str]) -> dict[str, str]:
 
 def _data(options: argparse.Namespace) -> TrainingData:
     from culture_tasks.benchmarks.registry import reading_data
-    from culture_tasks.insertion.training_data import load_training_data
+    from culture_tasks.insertion.core.training_data import load_training_data
     from culture_tasks.settings import Settings
 
     settings = Settings.from_environment()
@@ -199,7 +199,7 @@ def _data(options: argparse.Namespace) -> TrainingData:
 
 
 def _model(options: argparse.Namespace, processes: PartialState) -> MultimodalModel:
-    from culture_tasks.insertion.adapter import ModelOptions, MultimodalModel
+    from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
 
     return MultimodalModel.load(
         options.pretrained,
@@ -222,7 +222,7 @@ def _is_done(options: argparse.Namespace, method: InsertionMethod, data: Trainin
     Raises:
         StateError: If it holds another one that may not be replaced.
     """
-    from culture_tasks.insertion import state
+    from culture_tasks.insertion.core import state
 
     if options.overwrite or not state.exists(options.out):
         return False
@@ -245,7 +245,7 @@ def _is_done(options: argparse.Namespace, method: InsertionMethod, data: Trainin
 
 
 def _show(options: argparse.Namespace) -> int:
-    from culture_tasks.insertion.state import read
+    from culture_tasks.insertion.core.state import read
 
     description, tensors = read(options.state)
     shown = description.model_dump(mode="json", exclude={"facts", "tensors"})

@@ -53,7 +53,7 @@ def unwritable(command: str, folder: Path, error: OSError) -> SettingsError:
 
 def rated_data() -> str:
     """Returns the rated responses that benchmarks offer, as the help of a command lists them."""
-    from culture_tasks.agreement.rated_responses import offered
+    from culture_tasks.people.rated_responses import offered
 
     return "\n".join(
         textwrap.fill(

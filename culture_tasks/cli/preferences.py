@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from culture_tasks.preferences.build import ChosenPairs
     from culture_tasks.preferences.graded_results import Taken
     from culture_tasks.preferences.held_out import Overlap
-    from culture_tasks.preferences.manifest import Manifest, NearDuplicate, Rule
     from culture_tasks.preferences.rated_questions import RatedQuestions
+    from culture_tasks.results.training_manifest import Manifest, NearDuplicate, Rule
 
 _SOURCES = """\
 sources:
@@ -239,8 +239,8 @@ def _stat(options: argparse.Namespace) -> int:
 
 
 def _rule(options: argparse.Namespace) -> Rule:
-    from culture_tasks.agreement.rated_responses import named_category
-    from culture_tasks.preferences.manifest import Rule
+    from culture_tasks.people.rated_responses import named_category
+    from culture_tasks.results.training_manifest import Rule
 
     chosen = {name: value for name, value in vars(options).items() if name in Rule.model_fields and name != "hold_out"}
     categories = [named_category("preferences: --category", name) for name in options.categories]

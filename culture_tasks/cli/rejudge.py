@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.prices import Prices, read_prices
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, printable
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from culture_tasks.cli.main import Commands
     from culture_tasks.harness.scoring import JudgedDocument
     from culture_tasks.harness.session import Session
-    from culture_tasks.judges.batch_judge import BatchJudge
+    from culture_tasks.judges.batch.batch_judge import BatchJudge
     from culture_tasks.rejudge.batch_rounds import BatchRounds
     from culture_tasks.rejudge.rejudging import TaskToGrade
     from culture_tasks.results.run_files import RunFiles
@@ -95,7 +95,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _graded(options: argparse.Namespace) -> int:
     from culture_tasks.harness.session import hold_session
-    from culture_tasks.judges.budget import refused_requests
+    from culture_tasks.judges.endpoint.budget import refused_requests
     from culture_tasks.judges.selection import close_judges
     from culture_tasks.rejudge import rejudging
     from culture_tasks.rejudge.batch_rounds import state_files
@@ -158,7 +158,7 @@ def _sessions(judges: Sequence[str] | None, settings: Settings) -> list[Session]
 def _batches(options: argparse.Namespace, settings: Settings, judges: dict[str, BatchJudge]) -> Session:
     """Returns a session whose judges ask in batches; each is put among the judges once it is made."""
     from culture_tasks.harness.session import Session
-    from culture_tasks.judges.batch_judge import BatchJudge
+    from culture_tasks.judges.batch.batch_judge import BatchJudge
     from culture_tasks.judges.selection import spec_for
 
     if options.judge is not None and len(options.judge) > 1:
@@ -186,7 +186,7 @@ def _rounds(
     result_files: Sequence[Path],
     stack: ExitStack,
 ) -> BatchRounds:
-    from culture_tasks.judges.batch_endpoint import BatchEndpoint
+    from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint
     from culture_tasks.rejudge.batch_rounds import BatchRounds, state_file
 
     session, graded = work
@@ -254,8 +254,8 @@ def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
 
 def _print(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None, prices: Prices) -> None:
     from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
+    from culture_tasks.judges.rubric.verdicts import discounts_of
     from culture_tasks.judges.selection import parse_spec
-    from culture_tasks.judges.verdicts import discounts_of
 
     print(printable(f"{run.result_file}{f', judge {parse_spec(judge)}' if judge else ''}"))
     rows = []

@@ -184,10 +184,10 @@ def run(options: argparse.Namespace) -> int:
 
 def choices(options: argparse.Namespace) -> Options:
     """Returns what the user asked for."""
-    from culture_tasks.prices import read_prices
+    from culture_tasks.costs.prices import read_prices
+    from culture_tasks.people.spotcheck_design import read_rated
     from culture_tasks.report.building import Options
     from culture_tasks.settings import Settings
-    from culture_tasks.spotcheck.design import read_rated
 
     coverage, settings = options.min_coverage, Settings.from_environment()
     return Options(
@@ -208,7 +208,7 @@ def choices(options: argparse.Namespace) -> Options:
 
 
 def _say(report: Report, paths: list[Path], folder: Path) -> None:
-    from culture_tasks.report.text.wording import counted
+    from culture_tasks.report.wording import counted
 
     runs, models = counted(len(report.runs), "run"), counted(len(report.models), "model")
     print(f"{runs} of {models}, {counted(len(report.tables), 'table')}")

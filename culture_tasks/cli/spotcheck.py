@@ -87,9 +87,9 @@ def register(commands: Commands) -> None:
 
 
 def _draw(options: argparse.Namespace) -> int:
-    from culture_tasks.spotcheck.design import DESIGN_FILE, write
-    from culture_tasks.spotcheck.drawing import draw, judged_tasks
-    from culture_tasks.spotcheck.sheets import write_sheets
+    from culture_tasks.people.spotcheck_design import DESIGN_FILE, write
+    from culture_tasks.people.spotcheck_draw import draw, judged_tasks
+    from culture_tasks.people.spotcheck_sheets import write_sheets
     from culture_tasks.text_tables import as_text
 
     if options.images is not None and not options.images.is_dir():
@@ -121,9 +121,9 @@ def _draw(options: argparse.Namespace) -> int:
 
 
 def _score(options: argparse.Namespace) -> int:
+    from culture_tasks.people.spotcheck_design import RATED_FILE, read_design, write
+    from culture_tasks.people.spotcheck_scores import read_ratings
     from culture_tasks.report.building import Options, build
-    from culture_tasks.spotcheck.design import RATED_FILE, read_design, write
-    from culture_tasks.spotcheck.ratings import read_ratings
 
     rated = read_ratings(read_design(options.sheet), options.ratings)
     found = build(options.results, Options(rated=(rated,), width=options.width, tables=("spotcheck*",)))
@@ -139,7 +139,7 @@ def _score(options: argparse.Namespace) -> int:
 
 def _as_text(table: Table) -> str:
     """Returns a table for the terminal, with its notes and the reasons for missing numbers."""
-    from culture_tasks.report.text.wording import NOTHING, headers, interval, number
+    from culture_tasks.report.wording import NOTHING, headers, interval, number
     from culture_tasks.text_tables import as_text, plain
 
     def text(cell: Cell | None) -> str:

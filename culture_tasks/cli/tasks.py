@@ -20,10 +20,10 @@ from culture_tasks.benchmarks.registry import (
     task_folder,
     tasks_below,
 )
+from culture_tasks.cli.task_table import HEADER, alike, languages_of, rows
 from culture_tasks.data.sources import availability
 from culture_tasks.harness.index_probe import plug_in_problems
 from culture_tasks.settings import Settings
-from culture_tasks.task_table import HEADER, alike, languages_of, rows
 from culture_tasks.text_tables import as_markdown, as_text, printable
 
 if TYPE_CHECKING:

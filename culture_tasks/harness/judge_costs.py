@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from culture_tasks.judges.verdicts import DISCOUNTS, Usage
-from culture_tasks.prices import Prices
+from culture_tasks.costs.prices import Prices
+from culture_tasks.judges.rubric.verdicts import DISCOUNTS, Usage
 
 KEY = "judge_costs"
 """Name of the entry in the result file."""

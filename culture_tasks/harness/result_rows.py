@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.interface import Run
 from culture_tasks.benchmarks.registry import DataRead
+from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.hooks import name_of
@@ -25,8 +26,7 @@ from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
 from culture_tasks.harness.loading import data_read
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.session import current_session
-from culture_tasks.judges.budget import refused_requests
-from culture_tasks.prices import read_prices
+from culture_tasks.judges.endpoint.budget import refused_requests
 
 _log = logging.getLogger(__name__)
 

@@ -29,8 +29,8 @@ from culture_tasks.harness.aggregation import Aggregation, aggregation_of
 from culture_tasks.harness.records import ClusteredValue, CompleteRecord, CountedRecord, PartRecord, PendingRecord
 from culture_tasks.harness.session import current_session
 from culture_tasks.judges.judge import Ready, Ticket
-from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.judges.verdicts import JudgeItem, Usage, Verdict
+from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage, Verdict
 from culture_tasks.text import answer_in, storable
 
 RECORD_VERSION = 2

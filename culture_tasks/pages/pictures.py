@@ -9,7 +9,7 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culture_tasks.report.figures.fonts import choose, warn_of_gaps
+from culture_tasks.pages.fonts import choose, warn_of_gaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

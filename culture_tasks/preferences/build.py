@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from culture_tasks.agreement.rated_responses import UNKNOWN, offered
 from culture_tasks.data.tables import SUFFIXES
 from culture_tasks.errors import DataError, nearest
+from culture_tasks.people.rated_responses import UNKNOWN, offered
 from culture_tasks.preferences.dataset_folder import SPLITS, write_folder
 from culture_tasks.preferences.graded_results import Taken, gather_results
 from culture_tasks.preferences.held_out import HeldOut, Overlap, items_by_task, overlap
-from culture_tasks.preferences.manifest import Manifest, Rule
 from culture_tasks.preferences.pair_rule import PreferencePair, of_culture, pairs_of, split
 from culture_tasks.preferences.rated_questions import Gathering, RatedQuestion, RatedQuestions
 from culture_tasks.preferences.rated_rows import gather_rows
 from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
 from culture_tasks.results.finding import parse_name
+from culture_tasks.results.training_manifest import Manifest, Rule
 from culture_tasks.settings import Settings
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.preferences.manifest import FILE_NAME, Manifest
 from culture_tasks.preferences.pair_rule import PreferencePair, drawn
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
 from culture_tasks.preferences.recipes.recipe_files import recipe_files
+from culture_tasks.results.training_manifest import FILE_NAME, Manifest
 from culture_tasks.text import storable
 
 SPLITS = ("train", "dev")

@@ -9,19 +9,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from culture_tasks.agreement.rated_responses import language_of
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, tasks_below
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.harness.scoring import LEXICAL
-from culture_tasks.preferences.manifest import RatedBy, TrainingSource
+from culture_tasks.people.rated_responses import language_of
 from culture_tasks.preferences.rated_questions import Gathering, RatingScale, Seen, kind_of_culture
-from culture_tasks.rejudge.logged_samples import JudgedSample, is_judged, judged_sample
 from culture_tasks.rejudge.rejudging import find_runs
 from culture_tasks.results.finding import Problem
+from culture_tasks.results.logged_samples import JudgedSample, is_judged, judged_sample
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
 from culture_tasks.results.task_results import task_results
+from culture_tasks.results.training_manifest import RatedBy, TrainingSource
 from culture_tasks.text import answer_in
 
 

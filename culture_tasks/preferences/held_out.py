@@ -1,7 +1,7 @@
 """Questions of tests, which a model must not be trained on: the same ones are left out, those much like one are listed.
 
 Two questions are the same if they are so without case, punctuation and width
-(:func:`~culture_tasks.preferences.manifest.normalised`). They are near duplicates if at least 70 % of their words and
+(:func:`~culture_tasks.results.training_manifest.normalised`). They are near duplicates if at least 70 % of their words and
 pairs of neighbouring words, taken together, are in both (Jaccard's index); a character is a word in scripts without
 spaces.
 """
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from culture_tasks.agreement.rated_responses import offered
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmark_of, entries, tasks_below
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
-from culture_tasks.preferences.manifest import NearDuplicate, Rule, normalised, question_fingerprint
+from culture_tasks.people.rated_responses import offered
 from culture_tasks.preferences.rated_questions import RatedQuestion
+from culture_tasks.results.training_manifest import NearDuplicate, Rule, normalised, question_fingerprint
 from culture_tasks.settings import Settings
 from culture_tasks.text import tokens
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from culture_tasks.errors import DataError, MissingExtraError, SettingsError
 from culture_tasks.preferences.dataset_folder import new_folder
-from culture_tasks.preferences.manifest import FILE_NAME, Manifest
+from culture_tasks.results.training_manifest import FILE_NAME, Manifest
 
 _ADAPTER_CONFIG = "adapter_config.json"
 

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from culture_tasks.preferences.manifest import Rule
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
+from culture_tasks.results.training_manifest import Rule
 
 
 class PreferencePair(NamedTuple):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from culture_tasks.pages.names import cleaned, shown
 from culture_tasks.pages.pictures import look, save, styled
 from culture_tasks.preferences.pair_rule import PreferencePair
 from culture_tasks.preferences.preference_stat import DIMENSIONS, GroupStat, PreferenceStat
-from culture_tasks.report.figures.names import cleaned, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

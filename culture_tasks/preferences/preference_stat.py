@@ -16,9 +16,9 @@ from typing import Literal, get_args
 
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.preferences.held_out import Overlap
-from culture_tasks.preferences.manifest import Rule
 from culture_tasks.preferences.pair_rule import PreferencePair, pairs_of
 from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestion, RatedQuestions
+from culture_tasks.results.training_manifest import Rule
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, write_csv
 
 Dimension = Literal["overall", "language", "category", "culture"]

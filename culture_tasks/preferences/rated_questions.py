@@ -13,10 +13,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from culture_tasks.agreement.rated_responses import UNKNOWN, offered
 from culture_tasks.benchmarks.human_ratings import CultureKind
 from culture_tasks.errors import DataError
-from culture_tasks.preferences.manifest import RatedBy, TrainingSource, question_fingerprint
+from culture_tasks.people.rated_responses import UNKNOWN, offered
+from culture_tasks.results.training_manifest import RatedBy, TrainingSource, question_fingerprint
 
 PEOPLE = "people"
 """Who wrote a response that is a reference, and who rates where no judge does."""

@@ -7,7 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from culture_tasks.agreement.rated_responses import (
+from culture_tasks.data.sources import read_source
+from culture_tasks.data.tables import Table, read_file, validated
+from culture_tasks.errors import DataError, nearest
+from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.people.rated_responses import (
     NO_CATEGORY,
     ResponseRow,
     aliases,
@@ -17,12 +21,8 @@ from culture_tasks.agreement.rated_responses import (
     offered,
     rubric_of,
 )
-from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import Table, read_file, validated
-from culture_tasks.errors import DataError, nearest
-from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.preferences.manifest import RatedBy, TrainingSource
 from culture_tasks.preferences.rated_questions import PEOPLE, Gathering, RatingScale, Seen, kind_of_culture
+from culture_tasks.results.training_manifest import RatedBy, TrainingSource
 
 RATING_COLUMNS = ("human_rating", "rating")
 """Columns of people's ratings, as CARE's newer and older revisions call them; the first that is there counts."""

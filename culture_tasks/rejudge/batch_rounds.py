@@ -17,11 +17,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
-from culture_tasks.judges.batch_endpoint import BatchEndpoint, RefusedError, Status
-from culture_tasks.judges.batch_files import BatchLine, read_results, write_files
-from culture_tasks.judges.batch_judge import BatchJudge
+from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint, RefusedError, Status
+from culture_tasks.judges.batch.batch_files import BatchLine, read_results, write_files
+from culture_tasks.judges.batch.batch_judge import BatchJudge
 from culture_tasks.judges.completions import Completion, Problem
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubric.rubrics import Rubric
 
 STATE_FILE = "judge_batches.json"
 """Name of the file beside the results."""

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from culture_tasks.benchmarks.interface import Group
 from culture_tasks.benchmarks.registry import entries, metrics_of
+from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
 from culture_tasks.harness.judge_costs import KEY as COSTS
@@ -22,11 +23,10 @@ from culture_tasks.harness.judge_costs import judge_costs, judged_records
 from culture_tasks.harness.result_rows import Written, complete_group_row, complete_row
 from culture_tasks.harness.scoring import LEXICAL, JudgedDocument, judged_metrics
 from culture_tasks.harness.session import Session
-from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.judges.verdicts import JudgeItem
-from culture_tasks.prices import Prices
-from culture_tasks.rejudge.logged_samples import JudgedSample, check_same_judge, judged_samples
+from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.results.finding import Harness, Problem, find
+from culture_tasks.results.logged_samples import JudgedSample, check_same_judge, judged_samples
 from culture_tasks.results.run_files import (
     GRADED_FROM,
     RunFiles,

@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from culture_tasks import __version__, published
+from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError
-from culture_tasks.prices import Prices
-from culture_tasks.report.comparisons import comparisons, fairness
-from culture_tasks.report.contrasts import contrasts
-from culture_tasks.report.findings import findings
-from culture_tasks.report.gains import Training
-from culture_tasks.report.lineage import lineages
-from culture_tasks.report.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
+from culture_tasks.people.spotcheck_design import Rated
 from culture_tasks.report.model import Cell, Entrant, Report
-from culture_tasks.report.observations import unlike_its_file
-from culture_tasks.report.other_tasks import other_measured
-from culture_tasks.report.overall import means
-from culture_tasks.report.sample_store import FileSamples
-from culture_tasks.report.scores import all_scores, measure
-from culture_tasks.report.standings import stand
+from culture_tasks.report.numbers.comparisons import comparisons, fairness
+from culture_tasks.report.numbers.contrasts import contrasts
+from culture_tasks.report.numbers.findings import findings
+from culture_tasks.report.numbers.gains import Training
+from culture_tasks.report.numbers.observations import unlike_its_file
+from culture_tasks.report.numbers.other_tasks import other_measured
+from culture_tasks.report.numbers.overall import means
+from culture_tasks.report.numbers.scores import all_scores, measure
+from culture_tasks.report.numbers.standings import stand
 from culture_tasks.report.tables import overview
 from culture_tasks.report.tables.before_after import before_after
 from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contrast_tables
@@ -31,8 +29,10 @@ from culture_tasks.report.tables.grid import Context
 from culture_tasks.report.tables.judge_panels import judge_panels, origins_of
 from culture_tasks.report.tables.people import checked_by_people
 from culture_tasks.report.tables.published_rows import PublishedScores, other_tables, published_scores
-from culture_tasks.report.trained_on import TrainedOn
-from culture_tasks.spotcheck.design import Rated
+from culture_tasks.results.lineage import lineages
+from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
+from culture_tasks.results.sample_store import FileSamples
+from culture_tasks.results.trained_on import TrainedOn
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The samples of runs as columns: one pass over their files for the numbers.
 
 The pass keeps some forty bytes per sample, and where each line begins; texts stay in the file, where
-:mod:`culture_tasks.report.sample_store` finds them again.
+:mod:`culture_tasks.results.sample_store` finds them again.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from culture_tasks.benchmarks.interface import ComputedScore, Metric, Scale
 from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherScore, Mask, Texts
 from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
-from culture_tasks.judges.verdicts import Usage
-from culture_tasks.report.runs import Grader, PromptHash, Spent
+from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.results.finding import Kind, Problem
+from culture_tasks.results.runs import Grader, PromptHash, Spent
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
 
 Codebook = dict[str, int]

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import RECORD_VERSION
-from culture_tasks.judges.verdicts import Outcome, Usage, Verdict
+from culture_tasks.judges.rubric.verdicts import Outcome, Usage, Verdict
 
 _Count = Annotated[int, Field(ge=0, le=10**8)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -89,7 +89,7 @@ class GradedResponse(_Logged):
 
 
 class LoggedJudge(_Logged):
-    """Who graded, as a record says it: see :class:`~culture_tasks.judges.verdicts.JudgeIdentity`."""
+    """Who graded, as a record says it: see :class:`~culture_tasks.judges.rubric.verdicts.JudgeIdentity`."""
 
     backend: str
     model: str = ""

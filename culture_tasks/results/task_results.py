@@ -14,9 +14,9 @@ from typing import Any
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OWN_DATA
-from culture_tasks.report.runs import PromptHash, Settings, Spent
 from culture_tasks.results.finding import Harness, Problem
 from culture_tasks.results.run_files import RunFiles
+from culture_tasks.results.runs import PromptHash, Settings, Spent
 
 _EXECUTION = frozenset(
     (

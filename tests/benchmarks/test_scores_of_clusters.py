@@ -12,8 +12,8 @@ from culture_tasks import frames
 from culture_tasks.cli.main import main
 from culture_tasks.metrics.intervals import t_quantile
 from culture_tasks.report.building import Options, build
+from culture_tasks.report.compare.two_models import compare_models
 from culture_tasks.report.figures.selecting import charts
-from culture_tasks.report.two_models import compare_models
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -16,13 +16,13 @@ import pytest
 from support.fault_server import FaultServer, fails, hangs, says
 from support.judging import KEY
 
-from culture_tasks import installation
 from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.cli import installation
+from culture_tasks.cli.installation import Finding, examine
 from culture_tasks.cli.main import main
-from culture_tasks.installation import Finding, examine
-from culture_tasks.judges import readiness
-from culture_tasks.judges.pacing import Patience
-from culture_tasks.report.figures import fonts
+from culture_tasks.judges.endpoint.endpoint_judge import readiness
+from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.pages import fonts
 from culture_tasks.settings import Settings
 
 DATA = {benchmark.title for benchmark in benchmarks().values()}

@@ -13,10 +13,10 @@ import pytest
 
 from culture_tasks.benchmarks.registry import benchmark_of, entries
 from culture_tasks.cli.main import main
+from culture_tasks.cli.task_table import HEADER, alike, rows
 from culture_tasks.data import sources
 from culture_tasks.data.sources import Source, availability
 from culture_tasks.harness import index_probe
-from culture_tasks.task_table import HEADER, alike, rows
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ON_THE_HUB = Source("bench", ("test",), "owner/CamelCase-eval", config="arabic")

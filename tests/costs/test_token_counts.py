@@ -12,7 +12,7 @@ from huggingface_hub import constants
 from culture_tasks.benchmarks.registry import rubric_named
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.token_counts import counter_for, tokens_by_rule
-from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 
 
 class Encoding:

@@ -19,10 +19,10 @@ from support.tiny_families import FAMILIES
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.lmms_eval.backend import Backend
-from culture_tasks.insertion.adapter import ModelOptions
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.encoding import Encoding
-from culture_tasks.insertion.queries import Query
+from culture_tasks.insertion.core.adapter import ModelOptions
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.encoding import Encoding
+from culture_tasks.insertion.core.queries import Query
 
 REASONING = "{%- if enable_thinking is not defined or enable_thinking %}<think>{% else %}<think></think>{% endif %}"
 SETTINGS = {

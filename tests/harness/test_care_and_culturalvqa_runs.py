@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.culturalvqa.scoring import write_submission
 from culture_tasks.benchmarks.interface import Run
 from culture_tasks.benchmarks.registry import task_folder
 from culture_tasks.errors import DataError, JudgeNotConfiguredError, SettingsError
-from culture_tasks.judges.verdicts import Verdict
+from culture_tasks.judges.rubric.verdicts import Verdict
 from culture_tasks.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore")

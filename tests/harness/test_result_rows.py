@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.registry import task_folder
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness import aggregation, result_rows
 from culture_tasks.harness.aggregation import Aggregation
-from culture_tasks.judges.verdicts import Verdict
+from culture_tasks.judges.rubric.verdicts import Verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

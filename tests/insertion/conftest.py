@@ -7,7 +7,7 @@ from support.insertion_requests import adapted
 from support.tiny_families import FAMILIES, save_family
 from support.tiny_world import write_release
 
-from culture_tasks.insertion.training_data import load_training_data
+from culture_tasks.insertion.core.training_data import load_training_data
 
 
 @pytest.fixture(scope="session")

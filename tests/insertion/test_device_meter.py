@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from culture_tasks.insertion import device_meter
+from culture_tasks.insertion.core import device_meter
 
 
 def test_a_process_on_a_cpu_has_a_peak_that_only_rises():

@@ -7,20 +7,20 @@ import math
 import pytest
 import torch
 
-from culture_tasks.insertion.edit_scopes import (
+from culture_tasks.insertion.core.edit_scopes import (
     EditMemory,
     StoredVectors,
     in_batches,
     scope_loss,
     squared_distances,
 )
+from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.replacement import shown_after
+from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mcki.router import similarities
 from culture_tasks.insertion.methods.mscke.clip_encoder import fused
 from culture_tasks.insertion.methods.mscke.config import MsckeConfig
 from culture_tasks.insertion.methods.serac.config import SeracConfig
-from culture_tasks.insertion.queries import Insertion, Query
-from culture_tasks.insertion.replacement import shown_after
-from culture_tasks.insertion.value_store import ValueStore
 
 
 def edit(answer="yes", question="Is it rude?"):

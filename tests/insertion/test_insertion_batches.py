@@ -11,10 +11,10 @@ from support.tiny_families import family
 from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, SettingsError
-from culture_tasks.insertion.adapter import MultimodalModel, check_room
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.encoding import ends_of_generation
-from culture_tasks.insertion.queries import Query, image_part, text_part
+from culture_tasks.insertion.core.adapter import MultimodalModel, check_room
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.encoding import ends_of_generation
+from culture_tasks.insertion.core.queries import Query, image_part, text_part
 
 DECODING = Decoding(max_new_tokens=12)
 

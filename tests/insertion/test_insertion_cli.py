@@ -16,7 +16,7 @@ from support.tiny_families import save_family
 from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
-from culture_tasks.insertion import tensor_files
+from culture_tasks.insertion.core import tensor_files
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from support.insertion_requests import ask
 from support.tiny_families import family
 
 from culture_tasks.errors import DataError
-from culture_tasks.insertion import adapter
-from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.decoding import Decoding
+from culture_tasks.insertion.core import adapter
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.queries import Insertion, Query, image_part, text_part
 from culture_tasks.insertion.methods.mcki.method import MckiMethod
-from culture_tasks.insertion.queries import Insertion, Query, image_part, text_part
 
 DECODING = Decoding(max_new_tokens=12)
 

@@ -17,11 +17,11 @@ from support.tiny_world import write_release
 from support.written_runs import write_lmms_eval
 
 from culture_tasks.errors import CultureTasksError, SettingsError
-from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.method_registry import method_class, method_config
-from culture_tasks.insertion.state import StateError
-from culture_tasks.insertion.training_data import load_training_data
-from culture_tasks.insertion.value_store import ValueStore
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.state import StateError
+from culture_tasks.insertion.core.training_data import load_training_data
+from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.report.building import Options, build
 
 SINGLE = [

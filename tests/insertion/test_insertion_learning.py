@@ -10,12 +10,12 @@ from support.tiny_encoders import save_tiny_clip
 from support.tiny_student import DEMONSTRATIONS, make_student
 from support.tiny_world import write_release
 
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.method_registry import method_class, method_config
-from culture_tasks.insertion.replacement import shown_after
-from culture_tasks.insertion.runner import Job, Runner
-from culture_tasks.insertion.training_data import load_training_data
-from culture_tasks.insertion.value_store import ValueStore
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.replacement import shown_after
+from culture_tasks.insertion.core.runner import Job, Runner
+from culture_tasks.insertion.core.training_data import load_training_data
+from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.metrics.rouge import rouge_l
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

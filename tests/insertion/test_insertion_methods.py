@@ -13,7 +13,7 @@ from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.insertion.method_registry import about, method_class, method_names, options_of
+from culture_tasks.insertion.core.method_registry import about, method_class, method_names, options_of
 
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
 TASK = "crosscult_single_reliability"

@@ -11,14 +11,14 @@ import torch
 from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.insertion.adapter import Answer
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.identity import ModelIdentity
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig, Route
+from culture_tasks.insertion.core.adapter import Answer
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.identity import ModelIdentity
+from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig, Route
+from culture_tasks.insertion.core.queries import Insertion, Query, image_part, text_part
+from culture_tasks.insertion.core.runner import Job, Runner
+from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.base.method import BaseModelMethod
-from culture_tasks.insertion.queries import Insertion, Query, image_part, text_part
-from culture_tasks.insertion.runner import Job, Runner
-from culture_tasks.insertion.value_store import ValueStore
 
 DECODING = Decoding()
 

@@ -13,14 +13,14 @@ from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
 
 from culture_tasks.errors import CultureTasksError, SettingsError
-from culture_tasks.insertion import state
-from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.edit_scopes import edit_text
-from culture_tasks.insertion.method_registry import method_class, method_config, method_names
+from culture_tasks.insertion.core import state
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.edit_scopes import edit_text
+from culture_tasks.insertion.core.method_registry import method_class, method_config, method_names
+from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.ike import demonstrations
-from culture_tasks.insertion.queries import Insertion, Query
-from culture_tasks.insertion.value_store import ValueStore
 
 OPTIONS = {
     "mcki": {"route_dim": 16},

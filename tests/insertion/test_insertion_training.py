@@ -14,8 +14,8 @@ from support import small_learner
 from support.small_learner import CASES, CONFIG, SmallLearner
 
 from culture_tasks.errors import CultureTasksError
-from culture_tasks.insertion import tensor_files
-from culture_tasks.insertion.training import CaseLosses, Checkpoints, GradientConfig, train
+from culture_tasks.insertion.core import tensor_files
+from culture_tasks.insertion.core.training import CaseLosses, Checkpoints, GradientConfig, train
 
 STEPS = 3 * math.ceil(len(CASES) / 2)
 

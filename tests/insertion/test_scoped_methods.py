@@ -17,18 +17,18 @@ from support.tiny_families import save_family
 from support.tiny_world import COLOURS, Instance, write_release
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.insertion import state
-from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.edit_scopes import ScopeEncoder, edit_text
-from culture_tasks.insertion.identity import ModelIdentity
-from culture_tasks.insertion.method_registry import method_class, method_config
+from culture_tasks.insertion.core import state
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, edit_text
+from culture_tasks.insertion.core.identity import ModelIdentity
+from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.queries import Insertion, Negative, Query, TrainingCase, text_part
+from culture_tasks.insertion.core.replacement import REPLACEMENTS, load_replacement, shown_after
+from culture_tasks.insertion.core.training import Checkpoints
+from culture_tasks.insertion.core.training_data import TrainingData, load_training_data
+from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mscke.clip_encoder import ClipScope
-from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase, text_part
-from culture_tasks.insertion.replacement import REPLACEMENTS, load_replacement, shown_after
-from culture_tasks.insertion.training import Checkpoints
-from culture_tasks.insertion.training_data import TrainingData, load_training_data
-from culture_tasks.insertion.value_store import ValueStore
 
 NAMES = ("mscke", "serac")
 DECODING = Decoding(max_new_tokens=6)
@@ -91,7 +91,7 @@ def placed(internvl, folders, data, monkeypatch):
     def make_placed(places, **options):
         method = make("serac", internvl, folders, **options)
         monkeypatch.setattr(method, "_make_encoder", lambda: PlacedByHand(places))
-        monkeypatch.setattr("culture_tasks.insertion.scoped_method.train", lambda *_, **__: {})
+        monkeypatch.setattr("culture_tasks.insertion.core.scoped_method.train", lambda *_, **__: {})
         places.update({text: 0.0 for case in data.cases for text in texts_of(case)})
         method.fit(data, ValueStore(None))
         return method
@@ -156,7 +156,7 @@ class TestWhatIsCompared:
     def test_scores_are_those_of_the_texts_while_nothing_was_learned(
         self, placed, internvl, folders, data, monkeypatch
     ):
-        monkeypatch.setattr("culture_tasks.insertion.scoped_method.train", lambda *_, **__: {})
+        monkeypatch.setattr("culture_tasks.insertion.core.scoped_method.train", lambda *_, **__: {})
         method = make("serac", internvl, folders)
         method.fit(data, ValueStore(None))
         request = Query.about(Instance(1, 1).image(), "Would people like this ?")

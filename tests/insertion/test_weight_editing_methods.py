@@ -10,11 +10,11 @@ from support.insertion_requests import ask, insertion
 from support.tiny_families import FAMILIES
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.insertion.adapter import AnswerLogits, MultimodalModel
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.method_registry import method_class, method_config
+from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.training import train
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining, divergence
-from culture_tasks.insertion.training import train
 
 DECODING = Decoding(max_new_tokens=8)
 OPTIONS = {

@@ -8,7 +8,7 @@ from support.insertion_requests import insertion
 from support.tiny_families import family
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.insertion.weight_edits import (
+from culture_tasks.insertion.core.weight_edits import (
     EditedWeights,
     RepeatedPass,
     decoder_layers,

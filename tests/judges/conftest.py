@@ -8,9 +8,9 @@ import pytest
 from support.fault_server import FaultServer
 from support.judging import KEY, QUICK
 
-from culture_tasks.judges.endpoint import EndpointJudge
-from culture_tasks.judges.pacing import Patience
-from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
+from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.settings import Settings
 
 

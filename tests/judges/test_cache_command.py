@@ -8,12 +8,12 @@ from contextlib import closing
 import pytest
 
 from culture_tasks.cli import cache as command
+from culture_tasks.costs.prices import list_prices
 from culture_tasks.errors import JudgeError, SettingsError
-from culture_tasks.judges.cache_files import Row
+from culture_tasks.judges.cache.cache_files import Row
+from culture_tasks.judges.cache.verdict_cache import VerdictCache
 from culture_tasks.judges.completions import ChatRequest, Completion
-from culture_tasks.judges.verdict_cache import VerdictCache
-from culture_tasks.judges.verdicts import Usage
-from culture_tasks.prices import list_prices
+from culture_tasks.judges.rubric.verdicts import Usage
 
 
 @pytest.fixture

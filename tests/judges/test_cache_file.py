@@ -11,11 +11,11 @@ from support.fault_server import says
 
 from culture_tasks import key_value_store
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.judges import cache_files
-from culture_tasks.judges.cache_files import Row
+from culture_tasks.judges.cache import cache_files
+from culture_tasks.judges.cache.cache_files import Row
+from culture_tasks.judges.cache.verdict_cache import VerdictCache
 from culture_tasks.judges.completions import ChatRequest, Completion
-from culture_tasks.judges.verdict_cache import VerdictCache
-from culture_tasks.judges.verdicts import Usage
+from culture_tasks.judges.rubric.verdicts import Usage
 
 
 def row(number: int, text: str = "rating=2") -> Row:

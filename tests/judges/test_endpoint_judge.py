@@ -24,7 +24,7 @@ from support.judging import BRIEF
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.judges.endpoint import EndpointJudge
+from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
 
 PASSING = {
     "429 without Retry-After": fails(429),

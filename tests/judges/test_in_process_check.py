@@ -12,9 +12,9 @@ from tiny_models import make_tiny_lm
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges import readiness
-from culture_tasks.judges.in_process import InProcessJudge
-from culture_tasks.judges.redaction import Secrets
+from culture_tasks.judges.endpoint.endpoint_judge import readiness
+from culture_tasks.judges.endpoint.redaction import Secrets
+from culture_tasks.judges.local.in_process import InProcessJudge
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import SettingsError
-from culture_tasks.judges.in_process import InProcessJudge
-from culture_tasks.judges.local_model import LocalModel
-from culture_tasks.judges.parsers import Reading
-from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.judges.local.in_process import InProcessJudge
+from culture_tasks.judges.local.local_model import LocalModel
+from culture_tasks.judges.rubric.parsers import Reading
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 
 
 class Double:

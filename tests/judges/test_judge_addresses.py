@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.judges.addresses import address_of
+from culture_tasks.judges.endpoint.addresses import address_of
 from culture_tasks.settings import Settings
 
 

@@ -13,8 +13,8 @@ from support.written_runs import write_lm_eval
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.cli.main import main
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
-from culture_tasks.judges.budget import forget_budgets, refused_requests, shared_budget
-from culture_tasks.judges.in_process import InProcessJudge
+from culture_tasks.judges.endpoint.budget import forget_budgets, refused_requests, shared_budget
+from culture_tasks.judges.local.in_process import InProcessJudge
 from culture_tasks.settings import Settings
 
 

@@ -16,11 +16,11 @@ import pytest
 from support.fault_server import fails, late, says
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.judges import cache_files
-from culture_tasks.judges.cache_files import Row
+from culture_tasks.judges.cache import cache_files
+from culture_tasks.judges.cache.cache_files import Row
+from culture_tasks.judges.cache.verdict_cache import CacheThread, VerdictCache
 from culture_tasks.judges.completions import ChatRequest, Completion
-from culture_tasks.judges.verdict_cache import CacheThread, VerdictCache
-from culture_tasks.judges.verdicts import Usage
+from culture_tasks.judges.rubric.verdicts import Usage
 
 
 def row(number: int, text: str = "rating=2") -> Row:
@@ -96,7 +96,7 @@ def test_a_better_parser_needs_no_new_calls(server, judge_for, item):
     assert judge_for().submit(LAVE, item).verdict().outcome == "unparsable"
     from dataclasses import replace
 
-    from culture_tasks.judges.parsers import Reading
+    from culture_tasks.judges.rubric.parsers import Reading
 
     better = replace(LAVE, reader=lambda reply, scale: Reading(2, reply))
     verdict = judge_for().submit(better, item).verdict()
@@ -183,9 +183,9 @@ def test_another_query_may_be_another_model(server, judge_for, item):
 SCRIPT = textwrap.dedent(
     """
     import sys
-    from culture_tasks.judges.endpoint import EndpointJudge
+    from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
     from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-    from culture_tasks.judges.verdicts import JudgeItem
+    from culture_tasks.judges.rubric.verdicts import JudgeItem
     from culture_tasks.settings import Settings
 
     url, cache, count = sys.argv[1:]

@@ -9,10 +9,9 @@ from support.judging import KEY
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges import addresses, readiness
-from culture_tasks.judges.endpoint import EndpointJudge
-from culture_tasks.judges.pacing import Patience
-from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge, addresses, readiness
+from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.settings import Settings
 
 

@@ -14,9 +14,9 @@ import zlib
 import pytest
 from support.fault_server import completion, raw, says
 
-from culture_tasks.judges.addresses import address_of
-from culture_tasks.judges.client import Client, read_reply
 from culture_tasks.judges.completions import Completion, Problem
+from culture_tasks.judges.endpoint.addresses import address_of
+from culture_tasks.judges.endpoint.client import Client, read_reply
 from culture_tasks.settings import Settings
 
 

@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import SettingsError
-from culture_tasks.judges.in_process import InProcessJudge
+from culture_tasks.judges.local.in_process import InProcessJudge
 
 RUBRICS = [rubric for benchmark in benchmarks().values() for rubric in benchmark.rubrics()]
 WHY = "It is right, though some would give 1 of 10."

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.simulated import GOOD, Limited, Simulated, in_simulated_time, problem, run
 
-from culture_tasks.judges.asker import Asker
-from culture_tasks.judges.client import Reply
 from culture_tasks.judges.completions import ChatRequest, Completion, Problem
-from culture_tasks.judges.pacing import Bound, Gate, Patience
+from culture_tasks.judges.endpoint.asker import Asker
+from culture_tasks.judges.endpoint.client import Reply
+from culture_tasks.judges.endpoint.pacing import Bound, Gate, Patience
 
 PATIENCE = 600.0
 

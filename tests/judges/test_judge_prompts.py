@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from culture_tasks.benchmarks.registry import rubric_named, rubrics
 from culture_tasks.errors import JudgeError
-from culture_tasks.judges.parsers import Reading
-from culture_tasks.judges.rubrics import LONGEST_TEXT, Rubric, delimited, shortened
-from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.judges.rubric.parsers import Reading
+from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, Rubric, delimited, shortened
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
 ANY_TEXT = st.text(st.characters(), max_size=200)

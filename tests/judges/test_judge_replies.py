@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.judges.asker import Adaptations
-from culture_tasks.judges.client import read_reply
 from culture_tasks.judges.completions import Completion, Problem
-from culture_tasks.judges.verdicts import Usage
+from culture_tasks.judges.endpoint.asker import Adaptations
+from culture_tasks.judges.endpoint.client import read_reply
+from culture_tasks.judges.rubric.verdicts import Usage
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.judges.client import asked_to_wait, overloaded, retriable
+from culture_tasks.judges.endpoint.client import asked_to_wait, overloaded, retriable
 
 NOW = 1_700_000_000.0
 

@@ -14,10 +14,10 @@ from support.judging import KEY
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
-from culture_tasks.judges.addresses import address_of
-from culture_tasks.judges.in_process import InProcessJudge
-from culture_tasks.judges.pacing import Patience
-from culture_tasks.judges.redaction import Secrets
+from culture_tasks.judges.endpoint.addresses import address_of
+from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.judges.endpoint.redaction import Secrets
+from culture_tasks.judges.local.in_process import InProcessJudge
 from culture_tasks.judges.selection import parse_spec
 from culture_tasks.settings import Settings
 

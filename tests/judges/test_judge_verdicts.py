@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.steps import steps
 
 from culture_tasks.benchmarks.registry import rubrics
-from culture_tasks.judges.parsers import Reading
+from culture_tasks.judges.rubric.parsers import Reading
 
 REPLIES = Path(__file__).parents[1] / "fixtures" / "replies"
 FORMATS = {

@@ -16,8 +16,8 @@ import pytest
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges.parsers import Reading
-from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.judges.rubric.parsers import Reading
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 
 pytestmark = [
     pytest.mark.slow,

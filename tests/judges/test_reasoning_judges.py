@@ -11,8 +11,8 @@ from support.fault_server import completion, fails, raw, says
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import SettingsError
-from culture_tasks.judges.asker import Adaptations
 from culture_tasks.judges.completions import Problem
+from culture_tasks.judges.endpoint.asker import Adaptations
 from culture_tasks.settings import Settings
 
 

@@ -12,7 +12,7 @@ from support.rated_data import question
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.errors import DataUnavailableError, SettingsError
 from culture_tasks.preferences.held_out import HeldOut, held_out_by, items_by_task, overlap, questions_of
-from culture_tasks.preferences.manifest import Rule, question_fingerprint
+from culture_tasks.results.training_manifest import Rule, question_fingerprint
 from culture_tasks.settings import Settings
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz 送礼茶酒كيف", min_size=3, max_size=30).filter(lambda text: text.strip())

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from culture_tasks.errors import DataError
-from culture_tasks.preferences.manifest import Manifest, RatedBy, Rule, TrainingSource, question_fingerprint
+from culture_tasks.results.training_manifest import Manifest, RatedBy, Rule, TrainingSource, question_fingerprint
 
 MANIFEST = Manifest(
     sources=(TrainingSource(kind="rows", name="rated.jsonl", fingerprint="0" * 16, responses=4),),

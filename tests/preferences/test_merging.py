@@ -8,8 +8,8 @@ import pytest
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import MissingExtraError, SettingsError
-from culture_tasks.preferences.manifest import Manifest, RatedBy, Rule
 from culture_tasks.preferences.merging import merge
+from culture_tasks.results.training_manifest import Manifest, RatedBy, Rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 

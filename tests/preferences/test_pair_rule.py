@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rated_data import question
 
-from culture_tasks.preferences.manifest import Rule
 from culture_tasks.preferences.pair_rule import of_culture, pairs_of, split
+from culture_tasks.results.training_manifest import Rule
 
 RATINGS = st.lists(st.integers(1, 10).map(float), min_size=1, max_size=8)
 SEEDS = st.integers(0, 1_000)

@@ -10,10 +10,10 @@ from support.rated_data import question, row, write_model, write_rows
 
 from culture_tasks.cli.main import main
 from culture_tasks.preferences.held_out import HeldOut, overlap
-from culture_tasks.preferences.manifest import RatedBy, Rule
 from culture_tasks.preferences.preference_pictures import write_pictures
 from culture_tasks.preferences.preference_stat import preference_stat
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestions
+from culture_tasks.results.training_manifest import RatedBy, Rule
 
 PEOPLE = RatedBy(kind="people", name="people", scale=(1.0, 10.0))
 

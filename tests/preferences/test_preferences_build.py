@@ -12,7 +12,7 @@ import pytest
 from support.rated_data import row, rows_of, write_rows
 
 from culture_tasks.cli.main import main
-from culture_tasks.preferences.manifest import Manifest, question_fingerprint
+from culture_tasks.results.training_manifest import Manifest, question_fingerprint
 
 DATA = {f"{method}/{split}.jsonl" for method in ("sft", "dpo", "kto") for split in ("train", "dev")}
 

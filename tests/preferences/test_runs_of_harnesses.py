@@ -7,7 +7,7 @@ import json
 import pytest
 
 from culture_tasks.cli.main import main
-from culture_tasks.preferences.manifest import Manifest
+from culture_tasks.results.training_manifest import Manifest
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from support.sample_files import JUDGE, vqa_record
 
 from culture_tasks.errors import DataError
-from culture_tasks.rejudge.logged_samples import judged_samples
+from culture_tasks.results.logged_samples import judged_samples
 
 RUN = {"response": "feijoada", "outcome": "scored", "rating": 2.0}
 SCALE = vqa_record(1, 1.0)["scale"]

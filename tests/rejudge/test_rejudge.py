@@ -11,7 +11,7 @@ from support.scripted_judge import ScriptedJudge, install
 from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges.verdicts import Usage, Verdict
+from culture_tasks.judges.rubric.verdicts import Usage, Verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

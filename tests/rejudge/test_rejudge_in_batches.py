@@ -12,8 +12,8 @@ from support.judging import KEY
 from support.written_runs import write_lm_eval
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges import batch_endpoint, batch_files
-from culture_tasks.judges.budget import forget_budgets
+from culture_tasks.judges.batch import batch_endpoint, batch_files
+from culture_tasks.judges.endpoint.budget import forget_budgets
 from culture_tasks.rejudge import batch_rounds
 
 pytestmark = pytest.mark.filterwarnings("ignore")

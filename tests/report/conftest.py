@@ -9,7 +9,7 @@ import pytest
 from support.scripted_judge import ScriptedJudge, install
 from support.written_runs import at, write_lm_eval, write_lmms_eval
 
-from culture_tasks.judges.verdicts import Verdict
+from culture_tasks.judges.rubric.verdicts import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT_TASKS = ("care", "culturalvqa_blind", "cedar_text")

@@ -13,12 +13,13 @@ from PIL import Image
 from support.example_report import MODELS, example_report
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.pages import fonts
+from culture_tasks.pages.fonts import choose, warn_of_gaps
+from culture_tasks.pages.names import cleaned, shown
 from culture_tasks.pages.pictures import styled
-from culture_tasks.report.figures import drawing, fonts
+from culture_tasks.report.figures import drawing
 from culture_tasks.report.figures.charts import Chart, Panel, Series, by_mean, limited
 from culture_tasks.report.figures.drawing import draw_points, draw_radar, svg_images, write_figures
-from culture_tasks.report.figures.fonts import choose, warn_of_gaps
-from culture_tasks.report.figures.names import cleaned, shown
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import lowest_ratio
 from culture_tasks.report.model import Cell

@@ -20,13 +20,13 @@ from support.example_report import example_report, with_hostile_texts
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.data.images import image_key
+from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.report.html.choosing import chosen, correctness
 from culture_tasks.report.html.page import environment, rendered, write_html
 from culture_tasks.report.html.payload import safe_json
-from culture_tasks.report.html.thumbnails import Thumbnails
 from culture_tasks.report.model import Cell, Finding, Part
-from culture_tasks.report.runs import Rows
-from culture_tasks.report.text.wording import flag_words, interval, number
+from culture_tasks.report.wording import flag_words, interval, number
+from culture_tasks.results.runs import Rows
 
 HOSTILE = (
     "</script></style></title></table><script>window.canary=1</script><img src=x onerror='window.canary=1'>"

@@ -6,7 +6,7 @@ from support.sample_files import write_run
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.other_tasks import known_task
+from culture_tasks.report.numbers.other_tasks import known_task
 
 
 def unit(folder, task, **metrics):

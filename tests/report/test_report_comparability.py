@@ -7,10 +7,10 @@ from support.sample_files import JUDGE, care_sample, vqa_record, vqa_samples, wr
 
 from culture_tasks.cli.main import main
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.comparability import differences, variation
 from culture_tasks.report.formats import write_report
 from culture_tasks.report.model import FLAG_TEXT, Rank
-from culture_tasks.report.runs import Grader, PromptHash, Run, Settings
+from culture_tasks.results.comparability import differences, variation
+from culture_tasks.results.runs import Grader, PromptHash, Run, Settings
 
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 BETTER = [1.0] * 8

@@ -6,7 +6,7 @@ import pytest
 from support.sample_files import JUDGE, care_sample, cedar_sample, vqa_record, write_run
 
 from culture_tasks.cli.main import main
-from culture_tasks.prices import Price, Prices, list_prices
+from culture_tasks.costs.prices import Price, Prices, list_prices
 from culture_tasks.report.building import Options, build
 
 SECONDS = {"total_evaluation_time_seconds": "90.5"}

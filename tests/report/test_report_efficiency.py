@@ -5,7 +5,7 @@ from support.sample_files import crosscult_sample, write_run
 from culture_tasks import published
 from culture_tasks.insertion import methods
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.text.wording import marks_of
+from culture_tasks.report.wording import marks_of
 
 ROLES = ("reliability", "generality", "cross_language_locality", "cross_scenario_locality")
 ALONE = {"device": "NVIDIA A100", "one_at_a_time": True, "requests": 32, "request_ms": 1800.0, "insert_ms": 300.0}

@@ -12,8 +12,8 @@ from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.means import contributions, ratio_contributions
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Cell
-from culture_tasks.report.observations import Observations, interval
-from culture_tasks.report.overall import to_common
+from culture_tasks.report.numbers.observations import Observations, interval
+from culture_tasks.report.numbers.overall import to_common
 
 PERCENT = Scale("percent", 0.0, 100.0)
 RATING = Scale("rating", 1.0, 10.0)

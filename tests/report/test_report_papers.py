@@ -13,7 +13,7 @@ from culture_tasks.published.published_tables import PublishedTable
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.text.latex import table_latex
-from culture_tasks.report.text.wording import number
+from culture_tasks.report.wording import number
 
 CATEGORIES = ("entities", "opinion", "norms", "commonsense", "literacy")
 

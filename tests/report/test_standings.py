@@ -8,7 +8,7 @@ from support.sample_files import care_sample, vqa_samples, write_run
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.html.page import write_html
 from culture_tasks.report.model import Rank
-from culture_tasks.report.overall import Block, blocks
+from culture_tasks.report.numbers.overall import Block, blocks
 
 HALF = [1.0, 0.0] * 40
 MOST = [1.0] * 60 + [0.0] * 20

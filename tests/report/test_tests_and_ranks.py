@@ -8,11 +8,11 @@ import pytest
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.metrics.significance import holm
-from culture_tasks.report.comparisons import ALPHA, Pair, adjusted
 from culture_tasks.report.model import Cell, Rank
-from culture_tasks.report.observations import Observations, in_order
-from culture_tasks.report.standings import ranked
-from culture_tasks.report.text.wording import P_VALUE, number, p_value
+from culture_tasks.report.numbers.comparisons import ALPHA, Pair, adjusted
+from culture_tasks.report.numbers.observations import Observations, in_order
+from culture_tasks.report.numbers.standings import ranked
+from culture_tasks.report.wording import P_VALUE, number, p_value
 
 SHARE = Scale("share", 0.0, 1.0)
 RATING = Scale("rating", 1.0, 10.0)

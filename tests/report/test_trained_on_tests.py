@@ -9,8 +9,8 @@ from support.sample_files import care_sample, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.preferences.manifest import FILE_NAME, Manifest, RatedBy, Rule
 from culture_tasks.report.building import Options, build
+from culture_tasks.results.training_manifest import FILE_NAME, Manifest, RatedBy, Rule
 
 MARK = "the model was trained on items of this test"
 

@@ -14,7 +14,7 @@ from support.sample_files import JUDGE, care_sample, cedar_sample, crosscult_sam
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.text.wording import number
+from culture_tasks.report.wording import number
 
 GOLDEN = Path(__file__).parent / "golden"
 

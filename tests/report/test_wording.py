@@ -3,7 +3,7 @@
 import pytest
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.report.text.wording import ITEMS_NEEDED, amount, counted, number
+from culture_tasks.report.wording import ITEMS_NEEDED, amount, counted, number
 
 
 @pytest.mark.parametrize(

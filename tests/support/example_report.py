@@ -27,8 +27,8 @@ from culture_tasks.report.model import (
     Table,
     Unit,
 )
-from culture_tasks.report.runs import Rows, Run, Sample, Settings
 from culture_tasks.results.finding import Problem
+from culture_tasks.results.runs import Rows, Run, Sample, Settings
 
 MODELS = ("Qwen3-VL-8B", "نموذج العربية ٣ (base)", "हिन्दी क्षत्रिय मॉडल", "中文模型 日本語モデル")
 COUNTRIES = (

@@ -42,11 +42,11 @@ def run(folder: Path, method: str, options: Mapping[str, Any], kill_at: int | No
 def _main(folder: Path, wanted: Mapping[str, Any]) -> None:
     from support.tiny_families import family
 
-    from culture_tasks.insertion.adapter import MultimodalModel
-    from culture_tasks.insertion.method_registry import method_class, method_config
-    from culture_tasks.insertion.training import Checkpoints
-    from culture_tasks.insertion.training_data import load_training_data
-    from culture_tasks.insertion.value_store import ValueStore
+    from culture_tasks.insertion.core.adapter import MultimodalModel
+    from culture_tasks.insertion.core.method_registry import method_class, method_config
+    from culture_tasks.insertion.core.training import Checkpoints
+    from culture_tasks.insertion.core.training_data import load_training_data
+    from culture_tasks.insertion.core.value_store import ValueStore
 
     made = family("internvl")
     model = MultimodalModel(made.model, made.processor, "tiny internvl")

@@ -8,8 +8,8 @@ from support.tiny_families import family
 from support.tiny_world import Instance
 
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
-from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.queries import Insertion, Query
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.queries import Insertion, Query
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from culture_tasks.judges.pacing import Patience
+from culture_tasks.judges.endpoint.pacing import Patience
 
 KEY = "sk-very-secret-0123456789abcdef"
 QUICK = Patience(longest=20.0, first=0.004, cap=0.02)

@@ -9,8 +9,8 @@ from typing import Any
 
 from support.sample_files import record, write_run
 
-from culture_tasks.preferences.manifest import question_fingerprint
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
+from culture_tasks.results.training_manifest import question_fingerprint
 
 CARE_JUDGE = {
     "backend": "openai",

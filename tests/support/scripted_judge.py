@@ -8,8 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from culture_tasks.judges.judge import Judge
-from culture_tasks.judges.rubrics import Rubric
-from culture_tasks.judges.verdicts import JudgeIdentity, JudgeItem, Verdict
+from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
 
 
 class _Ticket:

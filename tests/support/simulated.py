@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from culture_tasks.judges.asker import Asker, Result
-from culture_tasks.judges.client import Reply
 from culture_tasks.judges.completions import ChatRequest, Completion, Problem
-from culture_tasks.judges.pacing import Patience
+from culture_tasks.judges.endpoint.asker import Asker, Result
+from culture_tasks.judges.endpoint.client import Reply
+from culture_tasks.judges.endpoint.pacing import Patience
 
 T = TypeVar("T")
 

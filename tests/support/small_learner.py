@@ -14,7 +14,14 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from culture_tasks.insertion.training import CaseLosses, Checkpoints, GradientConfig, Learner, ParameterGroup, train
+from culture_tasks.insertion.core.training import (
+    CaseLosses,
+    Checkpoints,
+    GradientConfig,
+    Learner,
+    ParameterGroup,
+    train,
+)
 
 CASES = (1.0, 2.0, 4.0, -3.0, 0.5, 5.0, -1.0)
 CONFIG = GradientConfig(epochs=3, cases_per_step=2, clip_norm=100.0, seed=5)

@@ -18,9 +18,9 @@ from transformers import InternVLForConditionalGeneration, PreTrainedTokenizerFa
 
 from culture_tasks import prompt_files
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
-from culture_tasks.insertion.adapter import MultimodalModel
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.queries import Insertion, Part, Query, image_part, text_part
 from culture_tasks.insertion.methods.ike import demonstrations
-from culture_tasks.insertion.queries import Insertion, Part, Query, image_part, text_part
 
 DEMONSTRATIONS = 2
 _DRILLS = 600

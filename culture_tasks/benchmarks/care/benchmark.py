@@ -14,7 +14,7 @@ from culture_tasks.benchmarks.care.scoring import RATING, metrics, score
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Task
 from culture_tasks.data.checking import DataReport
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 

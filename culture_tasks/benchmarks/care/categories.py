@@ -11,7 +11,7 @@ from culture_tasks.errors import DataError, nearest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from culture_tasks.judges.rubrics import Rubric
+    from culture_tasks.judges.rubric.rubrics import Rubric
 
 Category = Literal["entities", "opinion", "norms", "commonsense", "literacy"]
 """A cultural category (CARE, section 3.1), named and ordered as in the paper's tables."""

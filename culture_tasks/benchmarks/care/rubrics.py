@@ -5,7 +5,7 @@ Each asks for ``Rating: [[number]]`` with an integer from 1 to 10.
 
 from __future__ import annotations
 
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubric.rubrics import Rubric
 
 
 def _rubric(name: str, figure: int) -> Rubric:

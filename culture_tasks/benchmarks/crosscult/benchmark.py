@@ -44,7 +44,7 @@ from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCase
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.releases import check_release
 from culture_tasks.data.sources import local_file
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubric.rubrics import Rubric
 
 # The reply's form as a schema. The scores are listed: strict schemas of some endpoints take no minimum and maximum.
 _FORMAT: Mapping[str, Any] = {

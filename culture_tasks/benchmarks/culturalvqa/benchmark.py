@@ -13,7 +13,7 @@ from culture_tasks.benchmarks.culturalvqa.scoring import RubricName, metrics, sc
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Picture, Prompt, Task
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.images import image_column
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 

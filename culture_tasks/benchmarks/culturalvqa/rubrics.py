@@ -5,7 +5,7 @@ Both ask for ``rating=X``.
 
 from __future__ import annotations
 
-from culture_tasks.judges.rubrics import Rubric
+from culture_tasks.judges.rubric.rubrics import Rubric
 
 LAVE = Rubric(
     name="lave",

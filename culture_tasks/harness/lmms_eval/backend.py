@@ -23,9 +23,9 @@ from lmms_eval.api.instance import GenerationResult, Instance
 
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.harness.lmms_eval.hooks import Conversation
-from culture_tasks.insertion.adapter import Answer, ModelOptions, MultimodalModel, load_encoding
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.queries import Query
+from culture_tasks.insertion.core.adapter import Answer, ModelOptions, MultimodalModel, load_encoding
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.queries import Query
 
 _log = logging.getLogger(__name__)
 

@@ -24,16 +24,16 @@ from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import NAME, 
 from culture_tasks.harness.lmms_eval.knowledge_insertion_cache import identify_in_cache
 from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.harness.model_costs import ModelCosts, combined
-from culture_tasks.insertion import state
-from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.device_meter import devices_of, forget_peak, peak_gib
-from culture_tasks.insertion.insertion_method import InsertionMethod
-from culture_tasks.insertion.method_registry import method_class, method_config
-from culture_tasks.insertion.progress import Item, Note, progress_bar
-from culture_tasks.insertion.queries import Insertion, Message, Query
-from culture_tasks.insertion.runner import Costs, Job, Outcome, Runner
-from culture_tasks.insertion.value_store import ValueStore
+from culture_tasks.insertion.core import state
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
+from culture_tasks.insertion.core.insertion_method import InsertionMethod
+from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.progress import Item, Note, progress_bar
+from culture_tasks.insertion.core.queries import Insertion, Message, Query
+from culture_tasks.insertion.core.runner import Costs, Job, Outcome, Runner
+from culture_tasks.insertion.core.value_store import ValueStore
 
 _FIELDS = ("question", "insertions", "insertion_image", "wants_plain_answer")
 

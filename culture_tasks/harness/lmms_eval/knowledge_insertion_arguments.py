@@ -12,8 +12,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import SettingsError, nearest
-from culture_tasks.insertion.adapter import ModelOptions
-from culture_tasks.insertion.method_registry import method_class, method_names
+from culture_tasks.insertion.core.adapter import ModelOptions
+from culture_tasks.insertion.core.method_registry import method_class, method_names
 
 NAME = "knowledge_insertion"
 """The name of the model for ``--model``."""

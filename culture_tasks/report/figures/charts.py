@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from culture_tasks.benchmarks.reporting import Question
-from culture_tasks.report.text.wording import number
+from culture_tasks.report.wording import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

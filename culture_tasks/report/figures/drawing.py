@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from culture_tasks.pages.names import shown
 from culture_tasks.pages.pictures import look, styled
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN
-from culture_tasks.report.figures.names import shown
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import (
     draw_band,
@@ -26,7 +26,7 @@ from culture_tasks.report.figures.style import (
     values_of,
     whiskers,
 )
-from culture_tasks.report.text.wording import number
+from culture_tasks.report.wording import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Mark, Number
+from culture_tasks.pages.names import cleaned
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN, Chart, Panel, Series, by_mean, limited, pages, panels
-from culture_tasks.report.figures.names import cleaned
 from culture_tasks.report.figures.style import is_ratio
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
-from culture_tasks.report.observations import SCORE
+from culture_tasks.report.numbers.observations import SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from culture_tasks.pages.names import shown
 from culture_tasks.pages.pictures import look
-from culture_tasks.report.figures.names import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.report.runs import Rows
+    from culture_tasks.results.runs import Rows
 
 Correctness = Literal["wrong", "not scored", "scored", "right"]
 CORRECTNESS: tuple[Correctness, ...] = ("wrong", "not scored", "scored", "right")

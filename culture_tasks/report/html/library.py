@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from culture_tasks.report.html.thumbnails import Thumbnails
+    from culture_tasks.pages.thumbnails import Thumbnails
     from culture_tasks.report.model import Report
-    from culture_tasks.report.runs import Sample
+    from culture_tasks.results.runs import Sample
 
 _T = TypeVar("_T")
 

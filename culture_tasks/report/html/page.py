@@ -13,14 +13,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
+from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.report.figures.drawing import svg_images
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.html.library import write_library
 from culture_tasks.report.html.payload import Payload
-from culture_tasks.report.html.thumbnails import Thumbnails
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
-from culture_tasks.report.text.wording import (
+from culture_tasks.report.wording import (
     FIRST,
     NOTHING,
     QUESTIONS,
@@ -94,7 +94,7 @@ def write_html(
     thumbnails = Thumbnails(images)
     folder = f"{path.stem}_samples" if samples_per_cell is None else ""
     payload, tables, data = _fitting(report, samples_per_cell, thumbnails, folder)
-    style, script = asset(__package__, "page.css"), _script()
+    style, script = asset("culture_tasks.pages", "page.css"), _script()
     nonce = hashlib.sha256(data.encode()).hexdigest() if folder else ""  # no text in the page can know it
     page = rendered(
         "page.html",

@@ -11,12 +11,12 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.html.choosing import CORRECTNESS, chosen, correctness, draw
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
-from culture_tasks.report.text.wording import short_name
+from culture_tasks.report.wording import short_name
 
 if TYPE_CHECKING:
-    from culture_tasks.report.html.thumbnails import Thumbnails
+    from culture_tasks.pages.thumbnails import Thumbnails
     from culture_tasks.report.model import Cell, Report
-    from culture_tasks.report.runs import Sample
+    from culture_tasks.results.runs import Sample
 
 # Characters that could end the element, start a comment in it or break a line of a script, or that UTF-8 can't carry.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")

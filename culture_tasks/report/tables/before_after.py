@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.reporting import At
-from culture_tasks.report.gains import OVER_ALL, Training
 from culture_tasks.report.model import Cell, Column, Gain, Row, Table, Trial
-from culture_tasks.report.scores import Scores
+from culture_tasks.report.numbers.gains import OVER_ALL, Training
+from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.tables.benchmark_tables import Layout, column_of, layouts, row_texts
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.report.tables.published_rows import keys_of, paper_notes, published_rows
-from culture_tasks.report.text.wording import ITEMS_NEEDED
+from culture_tasks.report.wording import ITEMS_NEEDED
 
 _NOTE = (
     "Difference: trained minus base, on the items that both have a score for, with the interval of its paired test; "

@@ -17,10 +17,10 @@ from culture_tasks.benchmarks.reporting import (
     UnitOf,
     Where,
 )
-from culture_tasks.report.contrasts import run_facts
 from culture_tasks.report.model import Column, Contrast, Table
-from culture_tasks.report.scores import Measured, Scores
-from culture_tasks.report.standings import with_best
+from culture_tasks.report.numbers.contrasts import run_facts
+from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.report.numbers.standings import with_best
 from culture_tasks.report.tables.grid import Context, Place, grid
 from culture_tasks.report.tables.published_rows import own_data_apart
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.judges.verdicts import Usage
-from culture_tasks.prices import Prices, whole_sum
-from culture_tasks.report.loaded_runs import Entered, LoadedRun
+from culture_tasks.costs.prices import Prices, whole_sum
+from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.report.model import Cell, Column, Row, Table
 from culture_tasks.report.tables.grid import ALL, COUNT
+from culture_tasks.results.loaded_runs import Entered, LoadedRun
 
 _SECONDS = Scale("seconds", 0.0, None, better=None, digits=1)
 _KEPT = ("judge_tokens_kept", "judge_money_kept")

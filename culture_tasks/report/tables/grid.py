@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
-from culture_tasks.report.runs import Run
 from culture_tasks.report.tables.published_rows import keys_of, paper_notes, published_rows
+from culture_tasks.results.runs import Run
 
 ALL = "all"
 """All cultures, in a column of them, or all benchmarks."""

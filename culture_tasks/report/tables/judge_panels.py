@@ -13,11 +13,11 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At, Where
 from culture_tasks.metrics.rater_agreement import krippendorff_alpha
-from culture_tasks.report.loaded_runs import LoadedRun
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
-from culture_tasks.report.observations import Observations, aligned, cell_of, in_order, known
-from culture_tasks.report.scores import Measured, Scores
+from culture_tasks.report.numbers.observations import Observations, aligned, cell_of, in_order, known
+from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE
+from culture_tasks.results.loaded_runs import LoadedRun
 
 ALPHA = Scale("agreement", None, 1.0, better=None, digits=3)
 

@@ -18,16 +18,16 @@ from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
-from culture_tasks.report.comparisons import scale_of_differences
-from culture_tasks.report.loaded_runs import LoadedRun
+from culture_tasks.people.populations import Population, read_population
+from culture_tasks.people.spotcheck_design import Rated
+from culture_tasks.people.spotcheck_scores import doubts
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, Row, Table
-from culture_tasks.report.observations import cell_of, from_interval, known, observe
-from culture_tasks.report.scores import OF_JUDGES, Measured
+from culture_tasks.report.numbers.comparisons import scale_of_differences
+from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe
+from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE
 from culture_tasks.report.tables.judge_panels import ALPHA
-from culture_tasks.spotcheck.design import Rated
-from culture_tasks.spotcheck.populations import Population, read_population
-from culture_tasks.spotcheck.ratings import doubts
+from culture_tasks.results.loaded_runs import LoadedRun
 
 _WEIGHT = Scale("weight", 0.0, None, better=None)
 

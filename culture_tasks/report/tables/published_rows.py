@@ -13,8 +13,8 @@ from typing import Any
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import Cell, Column, Entrant, GroupValue, Row, Table
-from culture_tasks.report.scores import Measured, Scores
-from culture_tasks.report.text.wording import SAYS_PERCENT
+from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.report.wording import SAYS_PERCENT
 
 Keys = frozenset[tuple[str, str]]
 """The keys of a published column."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from culture_tasks.report.model import Cell, Report, Table
 from culture_tasks.report.text.latex import file_name
-from culture_tasks.report.text.wording import headers
+from culture_tasks.report.wording import headers
 from culture_tasks.text_tables import write_csv as write_file
 
 Value = str | float | None

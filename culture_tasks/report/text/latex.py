@@ -13,7 +13,7 @@ import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.report.text.wording import FIRST, QUESTIONS, interval, legend, marks_of, number, spans
+from culture_tasks.report.wording import FIRST, QUESTIONS, interval, legend, marks_of, number, spans
 from culture_tasks.text import storable
 from culture_tasks.text_tables import plain
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.report.model import Cell, Finding, Report, Table
-from culture_tasks.report.text.wording import FIRST, QUESTIONS, counted, headers, interval, legend, marks_of, number
+from culture_tasks.report.wording import FIRST, QUESTIONS, counted, headers, interval, legend, marks_of, number
 from culture_tasks.text_tables import as_markdown, markdown_cell, plain
 
 if TYPE_CHECKING:

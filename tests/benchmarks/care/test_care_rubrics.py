@@ -6,7 +6,7 @@ import pytest
 from support.papers import printed, wording
 
 from culture_tasks.benchmarks.care.rubrics import ENTITIES_OPINION, LITERACY, NORMS_COMMONSENSE
-from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
 

@@ -5,7 +5,7 @@ from support.papers import printed
 
 from culture_tasks.benchmarks.crosscult.prompts import system_prompt
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
-from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
 ARABIC_SHAPES = str.maketrans({"ی": "ي"})  # the paper's font writes the letter yeh with Farsi code points

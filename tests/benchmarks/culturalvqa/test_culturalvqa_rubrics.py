@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.papers import printed, wording
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.judges.verdicts import JudgeItem
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
 

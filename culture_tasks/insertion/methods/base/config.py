@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from culture_tasks.insertion.insertion_method import MethodConfig
+from culture_tasks.insertion.core.insertion_method import MethodConfig
 
 
 class BaseModelConfig(MethodConfig):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.core.queries import Insertion
 from culture_tasks.insertion.methods.base.config import BaseModelConfig
-from culture_tasks.insertion.queries import Insertion
 
 
 class BaseModelMethod(InsertionMethod):

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from culture_tasks.insertion.insertion_method import MethodConfig
-from culture_tasks.insertion.training import OptimizerName
+from culture_tasks.insertion.core.insertion_method import MethodConfig
+from culture_tasks.insertion.core.training import OptimizerName
 
 
 class FineTuneConfig(MethodConfig):

@@ -10,12 +10,11 @@ import torch
 from torch import nn
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
-from culture_tasks.insertion.queries import Insertion
-from culture_tasks.insertion.training import ParameterGroup, make_optimizer
-from culture_tasks.insertion.weight_edits import (
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.core.queries import Insertion
+from culture_tasks.insertion.core.training import ParameterGroup, make_optimizer
+from culture_tasks.insertion.core.weight_edits import (
     EditedWeights,
     Part,
     RepeatedPass,
@@ -23,6 +22,7 @@ from culture_tasks.insertion.weight_edits import (
     layer_weights,
     with_weights,
 )
+from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
 
 logger = logging.getLogger(__name__)
 

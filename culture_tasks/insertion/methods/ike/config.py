@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from culture_tasks.insertion.insertion_method import MethodConfig
+from culture_tasks.insertion.core.insertion_method import MethodConfig
 
 
 class IkeConfig(MethodConfig):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from culture_tasks.insertion.edit_scopes import edit_text
-from culture_tasks.insertion.queries import Insertion, TrainingCase
+from culture_tasks.insertion.core.edit_scopes import edit_text
+from culture_tasks.insertion.core.queries import Insertion, TrainingCase
 
 
 def demonstration(new_fact: str, answered: str) -> str:

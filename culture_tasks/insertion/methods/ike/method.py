@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import torch
 
-from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
+from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
+from culture_tasks.insertion.core.state import StateError
+from culture_tasks.insertion.core.text_encoders import SentenceEncoder, make_encoder
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.methods.ike.config import IkeConfig
-from culture_tasks.insertion.queries import Insertion, Query, TrainingCase, text_part
-from culture_tasks.insertion.state import StateError
-from culture_tasks.insertion.text_encoders import SentenceEncoder, make_encoder
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
 

@@ -10,17 +10,17 @@ import torch
 
 from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
-from culture_tasks.insertion.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.decoding import Decoding
-from culture_tasks.insertion.edit_scopes import EditMemory, StoredVectors
-from culture_tasks.insertion.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
+from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.edit_scopes import EditMemory, StoredVectors
+from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
+from culture_tasks.insertion.core.progress import Progress, silent
+from culture_tasks.insertion.core.queries import Insertion, Part, Query, TrainingCase, image_part, text_part
+from culture_tasks.insertion.core.state import StateError
+from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.router import make_router, similarities
 from culture_tasks.insertion.methods.mcki.router_training import RouterCase, calibrate, scores, train
-from culture_tasks.insertion.progress import Progress, silent
-from culture_tasks.insertion.queries import Insertion, Part, Query, TrainingCase, image_part, text_part
-from culture_tasks.insertion.state import StateError
-from culture_tasks.insertion.value_store import ValueStore
 
 WRAP = "wrap.v1"
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.router import Router
-from culture_tasks.insertion.progress import Progress, silent
 
 
 class RouterCase(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from culture_tasks.insertion.training import GradientConfig
+from culture_tasks.insertion.core.training import GradientConfig
 
 
 class MendConfig(GradientConfig):

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from culture_tasks.insertion.core.training import full_precision
 from culture_tasks.insertion.methods.mend.config import MendConfig
-from culture_tasks.insertion.training import full_precision
 
 EPSILON = 1e-7
 """Is added to deviations before gradients are divided by them."""

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import torch
 
-from culture_tasks.insertion.adapter import AnswerLogits, MultimodalModel
+from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
+from culture_tasks.insertion.core.queries import Insertion, Negative, Query, TrainingCase
+from culture_tasks.insertion.core.training import CaseLosses, Learner, ParameterGroup, full_precision
+from culture_tasks.insertion.core.weight_edits import RepeatedPass, with_weights
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, Moments, token_gradients
-from culture_tasks.insertion.queries import Insertion, Negative, Query, TrainingCase
-from culture_tasks.insertion.training import CaseLosses, Learner, ParameterGroup, full_precision
-from culture_tasks.insertion.weight_edits import RepeatedPass, with_weights
 
 Pairs = Sequence[tuple[Query, str]]
 

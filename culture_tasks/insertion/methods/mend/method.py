@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 import torch
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.insertion.adapter import MultimodalModel
-from culture_tasks.insertion.insertion_method import FitContext, InsertionMethod, MethodConfig
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig
+from culture_tasks.insertion.core.queries import Insertion, TrainingCase
+from culture_tasks.insertion.core.state import StateError
+from culture_tasks.insertion.core.training import train
+from culture_tasks.insertion.core.weight_edits import EditedWeights, decoder_layers, layer_linears
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, token_gradients
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining
-from culture_tasks.insertion.queries import Insertion, TrainingCase
-from culture_tasks.insertion.state import StateError
-from culture_tasks.insertion.training import train
-from culture_tasks.insertion.weight_edits import EditedWeights, decoder_layers, layer_linears
 
 
 class MendMethod(InsertionMethod):

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import torch
 
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.insertion.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
-from culture_tasks.insertion.identity import identify_encoder
-from culture_tasks.insertion.progress import Progress
-from culture_tasks.insertion.queries import Picture, Query
-from culture_tasks.insertion.value_store import ValueStore
+from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
+from culture_tasks.insertion.core.identity import identify_encoder
+from culture_tasks.insertion.core.progress import Progress
+from culture_tasks.insertion.core.queries import Picture, Query
+from culture_tasks.insertion.core.value_store import ValueStore
 
 Fusion = Literal["dot", "concatenation"]
 

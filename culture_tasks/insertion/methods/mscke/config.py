@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from culture_tasks.insertion.core.scoped_method import ScopedConfig
 from culture_tasks.insertion.methods.mscke.clip_encoder import Fusion
-from culture_tasks.insertion.scoped_method import ScopedConfig
 
 
 class MsckeConfig(ScopedConfig):

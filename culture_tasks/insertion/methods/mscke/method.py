@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from culture_tasks.insertion.edit_scopes import ScopeEncoder
-from culture_tasks.insertion.insertion_method import MethodConfig
+from culture_tasks.insertion.core.edit_scopes import ScopeEncoder
+from culture_tasks.insertion.core.insertion_method import MethodConfig
+from culture_tasks.insertion.core.scoped_method import ScopedMethod
 from culture_tasks.insertion.methods.mscke.clip_encoder import ClipScope
 from culture_tasks.insertion.methods.mscke.config import MsckeConfig
-from culture_tasks.insertion.scoped_method import ScopedMethod
 
 
 class MsckeMethod(ScopedMethod):

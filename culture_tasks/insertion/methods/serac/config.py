@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from culture_tasks.insertion.scoped_method import ScopedConfig
+from culture_tasks.insertion.core.scoped_method import ScopedConfig
 
 
 class SeracConfig(ScopedConfig):

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import torch
 
-from culture_tasks.insertion.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
-from culture_tasks.insertion.insertion_method import MethodConfig
+from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
+from culture_tasks.insertion.core.insertion_method import MethodConfig
+from culture_tasks.insertion.core.progress import Progress
+from culture_tasks.insertion.core.scoped_method import ScopedMethod
+from culture_tasks.insertion.core.text_encoders import SentenceEncoder, make_encoder
+from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.serac.config import SeracConfig
-from culture_tasks.insertion.progress import Progress
-from culture_tasks.insertion.scoped_method import ScopedMethod
-from culture_tasks.insertion.text_encoders import SentenceEncoder, make_encoder
-from culture_tasks.insertion.value_store import ValueStore
 
 
 class SeracMethod(ScopedMethod):

@@ -1,0 +1,462 @@
+"""One adapter for every model that transformers loads as ``AutoModelForImageTextToText``; no branches on model names.
+
+It assumes that the processor has a chat template and a fast tokenizer, image patches are tokens of one id
+in ``input_ids``, and ``model.base_model`` returns ``last_hidden_state``. A model that breaks one of these gets an error
+that names it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+
+from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.encoding import (
+    IGNORED,
+    Encoded,
+    Encoding,
+    ends_of_generation,
+    image_token_ids,
+    padding_token,
+)
+from culture_tasks.insertion.core.identity import ModelIdentity, identify
+from culture_tasks.insertion.core.prefill import Gate, captured_states, pooled, question_and_image
+from culture_tasks.insertion.core.queries import Query
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, ProcessorMixin
+
+_log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+ANSWERS_VERSION = 2
+"""Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
+
+It is part of :attr:`~culture_tasks.insertion.core.identity.ModelIdentity.run`, so that stored answers and features of
+older versions are not used then. For a change in one method, raise that method's own version.
+"""
+
+_PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
+_AHEAD = 2  # batches whose images are read while the model works
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A model's answer to one request.
+
+    Attributes:
+        text: The answer without special tokens.
+        prompt_tokens: Number of tokens that the model was shown, those of images among them; None if unknown.
+        new_tokens: Number of tokens of the answer, special ones too; None if unknown.
+        activated: Index of the insertion that was used, from 0; None if none was, or if a method uses all.
+        similarity: Highest router score of the request; None if nothing was compared.
+        threshold: The least score that activates an insertion.
+        seconds: Time that the answer took on its own; None if it was one of a batch.
+    """
+
+    text: str
+    prompt_tokens: int | None = None
+    new_tokens: int | None = None
+    activated: int | None = None
+    similarity: float | None = None
+    threshold: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLogits:
+    """A model's predictions of given answers, token by token (teacher forcing).
+
+    Attributes:
+        logits: Logits that predict each token of the answers, shape (pairs, T, vocabulary).
+        tokens: The tokens of the answers, the end of the turn among them, shape (pairs, T).
+        mask: Which tokens are an answer's and not padding, shape (pairs, T).
+    """
+
+    logits: torch.Tensor
+    tokens: torch.Tensor
+    mask: torch.Tensor
+
+    def losses(self) -> torch.Tensor:
+        """Returns the mean negative log-likelihood of each answer's tokens, shape (pairs,), float32."""
+        scores = torch.log_softmax(self.logits.float(), dim=-1)
+        nll = -scores.gather(-1, self.tokens[..., None])[..., 0]
+        return (nll * self.mask).sum(-1) / self.mask.sum(-1).clamp(min=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """How a model is loaded.
+
+    Attributes:
+        revision: Branch, tag or commit on the Hub.
+        dtype: ``auto`` takes the checkpoint's.
+        device: The device; None means a GPU if there is one.
+        device_map: Spreads the model over devices; takes precedence over ``device``.
+        max_memory: How many bytes of each device ``device_map`` may use, by its number; None means all.
+        attn_implementation: Attention kernels; None means transformers' choice.
+        trust_remote_code: Whether code of the checkpoint is run.
+        template: Variables of the chat template. Reasoning is off by default, since answers have 64 tokens.
+        images: Options of the image processor, such as ``max_patches`` or ``max_pixels``; without, its own.
+    """
+
+    revision: str | None = None
+    dtype: str = "auto"
+    device: str | None = None
+    device_map: str | None = None
+    max_memory: Mapping[int, int] | None = None
+    attn_implementation: str | None = None
+    trust_remote_code: bool = False
+    template: Mapping[str, Any] = field(default_factory=lambda: {"enable_thinking": False})
+    images: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """Arguments of all loaders of transformers."""
+        return {"revision": self.revision or "main", "trust_remote_code": self.trust_remote_code}
+
+
+class MultimodalModel:
+    """A model with its processor.
+
+    Args:
+        model: The model, which is left frozen and in evaluation mode.
+        processor: Its processor.
+        source: The model's name or folder, as the user gave it.
+        template: Variables of the chat template.
+        images: Options of the image processor.
+
+    Attributes:
+        identity: Fingerprints of the model, of its weights as they were when this object was made.
+
+    Raises:
+        SettingsError: If the model can't be used.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        processor: ProcessorMixin,
+        source: str = "",
+        template: Mapping[str, Any] | None = None,
+        images: Mapping[str, int] | None = None,
+    ) -> None:
+        self.model = model.eval().requires_grad_(requires_grad=False)
+        self.processor = processor
+        _check(model, processor)
+        self._encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
+        self.identity: ModelIdentity = identify(
+            model, processor, source=source, options=self._encoding.settings, version=ANSWERS_VERSION
+        )
+
+    @classmethod
+    def load(cls, pretrained: str, options: ModelOptions | None = None) -> MultimodalModel:
+        """Loads a checkpoint.
+
+        Raises:
+            SettingsError: If there is no such checkpoint or device, it is not a model of images and text, or the GPU is
+                too small for its weights.
+        """
+        from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
+
+        options = options or ModelOptions()
+        place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        chosen = {"attn_implementation": options.attn_implementation, "max_memory": options.max_memory}
+        given = {name: value for name, value in chosen.items() if value is not None}
+        if options.device_map is None:
+            _check_device(place)
+        with _explained(pretrained):
+            config = AutoConfig.from_pretrained(pretrained, **options.source)
+            if options.device_map is None and torch.device(place).type == "cuda":
+                check_room(pretrained, config, options.dtype, free=torch.cuda.mem_get_info(place)[0])
+            processor = AutoProcessor.from_pretrained(pretrained, **options.source)
+            model = AutoModelForImageTextToText.from_pretrained(
+                pretrained, dtype=options.dtype, device_map=place, **options.source, **given
+            )
+        return cls(model, processor, pretrained, options.template, options.images)
+
+    @property
+    def encoding_options(self) -> Mapping[str, Any]:
+        """The user's options of the chat template and of images, under the names of :class:`ModelOptions`."""
+        return self._encoding.settings
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model takes its inputs."""
+        return torch.device(self.model.device)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of the last layer's hidden states."""
+        return int(self.model.config.get_text_config().hidden_size)
+
+    def generate(self, query: Query, decoding: Decoding) -> Answer:
+        """Answers a request."""
+        return self._answers(self._encoded([query]), decoding)[0]
+
+    def answers(
+        self, queries: Sequence[Query], decoding: Decoding, batch_size: int = 1
+    ) -> Iterator[tuple[int, Answer]]:
+        """Answers requests in batches, the longest first.
+
+        A batch's images are loaded while the one before it is answered, and not kept.
+
+        Args:
+            queries: The requests.
+            decoding: How to decode.
+            batch_size: Requests that are answered together; a batch that doesn't fit into the memory is halved.
+
+        Yields:
+            The place of a request in ``queries``, with its answer.
+
+        Raises:
+            CultureTasksError: If a single request doesn't fit into the memory.
+        """
+        return self._batched(queries, batch_size, lambda encoded, _: self._answers(encoded, decoding))
+
+    def generate_unless(self, query: Query, decoding: Decoding, gate: Gate) -> Answer | None:
+        """Answers a request unless the gate, given the features of its prefill, says stop.
+
+        The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding
+        simply continues with the state that it has: one prefill, whatever kind of cache the model keeps, and the same
+        computation as :meth:`generate`.
+
+        Returns:
+            The answer, or None if the gate stopped it.
+        """
+        encoded = self._encoded([query], with_spans=True)
+        masks = self._masks(encoded, [query])
+        stops: list[bool] = []
+        with captured_states(self.model) as states:
+
+            def stop(input_ids: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
+                if not stops:
+                    stops.append(gate(pooled(states, masks)[0]))
+                return torch.full((input_ids.shape[0],), stops[0], dtype=torch.bool, device=input_ids.device)
+
+            answer = self._answers(encoded, decoding, stopping_criteria=[stop])[0]
+        return None if stops[0] else answer
+
+    def features(self, query: Query) -> torch.Tensor:
+        """Computes the features of a request, with the same prefill as :meth:`generate_unless`.
+
+        Raises:
+            DataError: If the request has no image, or the question isn't found in the prompt.
+        """
+        return next(self.features_of([query]))[1]
+
+    def features_of(self, queries: Sequence[Query], batch_size: int = 1) -> Iterator[tuple[int, torch.Tensor]]:
+        """Computes the features of requests in batches, the longest first; nothing but the prefill is computed.
+
+        Yields:
+            The place of a request in ``queries``, with its features: means of the last layer's hidden states over the
+            question's tokens and over the image's, shape (2, hidden size), float32.
+
+        Raises:
+            DataError: If a request has no image, or its question isn't found in the prompt.
+            CultureTasksError: If a single request doesn't fit into the memory.
+        """
+
+        def prefill(encoded: Encoded, batch: Sequence[Query]) -> list[torch.Tensor]:
+            masks = self._masks(encoded, batch)
+            with captured_states(self.model) as states:
+                self._answers(encoded, Decoding(max_new_tokens=1))
+            return pooled(states, masks)
+
+        return self._batched(queries, batch_size, prefill, with_spans=True)
+
+    def answer_scorer(self, pairs: Sequence[tuple[Query, str]]) -> Callable[[], AnswerLogits]:
+        """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
+
+        Images are read and encoded once. Gradients flow to all parameters that require them.
+
+        Args:
+            pairs: Requests, each with an answer; the end of the turn is added to it.
+        """
+        end = self._encoding.end_of_answer(ends_of_generation(self.model))
+        conversations = [query.messages() for query, _ in pairs]
+        encoded = self._encoding.encode_answered(conversations, [answer for _, answer in pairs], end)
+        inputs = self._placed(encoded.inputs)
+        labels = inputs.pop("labels")
+        width = int((labels != IGNORED).any(0).sum())
+
+        def score() -> AnswerLogits:
+            output = self.model(**inputs, logits_to_keep=width + 1, use_cache=False)
+            logits = output.logits[:, -width - 1 : -1]
+            tokens = labels[:, -width:].to(logits.device)
+            return AnswerLogits(logits, tokens.clamp(min=0), tokens != IGNORED)
+
+        return score
+
+    def answer_loss(self, pairs: Sequence[tuple[Query, str]]) -> torch.Tensor:
+        """Returns the mean over pairs of the mean negative log-likelihood of the answer's tokens, a scalar."""
+        return self.answer_scorer(pairs)().losses().mean()
+
+    def release(self) -> None:
+        """Gives the memory of the weights back; the model can't answer after that, and keeps its identity."""
+        from accelerate.hooks import remove_hook_from_submodules
+
+        remove_hook_from_submodules(self.model)
+        self.model.to("meta")
+        torch.cuda.empty_cache()
+
+    def _answers(self, encoded: Encoded, decoding: Decoding, **options: Any) -> list[Answer]:
+        tokenizer, inputs = self.processor.tokenizer, self._placed(encoded.inputs)
+        ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer), **options)
+        ends, shown = ends_of_generation(self.model), inputs["attention_mask"].sum(1).tolist()
+        answers = []
+        for row, prompt_tokens in zip(ids[:, inputs["input_ids"].shape[1] :].tolist(), shown, strict=True):
+            # Padding follows the first token that ends a generation.
+            length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
+            text = tokenizer.decode(row[:length], skip_special_tokens=True).strip()
+            answers.append(Answer(text, prompt_tokens, length))
+        return answers
+
+    def _encoded(self, queries: Sequence[Query], *, with_spans: bool = False) -> Encoded:
+        return self._encoding.encode([query.messages() for query in queries], with_spans=with_spans)
+
+    def _placed(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns inputs on the model's device; floating-point numbers get its data type."""
+        return {
+            name: value.to(self.device, self.model.dtype if value.is_floating_point() else value.dtype)
+            if isinstance(value, torch.Tensor)
+            else value
+            for name, value in inputs.items()
+        }
+
+    def _masks(self, encoded: Encoded, queries: Sequence[Query]) -> list[torch.Tensor]:
+        tokens = image_token_ids(self.model, self.processor)
+        return [question_and_image(encoded, row, query.question, tokens) for row, query in enumerate(queries)]
+
+    def _batched(
+        self,
+        queries: Sequence[Query],
+        batch_size: int,
+        work: Callable[[Encoded, Sequence[Query]], list[Result]],
+        *,
+        with_spans: bool = False,
+    ) -> Iterator[tuple[int, Result]]:
+        """Encodes batches in a thread of their own while the model works on the ones before."""
+
+        def encoded(places: Sequence[int]) -> Encoded:
+            return self._encoded([queries[place] for place in places], with_spans=with_spans)
+
+        with ThreadPoolExecutor(1) as pool:
+            waiting: deque[tuple[list[int], Future[Encoded]]] = deque()
+            left = deque(self._batches(queries, batch_size))
+            while left or waiting:
+                while left and len(waiting) < _AHEAD:
+                    places = left.popleft()
+                    waiting.append((places, pool.submit(encoded, places)))
+                places, future = waiting.popleft()
+                try:
+                    results = work(future.result(), [queries[place] for place in places])
+                except torch.OutOfMemoryError as error:
+                    if len(places) == 1:
+                        raise CultureTasksError(
+                            "insertion: a single request doesn't fit into the memory of the device "
+                            f"({str(error).splitlines()[0]:.200}). Make images smaller (max_patches=…, max_pixels=…), "
+                            "or spread the model over several GPUs (device_map=auto)."
+                        ) from None
+                    _log.warning("insertion: %d requests at once don't fit into the memory; halved", len(places))
+                    torch.cuda.empty_cache()
+                    half = len(places) // 2
+                    left.extendleft([places[half:], places[:half]])
+                    continue
+                yield from zip(places, results, strict=True)
+
+    def _batches(self, queries: Sequence[Query], size: int) -> list[list[int]]:
+        """Returns the places of requests in batches, the longest first; requests with images have their own batches."""
+        if len(queries) == 1:
+            return [[0]]
+
+        def length(place: int) -> int:
+            pixels = sum(picture.size[0] * picture.size[1] for picture in queries[place].pictures())
+            return self._encoding.length(queries[place].texts()) + pixels // _PIXELS_PER_TOKEN
+
+        kinds: dict[bool, list[int]] = {}
+        for place in sorted(range(len(queries)), key=length, reverse=True):
+            kinds.setdefault(bool(queries[place].pictures()), []).append(place)
+        return [kind[start : start + size] for kind in kinds.values() for start in range(0, len(kind), size)]
+
+
+def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
+    """Loads how a checkpoint's conversations are encoded, without its weights.
+
+    Raises:
+        SettingsError: If there is no such checkpoint, it is not a model of images and text, or its image processor
+            lacks an option.
+    """
+    from transformers import AutoProcessor
+
+    with _explained(pretrained):
+        processor = AutoProcessor.from_pretrained(pretrained, **options.source)
+        return Encoding(processor, options.template, options.images)
+
+
+@contextmanager
+def _explained(pretrained: str) -> Iterator[None]:
+    """Turns the errors of a checkpoint that can't be loaded into one that says what is needed."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, AttributeError) as error:
+        raise SettingsError(
+            f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text "
+            f"({str(error).strip().splitlines()[0]:.300}). Name a checkpoint of AutoModelForImageTextToText."
+        ) from error
+
+
+def _check_device(name: str) -> None:
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise SettingsError(
+            f"insertion: device={name!r} can't be used ({str(error).strip().splitlines()[0]:.200}). Name one that "
+            "PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
+        ) from None
+
+
+def check_room(pretrained: str, config: Any, dtype: str, *, free: int) -> None:
+    """Makes sure that weights fit into the memory of a GPU, before any are loaded.
+
+    Args:
+        pretrained: The checkpoint, for the message.
+        config: Its configuration.
+        dtype: The data type; ``auto`` means the checkpoint's.
+        free: Free memory of the GPU, in bytes.
+
+    Raises:
+        SettingsError: If they don't.
+    """
+    from transformers import AutoModelForImageTextToText
+
+    kind = getattr(config, "dtype", None) if dtype == "auto" else getattr(torch, dtype.removeprefix("torch."))
+    with torch.device("meta"):
+        size = AutoModelForImageTextToText.from_config(config).num_parameters() * (kind or torch.float32).itemsize
+    if size > free:
+        raise SettingsError(
+            f"insertion: the weights of {pretrained!r} need {size / 2**30:.1f} GiB, and the GPU has "
+            f"{free / 2**30:.1f} GiB free. Spread the model over several GPUs with device_map=auto, choose "
+            "dtype=bfloat16, or take a smaller model."
+        )
+
+
+def _check(model: PreTrainedModel, processor: ProcessorMixin) -> None:
+    problems = {
+        "its processor has no chat template": getattr(processor, "chat_template", None) is None,
+        "its tokenizer is not a fast one": not getattr(getattr(processor, "tokenizer", None), "is_fast", False),
+        "no image token is named by its processor or configuration": not image_token_ids(model, processor),
+        "it has no inner model with hidden states": model.base_model is model,
+    }
+    for problem, applies in problems.items():
+        if applies:
+            raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")

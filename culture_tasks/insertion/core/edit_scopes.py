@@ -1,0 +1,226 @@
+"""The scope of an edit: which requests an inserted sample is about, decided by comparing two vectors.
+
+MCKI, SERAC (Mitchell et al., 2022) and MSCKE (Zeng et al., 2025) keep edits in a memory and compare each request with
+them. In SERAC and MSCKE a frozen encoder turns both into vectors; a linear map of these, which begins as the identity,
+is learned. With the mapped vectors a of an edit and b of a request the scope score is exp(-||a - b||^2), in (0, 1]: 1
+for equal vectors, 0.5 at a squared distance of ln 2.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from culture_tasks.insertion.core.identity import ModelIdentity
+from culture_tasks.insertion.core.progress import Progress, silent
+from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.value_store import ValueStore
+
+Input = TypeVar("Input")
+
+Subject = tuple[Query, str]
+"""A request or an edit, as an encoder compares it: a query for its image, and a text."""
+
+Encode = Callable[[Sequence[Input], int], Iterator[tuple[int, torch.Tensor]]]
+"""Computes vectors of inputs in batches of a size; yields the place of an input with its vector, float32."""
+
+_SMALLEST = 1e-12  # of a squared distance: the loss of equal vectors that should differ stays finite
+
+
+def edit_text(edit: Insertion) -> str:
+    """Returns an inserted sample as text: its question and its answer."""
+    return f"{edit.query.question} {edit.answer}"
+
+
+def edit_subject(edit: Insertion) -> Subject:
+    """Returns an inserted sample as an encoder compares it."""
+    return edit.query, edit_text(edit)
+
+
+def request_subject(query: Query) -> Subject:
+    """Returns a request as an encoder compares it: by its question alone."""
+    return query, query.question
+
+
+def squared_distances(edits: torch.Tensor, request: torch.Tensor) -> torch.Tensor:
+    """Returns ||a - b||^2 of a request b, or of several, and an edit a, or several: shapes (…, width) to (…)."""
+    return (request - edits).square().sum(-1)
+
+
+def scope_loss(distances: torch.Tensor, in_scope: torch.Tensor) -> torch.Tensor:
+    """Computes the binary cross-entropy of scope scores s = exp(-d), the mean over requests.
+
+    A request in scope costs -log s = d, one out of scope -log(1 - s).
+
+    Args:
+        distances: Squared distances d of requests and an edit, shape (requests,).
+        in_scope: Whether each request is in the edit's scope, shape (requests,).
+
+    Returns:
+        The loss, a scalar, at least 0.
+    """
+    outside = -torch.log(-torch.expm1(-distances.clamp(min=_SMALLEST)))
+    return torch.where(in_scope, distances, outside).mean()
+
+
+class ScopeEncoder(ABC):
+    """A frozen encoder of edits and requests.
+
+    Attributes:
+        identity: Fingerprints of the model.
+        width: Length of the vectors.
+    """
+
+    identity: ModelIdentity
+    width: int
+
+    @abstractmethod
+    def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
+        """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU."""
+
+    @abstractmethod
+    def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
+        """Computes ahead, in batches, the ingredients of their vectors."""
+
+    @abstractmethod
+    def parameter_count(self) -> int:
+        """Returns the number of parameters that are loaded."""
+
+
+class ScopeClassifier(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
+    """The linear map of a frozen encoder's vectors, without a bias, which would cancel out in distances.
+
+    Args:
+        width: Length of the vectors.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.projection = nn.Parameter(torch.eye(width))
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Maps vectors, shape (..., width)."""
+        return vectors.to(self.projection.device) @ self.projection.T
+
+
+class Match(NamedTuple):
+    """The edit nearest to a request.
+
+    Attributes:
+        place: Its place in the order of insertion, from 0.
+        score: Its score, a scalar.
+        edit: The inserted sample.
+    """
+
+    place: int
+    score: torch.Tensor
+    edit: Insertion
+
+
+class EditMemory:
+    """Inserted samples with their vectors.
+
+    Args:
+        scores: Compares the vectors of all edits, shape (edits, width), with the vector of a request, shape (width,):
+            returns a score of each edit, shape (edits,), which is higher the nearer it is.
+    """
+
+    def __init__(self, scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
+        self._scores = scores
+        self._edits: list[Insertion] = []
+        self._vectors: list[torch.Tensor] = []
+
+    def __len__(self) -> int:
+        return len(self._edits)
+
+    def write(self, vector: torch.Tensor, edit: Insertion) -> None:
+        """Stores a sample; nothing is replaced, so the same sample may be stored twice."""
+        self._vectors.append(vector)
+        self._edits.append(edit)
+
+    def nearest(self, request: torch.Tensor) -> Match:
+        """Returns the edit with the highest score; of equal ones the first inserted. The memory must not be empty."""
+        scores = self._scores(torch.stack(self._vectors), request)
+        place = max(range(len(self._edits)), key=scores.tolist().__getitem__)
+        return Match(place, scores[place], self._edits[place])
+
+    def clear(self) -> None:
+        """Forgets all samples."""
+        self._edits.clear()
+        self._vectors.clear()
+
+
+class StoredVectors(Generic[Input]):
+    """Vectors of inputs, each computed once, in this run and all others that share the store.
+
+    Args:
+        prefix: The beginning of keys in the store: what the vectors are, and the fingerprint of the encoder and of the
+            place where it runs.
+        key_of: Returns the key of an input.
+        encode: Computes vectors.
+        shape: Shape of a vector.
+    """
+
+    def __init__(
+        self, prefix: str, key_of: Callable[[Input], str], encode: Encode[Input], shape: tuple[int, ...] = (-1,)
+    ) -> None:
+        self._prefix = prefix
+        self._key_of = key_of
+        self._encode = encode
+        self._shape = shape
+        self._vectors: dict[str, torch.Tensor] = {}
+
+    def prepare(
+        self,
+        inputs: Iterable[Input],
+        store: ValueStore,
+        *,
+        batch_size: int,
+        progress: Progress = silent,
+        description: str = "vectors",
+    ) -> None:
+        """Computes vectors in batches; each is committed to the store as soon as it is there."""
+        missing: dict[str, Input] = {}
+        for key, item in self._missing(inputs).items():
+            content = store.get(f"{self._prefix}:{key}")
+            if content is None:
+                missing[key] = item
+            else:
+                values = np.frombuffer(content, dtype=np.float32).reshape(self._shape)
+                self._vectors[key] = torch.from_numpy(values.copy())
+        keys = list(missing)
+        computed = self._encode(list(missing.values()), batch_size)
+        for place, vector in progress(computed, description, total=len(keys)):
+            self._vectors[keys[place]] = vector.cpu()
+            store.put(f"{self._prefix}:{keys[place]}", self._vectors[keys[place]].numpy().tobytes())
+
+    def of(self, inputs: Sequence[Input]) -> torch.Tensor:
+        """Returns the vectors of inputs, shape (inputs, *shape); missing ones are computed now."""
+        missing = self._missing(inputs)
+        keys = list(missing)
+        for place, vector in self._encode(list(missing.values()), len(missing)) if missing else ():
+            self._vectors[keys[place]] = vector.cpu()
+        return torch.stack([self._vectors[self._key_of(item)] for item in inputs])
+
+    def get(self, item: Input) -> torch.Tensor | None:
+        """Returns the vector of an input if it is there."""
+        return self._vectors.get(self._key_of(item))
+
+    def _missing(self, inputs: Iterable[Input]) -> dict[str, Input]:
+        keyed = ((self._key_of(item), item) for item in inputs)
+        return {key: item for key, item in keyed if key not in self._vectors}
+
+
+def in_batches(encode: Callable[[Sequence[Input]], torch.Tensor]) -> Encode[Input]:
+    """Returns an encoder of batches as one that takes any number of inputs."""
+
+    def encoded(inputs: Sequence[Input], batch_size: int) -> Iterator[tuple[int, torch.Tensor]]:
+        for start in range(0, len(inputs), batch_size):
+            yield from enumerate(encode(inputs[start : start + batch_size]), start)
+
+    return encoded

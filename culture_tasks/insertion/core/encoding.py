@@ -1,0 +1,225 @@
+"""How conversations become the inputs of a model: one way for every family.
+
+A conversation is rendered by the chat template, then tokenized together with its images. A template that writes the
+begin-of-text token itself must not get a second one from the tokenizer, and one that doesn't write it needs the
+tokenizer's: the rule is that of transformers' own ``apply_chat_template``.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.insertion.core.queries import Message, images_of, text_part
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, ProcessorMixin
+
+_LIMITS = {
+    "min_patches": "",
+    "max_patches": "",
+    "min_pixels": "shortest_edge",
+    "max_pixels": "longest_edge",
+}
+"""Options of image processors, with the entry of ``size`` that holds one where it is no attribute."""
+
+IGNORED = -100
+"""The label that transformers' losses leave out."""
+
+Spans = Sequence[Sequence[int]]
+"""Start and end of the characters that each token covers; (0, 0) for special tokens and padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A batch of conversations as a model's inputs, on the CPU.
+
+    Attributes:
+        inputs: Arguments of the model; ``input_ids`` has the shape (conversations, tokens), padded on the left.
+        prompts: The text of each conversation before image placeholders were replaced.
+        spans: The spans of each conversation's tokens, on demand.
+        prompt_ends: With them, the end of the last token of each text in ``prompts``: some tokenizers drop trailing
+            blanks.
+    """
+
+    inputs: dict[str, Any]
+    prompts: list[str]
+    spans: Sequence[Spans] = ()
+    prompt_ends: Sequence[int] = ()
+
+
+class Encoding:
+    """The processor of a model with the user's options.
+
+    Args:
+        processor: The processor.
+        template: Variables of the chat template.
+        images: Options of the image processor, such as ``max_patches`` or ``max_pixels``.
+
+    Raises:
+        SettingsError: If the image processor has no such option.
+    """
+
+    def __init__(
+        self, processor: ProcessorMixin, template: Mapping[str, Any], images: Mapping[str, int] | None = None
+    ) -> None:
+        self.processor = processor
+        self._template = dict(template)
+        self._images = dict(images or {})
+        # A fast tokenizer keeps how it pads as state, so two threads must not use one at once.
+        self._tokenizing = threading.Lock()
+        image_processor = processor.image_processor
+        declared = _declared(image_processor)
+        for name in self._images:
+            if name not in declared and not hasattr(image_processor, name):
+                known = sorted(key for key in declared if key.startswith(("min_", "max_")))
+                raise SettingsError(
+                    f"insertion: {type(image_processor).__name__} has no option {name!r}.{nearest(name, known)} "
+                    f"Known are {', '.join(known) or 'none'}."
+                )
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The user's options, for fingerprints."""
+        return {"template": self._template, "images": self._images}
+
+    def encode(self, conversations: Sequence[Sequence[Message]], *, with_spans: bool = False) -> Encoded:
+        """Encodes conversations together; either all of them have images, or none."""
+        prompts = [self._rendered(messages) for messages in conversations]
+        images = [images_of(messages) for messages in conversations]
+        options: dict[str, Any] = {"images": images} if any(images) else {}
+        if options and self._images:
+            options["images_kwargs"] = self._images
+        if with_spans:
+            options["return_offsets_mapping"] = True
+        begin = self.processor.tokenizer.bos_token
+        whole = {"add_special_tokens": begin is None or not prompts[0].startswith(begin)}
+        with self._tokenizing:
+            inputs = dict(
+                self.processor(text=prompts, return_tensors="pt", padding=True, padding_side="left", **whole, **options)
+            )
+            if not with_spans:
+                return Encoded(inputs, prompts)
+            plain = self.processor.tokenizer(prompts, return_offsets_mapping=True, **whole)["offset_mapping"]
+        spans = inputs.pop("offset_mapping").tolist()
+        return Encoded(inputs, prompts, spans, [max(last for _, last in row) for row in plain])
+
+    def encode_answered(
+        self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], end: int | None
+    ) -> Encoded:
+        """Encodes conversations with answers after them, and ``labels`` that leave out all but the answers.
+
+        Args:
+            conversations: The conversations.
+            answers: An answer to each.
+            end: Token that ends an answer, or None.
+        """
+        encoded = self.encode(conversations)
+        rows = [torch.tensor([*self._tokens(answer), *([] if end is None else [end])]) for answer in answers]
+        pad = torch.nn.utils.rnn.pad_sequence
+        ids = pad(rows, batch_first=True, padding_value=padding_token(self.processor.tokenizer))
+        mask = pad([torch.ones_like(row) for row in rows], batch_first=True)
+        prompt = encoded.inputs["input_ids"]
+        added = {"input_ids": ids, "attention_mask": mask}
+        # Other inputs with a value for each token (types of tokens) take the answer for text, which is 0 everywhere.
+        inputs = {
+            name: torch.cat([value, added.get(name, torch.zeros_like(ids)).to(value.dtype)], dim=1)
+            if isinstance(value, torch.Tensor) and value.shape == prompt.shape
+            else value
+            for name, value in encoded.inputs.items()
+        }
+        unanswered = torch.full_like(prompt, IGNORED)
+        inputs["labels"] = torch.cat([unanswered, ids.masked_fill(mask == 0, IGNORED)], dim=1)
+        return Encoded(inputs, encoded.prompts)
+
+    def end_of_answer(self, ends: Sequence[int]) -> int | None:
+        """Returns the token that ends an answer in a conversation: the first after it that also ends a generation.
+
+        Args:
+            ends: Tokens that end a generation.
+        """
+        answer = "culture"
+        request: list[Message] = [{"role": "user", "content": [text_part("?")]}]
+        answered = [*request, {"role": "assistant", "content": [text_part(answer)]}]
+        try:
+            rendered = self._rendered(answered, asks=False)
+        except Exception:  # noqa: BLE001 - templates are programs; one that can't show an answer says nothing about it
+            rendered = ""
+        rest = rendered.rpartition(answer)[2]
+        return next((token for token in self._tokens(rest) if token in ends), next(iter(ends), None))
+
+    def fixed_template(self) -> str | None:
+        """Returns the chat template with the chosen variables set inside, for engines that are given no variables.
+
+        None means that the template itself chooses the same.
+        """
+        chosen, template = self._known(), self.processor.chat_template
+        request: list[Message] = [{"role": "user", "content": [text_part("?")]}]
+        if not chosen or self._rendered(request) == Encoding(self.processor, {})._rendered(request):
+            return None
+        # The plus keeps a line break with which the template may begin.
+        lines = [f"{{% set {name} = {json.dumps(value)} +%}}" for name, value in chosen.items()]
+        return "".join([*lines, template["default"] if isinstance(template, Mapping) else template])
+
+    def image_limits(self) -> dict[str, int]:
+        """Returns the limits that the image processor has, its defaults too."""
+        images = self.processor.image_processor
+        size = dict(getattr(images, "size", None) or {})
+        own = {
+            name: getattr(images, name, None) or size.get(edge)
+            for name, edge in _LIMITS.items()
+            if name in _declared(images)
+        }
+        return {name: int(value) for name, value in {**own, **self._images}.items() if value is not None}
+
+    def length(self, texts: Sequence[str]) -> int:
+        """Returns the number of tokens of texts one after another."""
+        return len(self._tokens("\n".join(texts)))
+
+    def _tokens(self, text: str) -> list[int]:
+        with self._tokenizing:
+            tokens: list[int] = self.processor.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return tokens
+
+    def _rendered(self, messages: Sequence[Message], *, asks: bool = True) -> str:
+        prompt: str = self.processor.apply_chat_template(
+            list(messages), tokenize=False, add_generation_prompt=asks, **self._known()
+        )
+        return prompt
+
+    def _known(self) -> dict[str, Any]:
+        """Returns the variables that the template has: the processor would take others for arguments of its own."""
+        return {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
+
+
+def image_token_ids(model: PreTrainedModel, processor: ProcessorMixin) -> list[int]:
+    """Returns the ids of tokens that are image patches: the model's, or the processor's if it names none."""
+    for holder in (model.config, processor):
+        ids = (getattr(holder, name, None) for name in ("image_token_id", "image_token_index"))
+        named = sorted({int(token) for token in ids if token is not None})
+        if named:
+            return named
+    return []
+
+
+def ends_of_generation(model: PreTrainedModel) -> tuple[int, ...]:
+    """Returns the tokens that end a generation, the checkpoint's first; none if generation never ends early."""
+    configured = model.generation_config.eos_token_id if model.generation_config is not None else None
+    if configured is None:
+        return ()
+    return tuple(int(token) for token in (configured if isinstance(configured, list | tuple) else [configured]))
+
+
+def padding_token(tokenizer: Any) -> int:
+    """Returns the token that pads, or the one that ends a text if there is none."""
+    return int(tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
+
+
+def _declared(image_processor: Any) -> Mapping[str, Any]:
+    return getattr(getattr(image_processor, "valid_kwargs", None), "__annotations__", {})

@@ -1,0 +1,137 @@
+"""Fingerprints of models, so that nothing computed with one is used with another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from culture_tasks.insertion.core import tensor_files
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, ProcessorMixin
+
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_SAMPLED = 64
+_INCIDENTAL = (
+    *("_name_or_path", "transformers_version", "_attn_implementation_autoset", "processor_class"),
+    # Saving a model writes these into its configuration; the model itself tells them.
+    *("architectures", "dtype", "torch_dtype"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """Fingerprints of a loaded model.
+
+    Attributes:
+        source: The model's name or folder, as the user gave it.
+        weights: Of the weights as loaded (including the data type), the configuration, the processor and its options: a
+            trained state fits this.
+        run: Of ``weights`` and all else that can change an answer (device, attention kernels, versions of libraries
+            and of our own code): the key of stored answers and features.
+        parts: The ingredients of ``weights``, by names for messages; long ones as hashes.
+    """
+
+    source: str
+    weights: str
+    run: str
+    parts: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+
+def identify(
+    model: PreTrainedModel,
+    processor: ProcessorMixin,
+    *,
+    source: str,
+    options: Mapping[str, Any],
+    version: int,
+) -> ModelIdentity:
+    """Computes a model's identity, with one pass over its weights.
+
+    Args:
+        model: The model.
+        processor: Its processor.
+        source: The model's name or folder, as the user gave it.
+        options: Options of the chat template and of the image processor.
+        version: Version of our code that encodes requests and decodes answers.
+    """
+    import transformers
+
+    kind, digest, config = type(model).__name__, _weights_digest(model), _cleaned(model.config.to_dict())
+    vocabulary = _sha256(json.dumps(processor.tokenizer.get_vocab(), sort_keys=True))
+    settings = [_cleaned(processor.to_dict()), getattr(processor, "chat_template", None), vocabulary]
+    weights = _hash([kind, digest, config, settings, dict(options)])
+    parts = {
+        "class": kind,
+        "data type": str(model.dtype),
+        "weights": digest[:12],
+        "configuration": _hash(config)[:12],
+        "processor": _hash(settings)[:12],
+        **options,
+    }
+    run = [
+        weights,
+        _cleaned(model.generation_config.to_dict()) if model.generation_config else None,
+        version,
+        str(model.device.type),
+        getattr(model.config, "_attn_implementation", None),
+        [torch.__version__, transformers.__version__],
+    ]
+    return ModelIdentity(source, weights, _hash(run), parts)
+
+
+def identify_encoder(
+    model: PreTrainedModel, vocabulary: Mapping[str, int], *, source: str, settings: Mapping[str, Any]
+) -> ModelIdentity:
+    """Computes the identity of a model that turns texts or images into vectors.
+
+    Args:
+        model: The model.
+        vocabulary: Its tokenizer's.
+        source: The model's name or folder, as the user gave it.
+        settings: What else its vectors depend on, such as the length of texts.
+    """
+    import transformers
+
+    words, config = _sha256(json.dumps(dict(vocabulary), sort_keys=True)), _cleaned(model.config.to_dict())
+    weights = _hash([type(model).__name__, _weights_digest(model), config, words, _cleaned(dict(settings))])
+    run = _hash([weights, str(model.device.type), [torch.__version__, transformers.__version__]])
+    return ModelIdentity(source, weights, run)
+
+
+def with_other_weights(identity: ModelIdentity, weights: Mapping[str, torch.Tensor]) -> ModelIdentity:
+    """Returns the identity of a model after some of its weights became these."""
+    changed = tensor_files.digest(weights)
+    return ModelIdentity(identity.source, _hash([identity.weights, changed]), _hash([identity.run, changed]))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _hash(value: Any) -> str:
+    return _sha256(json.dumps(value, sort_keys=True, default=str))[:32]
+
+
+def _cleaned(settings: Any) -> Any:
+    if isinstance(settings, Mapping):
+        return {str(key): _cleaned(value) for key, value in settings.items() if key not in _INCIDENTAL}
+    return [_cleaned(value) for value in settings] if isinstance(settings, list | tuple) else settings
+
+
+def _weights_digest(model: PreTrainedModel) -> str:
+    """Hashes one line per tensor: name, shape, type, the sum of all its bits read as integers, and some of them."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.named_parameters()):
+        line = f"{name} {tuple(tensor.shape)} {tensor.dtype}"
+        if not tensor.is_meta and tensor.numel():
+            integers = tensor.detach().reshape(-1).view(_INTEGERS[tensor.element_size()])
+            some = integers[:: max(1, integers.numel() // _SAMPLED)][:_SAMPLED].tolist()
+            line = f"{line} {int(integers.sum(dtype=torch.int64))} {some}"
+        digest.update(f"{line}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,345 @@
+"""Answers many requests with one method, and does nothing twice.
+
+First come the prompts: a method prepares what it needs in batches, then one chain of insertions follows another, so
+that a chain that extends the previous one needs only the rest, and the method returns the route of each request. Then
+come the answers: all distinct prompts, those of the plain model among them, in one pool and by any engine. A request
+that the method leaves alone is a prompt of the plain model, and is answered once.
+
+Requests of a method that edits weights are answered while its edits are there, all requests of one state together.
+
+Every answer is committed to a store before the next batch, so a crash or Ctrl-C loses none, and the next run, of this
+or another method, finds them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import NamedTuple, Protocol, TypeVar
+
+from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.device_meter import device_name, now
+from culture_tasks.insertion.core.insertion_method import InsertionMethod, Route
+from culture_tasks.insertion.core.progress import Progress, silent
+from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.value_store import ValueStore
+
+Place = TypeVar("Place", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One request to answer.
+
+    Attributes:
+        query: The request.
+        decoding: How to decode.
+        insertions: The samples to insert before it, in order.
+        compare: Whether the plain model answers too.
+    """
+
+    query: Query
+    decoding: Decoding
+    insertions: tuple[Insertion, ...] = ()
+    compare: bool = False
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """The keys of its insertions."""
+        return tuple(insertion.key for insertion in self.insertions)
+
+
+class Outcome(NamedTuple):
+    """The answers to a job.
+
+    Attributes:
+        answer: The answer after the insertions.
+        base: The plain model's answer, if the job compares.
+    """
+
+    answer: Answer
+    base: str | None = None
+
+
+@dataclass
+class Costs:
+    """The work of a run and its time.
+
+    Attributes:
+        answered: Distinct requests that were answered now.
+        found: Distinct requests whose answer was in the store.
+        seconds: Time of answering.
+        inserted: Insertions.
+        insertion_seconds: Time of inserting.
+        prepared_seconds: Time of computing ahead for insertions and requests.
+        alone: Time of each job's answer that was given on its own, in this run or an earlier one.
+    """
+
+    answered: int = 0
+    found: int = 0
+    seconds: float = 0.0
+    inserted: int = 0
+    insertion_seconds: float = 0.0
+    prepared_seconds: float = 0.0
+    alone: list[float] = field(default_factory=list)
+
+
+class Engine(Protocol):
+    """Answers prompts of the plain model."""
+
+    @property
+    def identity(self) -> str:
+        """Hash of all that can change an answer, the request and its decoding aside."""
+
+    def answers(self, queries: Sequence[Query], decodings: Sequence[Decoding]) -> Iterator[tuple[int, Answer]]:
+        """Yields the place of a request, with its answer, as they come."""
+
+
+class InBatches:
+    """The engine that generates with transformers, in batches.
+
+    Args:
+        model: The model.
+        batch_size: Requests that are answered together.
+    """
+
+    def __init__(self, model: MultimodalModel, batch_size: int = 1) -> None:
+        self._model = model
+        self._batch_size = batch_size
+
+    @property
+    def identity(self) -> str:
+        """The model's identity; the size of a batch is not part of it."""
+        return self._model.identity.run
+
+    def answers(self, queries: Sequence[Query], decodings: Sequence[Decoding]) -> Iterator[tuple[int, Answer]]:
+        """Yields the place of a request, with its answer, all requests of one decoding after another."""
+        for decoding in dict.fromkeys(decodings):
+            places = [place for place, other in enumerate(decodings) if other == decoding]
+            batch = [queries[place] for place in places]
+            for place, answer in self._model.answers(batch, decoding, self._batch_size):
+                yield places[place], answer
+
+
+class _Prompt(NamedTuple):
+    """A prompt, and the key of its answer in the store; sampled answers have none."""
+
+    route: Route
+    decoding: Decoding
+    key: str | None
+
+
+class Runner:
+    """Runs one method over one store of answers.
+
+    Args:
+        method: The method, fitted or loaded.
+        store: Where answers are stored.
+        engine: Answers prompts of the plain model; None means transformers, in batches of the method's size.
+        one_at_a_time: Whether every request is answered on its own, chain by chain, as the paper did to measure
+            latency (Table 4); nothing is prepared ahead then.
+
+    Attributes:
+        costs: The work so far.
+    """
+
+    def __init__(
+        self, method: InsertionMethod, store: ValueStore, engine: Engine | None = None, *, one_at_a_time: bool = False
+    ) -> None:
+        self._method = method
+        self._store = store
+        self._engine: Engine = engine or InBatches(method.model, method.batch_size)
+        self._one_at_a_time = one_at_a_time
+        self._method_identity = [method.name, method.answers_version, method.fingerprint]
+        self._inserted: tuple[str, ...] = ()
+        self.costs = Costs()
+        method.reset()
+
+    @property
+    def identity(self) -> str:
+        """Hash of the model and the method: runs with the same hash give the same answers."""
+        return _hash([self._engine.identity, *self._method_identity])
+
+    def run(self, jobs: Sequence[Job], progress: Progress = silent) -> list[Outcome]:
+        """Answers all jobs, grouped by their insertions.
+
+        Raises:
+            DataError: For the first image that can't be read, before anything is answered.
+        """
+        if not self._method.inserts:
+            jobs = [replace(job, insertions=()) for job in jobs]
+        _read(jobs, progress)
+        self._renew()
+        plain = {
+            place: self._prompt(Route(job.query), job.decoding)
+            for place, job in enumerate(jobs)
+            if job.compare or not job.insertions
+        }
+        after = {place: job for place, job in enumerate(jobs) if job.insertions}
+        base, answers = self._answered(plain, after, progress)
+        self._renew()
+        outcomes = [
+            Outcome(answers.get(place) or base[place], base[place].text if job.compare else None)
+            for place, job in enumerate(jobs)
+        ]
+        self.costs.alone += [outcome.answer.seconds for outcome in outcomes if outcome.answer.seconds is not None]
+        return outcomes
+
+    def _answered(
+        self, plain: Mapping[int, _Prompt], after: Mapping[int, Job], progress: Progress
+    ) -> tuple[dict[int, Answer], dict[int, Answer]]:
+        """Returns the plain answers, and the answers after insertions."""
+        order, description = _chain_order(after), f"after insertions ({self._method.name})"
+        if self._one_at_a_time:
+            base = {place: self._alone(plain[place]) for place in progress(list(plain), "plain model")}
+            return base, {
+                place: self._alone(self._edited(after[place]), after[place]) for place in progress(order, description)
+            }
+        if self._method.edits_weights:
+            base = self._pooled(plain, progress, "plain model")
+            return base, self._while_edited(after, progress, description)
+        # Plain answers and the others are one pool, so that batches are full and equal prompts are answered once.
+        self._prepare(after.values(), progress)
+        pool: dict[tuple[bool, int], _Prompt] = {(False, place): prompt for place, prompt in plain.items()}
+        for place in progress(order, f"insertions ({self._method.name})"):
+            self._insert(after[place])
+            pool[True, place] = self._prompt(self._method.ask(after[place].query), after[place].decoding)
+        answers = self._pooled(pool, progress, "answers")
+        return (
+            {place: answers[False, place] for place in plain},
+            {place: pool[True, place].route.noted(answers[True, place]) for place in after},
+        )
+
+    def _while_edited(self, after: Mapping[int, Job], progress: Progress, description: str) -> dict[int, Answer]:
+        """Answers the requests of each edited state together; a state whose answers are all stored isn't made."""
+        self._prepare(after.values(), progress)
+        chains: dict[tuple[str, ...], list[int]] = {}
+        for place in _chain_order(after):
+            chains.setdefault(after[place].chain, []).append(place)
+        answers: dict[int, Answer] = {}
+        for places in progress(list(chains.values()), description):
+            prompts = {place: self._edited(after[place]) for place in places}
+            if any(self._stored(prompt.key) is None for prompt in prompts.values()):
+                self._insert(after[places[0]])
+            answers.update(self._pooled(prompts, silent, ""))
+        return answers
+
+    def _alone(self, prompt: _Prompt, job: Job | None = None) -> Answer:
+        """Answers one request on its own: by the plain model, or by the method after a job's insertions."""
+        device = self._method.model.device
+        # An answer given on its own has a time, which holds for this kind of device alone.
+        key = prompt.key and f"alone:{device_name(device)}:{prompt.key}"
+        stored = self._stored(key)
+        if stored is not None:
+            self.costs.found += 1
+            return stored
+        if job is not None:
+            self._insert(job)
+        start = now(device)
+        answer = (self._method.model if job is None else self._method).generate(prompt.route.query, prompt.decoding)
+        seconds = now(device) - start
+        return self._keep(key, replace(answer, seconds=seconds), seconds)
+
+    def _pooled(self, prompts: Mapping[Place, _Prompt], progress: Progress, description: str) -> dict[Place, Answer]:
+        """Answers prompts, each distinct one once, by the engine or by the method's other model."""
+        places_of: dict[Hashable, list[Place]] = {}
+        for place, prompt in prompts.items():
+            places_of.setdefault(prompt.key or place, []).append(place)
+        answers: dict[Place, Answer] = {}
+        missing: dict[MultimodalModel | None, list[list[Place]]] = {}
+        for places in places_of.values():
+            prompt = prompts[places[0]]
+            stored = self._stored(prompt.key)
+            if stored is None:
+                missing.setdefault(prompt.route.by, []).append(places)
+            else:
+                self.costs.found += 1
+                answers.update(dict.fromkeys(places, stored))
+        generated = self._generated(prompts, missing)
+        for places, answer in progress(generated, description, total=sum(map(len, missing.values()))):
+            answers.update(dict.fromkeys(places, answer))
+        return {place: answers[place] for place in prompts}
+
+    def _generated(
+        self, prompts: Mapping[Place, _Prompt], missing: Mapping[MultimodalModel | None, list[list[Place]]]
+    ) -> Iterator[tuple[list[Place], Answer]]:
+        """Yields the places that share a prompt, with the answer, once it is stored."""
+        start = now(self._method.model.device)
+        for model, groups in missing.items():
+            pool = [prompts[places[0]] for places in groups]
+            if self._method.edits_weights:
+                model = self._method.model
+            engine = self._engine if model is None else InBatches(model, self._method.batch_size)
+            queries, decodings = [prompt.route.query for prompt in pool], [prompt.decoding for prompt in pool]
+            for number, answer in engine.answers(queries, decodings):
+                end = now(self._method.model.device)
+                yield groups[number], self._keep(pool[number].key, answer, end - start)
+                start = end
+
+    def _stored(self, key: str | None) -> Answer | None:
+        content = None if key is None else self._store.get(key)
+        return None if content is None else Answer(**json.loads(content))
+
+    def _keep(self, key: str | None, answer: Answer, seconds: float) -> Answer:
+        self.costs.answered += 1
+        self.costs.seconds += seconds
+        # An empty answer may be a failure that a backend hid: what isn't stored is generated again.
+        if key is not None and (answer.text or answer.new_tokens):
+            self._store.put(key, json.dumps(asdict(answer), ensure_ascii=False).encode())
+        return answer
+
+    def _prompt(self, route: Route, decoding: Decoding) -> _Prompt:
+        """Returns a prompt under a key that says which model answers it; all methods share the plain one's answers."""
+        by = [self._engine.identity] if route.by is None else [route.by.identity.run, *self._method_identity]
+        return _Prompt(route, decoding, _key([*by, route.query.key], decoding))
+
+    def _edited(self, job: Job) -> _Prompt:
+        """Returns a request under a key that says which insertions come before it, and by which method."""
+        by = [self._method.model.identity.run, *self._method_identity, list(job.chain)]
+        return _Prompt(Route(job.query), job.decoding, _key([*by, job.query.key], job.decoding))
+
+    def _prepare(self, jobs: Collection[Job], progress: Progress) -> None:
+        start = now(self._method.model.device)
+        insertions = {insertion.key: insertion for job in jobs for insertion in job.insertions}
+        self._method.prepare([job.query for job in jobs], list(insertions.values()), self._store, progress)
+        self.costs.prepared_seconds += now(self._method.model.device) - start
+
+    def _insert(self, job: Job) -> None:
+        """Inserts a job's chain; if it extends the present one, only the rest."""
+        if self._inserted != job.chain[: len(self._inserted)]:
+            self._renew()
+        start = now(self._method.model.device)
+        for insertion in job.insertions[len(self._inserted) :]:
+            self._method.insert(insertion)
+            self._inserted = (*self._inserted, insertion.key)
+            self.costs.inserted += 1
+        self.costs.insertion_seconds += now(self._method.model.device) - start
+
+    def _renew(self) -> None:
+        self._method.reset()
+        self._inserted = ()
+
+
+def _read(jobs: Sequence[Job], progress: Progress) -> None:
+    """Reads all requests once, so that an image that can't be read is found before anything is computed."""
+    queries = [query for job in jobs for query in (job.query, *(insertion.query for insertion in job.insertions))]
+    for query in progress(list(dict.fromkeys(queries)), "requests"):
+        _ = query.key
+
+
+def _chain_order(jobs: Mapping[int, Job]) -> list[int]:
+    """Returns the places of jobs with equal chains together, each chain after the chains that it extends."""
+    ranks: dict[str, int] = {}
+    ranked = {place: tuple(ranks.setdefault(key, len(ranks)) for key in job.chain) for place, job in jobs.items()}
+    return sorted(ranked, key=lambda place: (ranked[place], place))
+
+
+def _key(by: Sequence[object], decoding: Decoding) -> str | None:
+    return None if decoding.samples else f"answer:{_hash([*by, decoding.as_dict()])}"
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,235 @@
+"""The files of a fitted method, ``state.safetensors`` and ``state.json``, and the reasons to refuse them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from safetensors import SafetensorError
+
+from culture_tasks.errors import CultureTasksError
+from culture_tasks.insertion.core import tensor_files
+from culture_tasks.insertion.core.identity import ModelIdentity
+
+FORMAT = 2
+_DESCRIPTION, _TENSORS = "state.json", "state.safetensors"
+
+
+class StateError(CultureTasksError):
+    """A state that can't be read, or that doesn't fit the model, the method or the data."""
+
+
+class DataFacts(BaseModel):
+    """The training data of a state.
+
+    Attributes:
+        raw: Fingerprint of the benchmark's raw cases; empty if the source has none.
+        cases: Fingerprint of the training cases themselves.
+        count: Number of training cases.
+        scenarios: Their scenarios.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    raw: str
+    cases: str
+    count: int
+    scenarios: tuple[str, ...]
+
+
+class ModelFacts(BaseModel):
+    """A model that a method was fitted with.
+
+    Attributes:
+        source: The model's name or folder, as the user gave it.
+        weights: Its fingerprint before anything was trained.
+        parts: The ingredients of the fingerprint (:class:`~culture_tasks.insertion.core.identity.ModelIdentity`).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str = "none"
+    weights: str = ""
+    parts: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, identity: ModelIdentity) -> ModelFacts:
+        """Returns the facts of a loaded model."""
+        return cls(source=identity.source, weights=identity.weights, parts=dict(identity.parts))
+
+    @property
+    def compared(self) -> dict[str, Any]:
+        """The fingerprint and its parts by their names."""
+        return {"fingerprint": self.weights, **self.parts}
+
+
+class Description(BaseModel):
+    """``state.json``.
+
+    Attributes:
+        format: Version of this layout.
+        method: The method's name.
+        version: Version of the method's answers; states from before it was recorded are of the first.
+        config: Its options.
+        model: The model's name or folder, as the user gave it.
+        weights: Fingerprint of the model (:class:`~culture_tasks.insertion.core.identity.ModelIdentity`).
+        parts: The ingredients of the fingerprint.
+        replacement: The method's second model, if it has one.
+        data: The training data.
+        facts: Results of the fit that aren't tensors.
+        report: Measurements of the fit, for information.
+        tensors: SHA-256 of the tensors in ``state.safetensors``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: int = FORMAT
+    method: str
+    version: int = 1
+    config: dict[str, Any]
+    model: str
+    weights: str
+    parts: dict[str, Any] = {}
+    replacement: ModelFacts | None = None
+    data: DataFacts
+    facts: dict[str, Any]
+    report: dict[str, Any]
+    tensors: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all that was fitted and can change an answer."""
+        replacement = {"source", "parts"}
+        relevant = self.model_dump(
+            mode="json",
+            exclude={"report": True, "model": True, "version": True, "parts": True, "replacement": replacement},
+        )
+        return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:32]
+
+    @property
+    def fitted_model(self) -> ModelFacts:
+        """The model that the method was fitted with."""
+        return ModelFacts(source=self.model, weights=self.weights, parts=self.parts)
+
+    @property
+    def compared(self) -> dict[str, Any]:
+        """All that the fit depended on, by names for messages."""
+        parts = {"model": self.fitted_model.compared, "data": self.data.model_dump()}
+        named = {f"{name} of the {part}": value for part, facts in parts.items() for name, value in facts.items()}
+        return {"method": self.method, "version": self.version, **self.config, **named}
+
+
+def exists(folder: Path) -> bool:
+    """Whether a folder holds a state, complete or not."""
+    return (folder / _DESCRIPTION).exists() or (folder / _TENSORS).exists()
+
+
+def write(folder: Path, description: Description, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Writes a state; each file is written completely or not at all, and a mixture of two states can't be read.
+
+    Args:
+        folder: The folder; made if it doesn't exist.
+        description: ``state.json``, which has the hash of the tensors.
+        tensors: The tensors.
+
+    Raises:
+        StateError: If it can't be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tensor_files.write(folder / _TENSORS, tensors)
+        with tensor_files.replaced(folder / _DESCRIPTION) as partial:
+            partial.write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    except (OSError, SafetensorError) as error:
+        raise StateError(
+            f"{folder}: the state can't be written ({error}). Free the disk; the same command continues from what "
+            "is kept."
+        ) from error
+
+
+def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
+    """Reads a state.
+
+    Raises:
+        StateError: If it is missing, broken, of another format, or a mixture of two.
+    """
+    path = folder / _DESCRIPTION
+    try:
+        description = Description.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise StateError(
+            f"{folder}: holds no {_DESCRIPTION}. Name a folder that 'culture-tasks insertion fit … --out' wrote."
+        ) from None
+    except (ValidationError, UnicodeDecodeError) as error:
+        raise StateError(f"{path}: not the description of a state ({str(error).splitlines()[0]}). Fit again.") from None
+    if description.format != FORMAT:
+        raise StateError(f"{path}: format {description.format}, this version reads {FORMAT}. Fit the method again.")
+    path = folder / _TENSORS
+    try:
+        tensors, _ = tensor_files.read(path)
+    except (OSError, SafetensorError) as error:
+        raise StateError(f"{path}: can't be read as a safetensors file ({error}). Fit the method again.") from None
+    if tensor_files.digest(tensors) != description.tensors:
+        raise StateError(f"{folder}: {_TENSORS} doesn't belong to {_DESCRIPTION}. Fit the method again.")
+    return description, tensors
+
+
+def differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    """Returns the entries that differ, each with both values; entries that one side lacks aren't compared."""
+    return "; ".join(
+        f"{name} {found[name]!r:.80}, expected {value!r:.80}"
+        for name, value in expected.items()
+        if name in found and found[name] != value
+    )
+
+
+def check_model(folder: Path, fitted: ModelFacts | None, identity: ModelIdentity | None, role: str = "model") -> None:
+    """Makes sure that a state belongs to a model.
+
+    Args:
+        folder: The state's folder, for the message.
+        fitted: The model that the state was fitted with; None if there was none.
+        identity: The model that was loaded; None if there is none.
+        role: What the model is to the method, for the message.
+
+    Raises:
+        StateError: If it has other weights, another data type, configuration, processor, or options of these.
+    """
+    expected = fitted or ModelFacts()
+    found = ModelFacts() if identity is None else ModelFacts.of(identity)
+    different = differences(found.compared, expected.compared)
+    if different:
+        raise StateError(
+            f"{folder}: fitted with the {role} {expected.source!r}, which differs from {found.source!r} ({different}). "
+            "Load that model, or fit the method with this one."
+        )
+
+
+def check_data(folder: Path, data: DataFacts, raw: str, scenarios: frozenset[str]) -> None:
+    """Makes sure that a state may be evaluated on data.
+
+    Args:
+        folder: The state's folder, for the message.
+        data: What the method was fitted on.
+        raw: Fingerprint of the raw cases under evaluation; empty where unknown.
+        scenarios: Scenarios inserted in the evaluation.
+
+    Raises:
+        StateError: If the raw cases differ, or a scenario was trained on.
+    """
+    if raw and data.raw and raw != data.raw:
+        raise StateError(
+            f"{folder}: fitted on data with fingerprint {data.raw}, but the evaluated data have {raw}. "
+            "Evaluate the same release, or fit the method on this one."
+        )
+    seen = sorted(scenarios & set(data.scenarios))
+    if seen:
+        raise StateError(
+            f"{folder}: {len(seen)} evaluated scenarios were trained on, such as {seen[0]!r}. Use the same split of "
+            "scenarios for both, or fit the method again."
+        )

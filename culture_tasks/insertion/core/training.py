@@ -1,0 +1,377 @@
+"""Training by gradients that a crash doesn't lose: one loop for all methods that need it.
+
+A step is the mean gradient of some cases. The order of cases and all random numbers follow from the seed and from the
+place in the training alone, so that a training that continues from a checkpoint ends with the same bits as one without
+a break (on a GPU, as far as its kernels are deterministic). Several processes share the cases of a step and add their
+gradients: the result is that of one process, up to the order in which floating-point numbers are added.
+
+A checkpoint is one safetensors file, replaced as a whole. Accelerate's ``save_state`` would write optimizer and random
+state by pickle, and a folder of files that a crash can leave half old and half new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+
+import torch
+from accelerate import PartialState
+from accelerate.utils import gather_object, reduce
+from pydantic import Field
+from safetensors import SafetensorError
+
+from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.insertion.core import tensor_files
+from culture_tasks.insertion.core.insertion_method import MethodConfig
+from culture_tasks.insertion.core.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Case = TypeVar("Case")
+OptimizerName = Literal["adam", "adamw", "sgd"]
+
+logger = logging.getLogger(__name__)
+
+
+class GradientConfig(MethodConfig):
+    """Options of a method that is trained by gradients.
+
+    Attributes:
+        epochs: Passes over the training cases.
+        cases_per_step: Cases whose mean gradient makes one step of the optimizer (gradient accumulation).
+        clip_norm: Largest norm of the gradients of all that is trained; 0 leaves them as they are.
+        mixed_precision: ``bf16`` computes the loss in bfloat16 where that is safe. What is trained stays float32.
+        optimizer: The optimizer, with PyTorch's defaults.
+        seed: Of the order of cases, and of all random numbers.
+    """
+
+    epochs: int = Field(default=1, ge=1)
+    cases_per_step: int = Field(default=1, ge=1)
+    clip_norm: float = Field(default=0.0, ge=0)
+    mixed_precision: Literal["no", "bf16"] = "no"
+    optimizer: OptimizerName = "adam"
+    seed: int = 0
+
+
+class ParameterGroup(NamedTuple):
+    """Parameters with their learning rate.
+
+    Attributes:
+        parameters: Parameters by names that no other group has; float32, in which small steps don't vanish.
+        learning_rate: Their learning rate.
+    """
+
+    parameters: Mapping[str, nn.Parameter]
+    learning_rate: float
+
+
+class CaseLosses(NamedTuple):
+    """The losses of a case.
+
+    Attributes:
+        losses: The loss under ``loss``, and its parts under other names.
+        observed: An observation for :meth:`Learner.absorb`, on any device.
+    """
+
+    losses: Mapping[str, float]
+    observed: torch.Tensor | None = None
+
+
+class Learner(ABC, Generic[Case]):
+    """The part of a method that is trained."""
+
+    @abstractmethod
+    def groups(self) -> Sequence[ParameterGroup]:
+        """Returns the parameters to train."""
+
+    def buffers(self) -> Mapping[str, torch.Tensor]:
+        """Returns other tensors that training changes in place, such as running means."""
+        return {}
+
+    @abstractmethod
+    def learn(self, case: Case, scale: float) -> CaseLosses:
+        """Adds the gradients of ``scale`` times the loss of a case, by one or several calls of ``backward``.
+
+        It runs under autocast where the options ask for mixed precision; :func:`full_precision` is for ``backward``.
+        """
+
+    def absorb(self, observed: Sequence[torch.Tensor]) -> None:
+        """Takes the observations of a step's cases, in their order; called after the step, in every process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """The checkpoint file of one training.
+
+    Attributes:
+        file: The file; its folder is made if it doesn't exist.
+        every: Number of steps between two checkpoints.
+        key: Hash of all that the training depends on: method, options, model, data. Another training's file is refused.
+    """
+
+    file: Path
+    every: int = 100
+    key: str = ""
+
+    def read(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]] | None:
+        """Returns the facts and the tensors of the latest checkpoint, or None.
+
+        Raises:
+            CultureTasksError: If the file is broken, or another training's.
+        """
+        if not self.file.exists():
+            return None
+        try:
+            tensors, texts = tensor_files.read(self.file)
+            facts: dict[str, Any] = json.loads(texts["checkpoint"])
+            intact = facts["digest"] == tensor_files.digest(tensors)
+        except (OSError, SafetensorError, KeyError, ValueError) as error:
+            problem = f"the checkpoint can't be read ({error})."
+        else:
+            if intact and facts["key"] == self.key:
+                return facts, tensors
+            problem = (
+                "the checkpoint belongs to another fit (other options, model, data or version). Name another folder "
+                "for the state."
+                if intact
+                else "the checkpoint is damaged: its tensors have another digest than was written."
+            )
+        raise CultureTasksError(f"insertion: {problem} Delete it to start from the beginning: {self.file}")
+
+    def write(self, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
+        """Replaces the checkpoint.
+
+        Raises:
+            CultureTasksError: If the file can't be written.
+        """
+        text = json.dumps({**facts, "key": self.key, "digest": tensor_files.digest(tensors)})
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            tensor_files.write(self.file, tensors, {"checkpoint": text})
+        except (OSError, SafetensorError) as error:
+            raise CultureTasksError(
+                f"insertion: the checkpoint {self.file} can't be written ({error}). Free the disk; the same command "
+                "continues from the checkpoint before."
+            ) from error
+
+    def clear(self) -> None:
+        """Deletes the file, and leftovers of killed processes."""
+        for path in [self.file, *self.file.parent.glob(f"{self.file.name}.*.partial")]:
+            path.unlink(missing_ok=True)
+
+
+def train(
+    learner: Learner[Case],
+    cases: Sequence[Case],
+    config: GradientConfig,
+    *,
+    name: str,
+    progress: Progress = silent,
+    checkpoints: Checkpoints | None = None,
+) -> dict[str, float]:
+    """Trains, from the latest checkpoint on.
+
+    Args:
+        learner: The learner, which is changed in place.
+        cases: The training cases.
+        config: The options of the training.
+        name: The method's name, for messages.
+        progress: Shows the progress and the mean loss of the pass.
+        checkpoints: Where checkpoints are kept; the caller clears them when the result is safe.
+
+    Returns:
+        The mean of each part of the losses over the last pass.
+
+    Raises:
+        CultureTasksError: If a loss or a gradient isn't finite, or the checkpoint is broken or another training's.
+        SettingsError: If there are more processes than cases in a step.
+    """
+    return _Training(learner, cases, config, name).run(progress, checkpoints)
+
+
+def full_precision(device: torch.device) -> torch.autocast:
+    """Turns mixed precision off inside a computation: backward passes don't belong under autocast."""
+    return torch.autocast(device.type, enabled=False)
+
+
+def make_optimizer(name: OptimizerName, groups: Sequence[ParameterGroup]) -> torch.optim.Optimizer:
+    """Makes an optimizer."""
+    classes = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
+    return classes[name]([{"params": [*group.parameters.values()], "lr": group.learning_rate} for group in groups])
+
+
+class _Step(NamedTuple):
+    """Cases whose mean gradient makes one step.
+
+    Attributes:
+        number: Its place in the training, from 0.
+        epoch: The pass, from 0.
+        first: Place of its first case in the pass.
+        cases: Indices of its cases.
+    """
+
+    number: int
+    epoch: int
+    first: int
+    cases: Sequence[int]
+
+
+class _Training(Generic[Case]):
+    def __init__(self, learner: Learner[Case], cases: Sequence[Case], config: GradientConfig, name: str) -> None:
+        self._learner, self._cases, self._config, self._name = learner, cases, config, name
+        groups = learner.groups()
+        self._parameters = {name: value for group in groups for name, value in group.parameters.items()}
+        self._optimizer = make_optimizer(config.optimizer, groups)
+        self._device = next(iter(self._parameters.values())).device
+        self._processes = PartialState(cpu=self._device.type == "cpu")
+        self._sums: dict[str, float] = {}
+        self._counted = 0
+        if self._processes.num_processes > config.cases_per_step:
+            raise SettingsError(
+                f"insertion: {name} has {config.cases_per_step} cases in a step for {self._processes.num_processes} "
+                "processes, so some would do nothing. Start fewer processes, or raise cases_per_step."
+            )
+
+    def run(self, progress: Progress, checkpoints: Checkpoints | None) -> dict[str, float]:
+        steps = list(_steps(len(self._cases), self._config))
+        done = 0 if checkpoints is None else self._restored(checkpoints)
+        description = f"{self._name}: training" + (f" (from step {done + 1} of {len(steps)})" if done else "")
+        with self._prepared():
+            for step in progress(steps[done:], description, self._note):
+                self._make(step)
+                done = step.number + 1
+                if checkpoints is None or not self._processes.is_main_process:
+                    continue
+                if done == len(steps) or done % checkpoints.every == 0:
+                    facts = {"done": done, "losses": self._sums, "cases": self._counted}
+                    checkpoints.write(facts, self._tensors())
+                    logger.info("insertion: %s: %s after %d steps", self._name, self._note(), done)
+        return self._means()
+
+    @contextmanager
+    def _prepared(self) -> Iterator[None]:
+        """Turns gradients on, and leaves gradients and PyTorch's random state as they were."""
+        before = {name: parameter.requires_grad for name, parameter in self._parameters.items()}
+        devices = [self._device] if self._device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            try:
+                for parameter in self._parameters.values():
+                    parameter.requires_grad_(requires_grad=True)
+                yield
+            finally:
+                self._optimizer.zero_grad()
+                for name, parameter in self._parameters.items():
+                    parameter.requires_grad_(requires_grad=before[name])
+
+    def _make(self, step: _Step) -> None:
+        """Makes one step; each process learns every n-th of its cases."""
+        self._optimizer.zero_grad()
+        share = range(self._processes.process_index, len(step.cases), self._processes.num_processes)
+        learned = self._gathered({place: self._learned(step, place) for place in share})
+        if step.first == 0 and self._counted >= len(self._cases):
+            self._sums, self._counted = {}, 0
+        for case in learned:
+            self._check_finite(step, case.losses)
+            for part, value in case.losses.items():
+                self._sums[part] = self._sums.get(part, 0.0) + value
+            self._counted += 1
+        if self._processes.num_processes > 1:
+            for parameter in self._parameters.values():
+                gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+                parameter.grad = reduce(gradient, reduction="sum")
+        limit = self._config.clip_norm or math.inf
+        norm = float(torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), limit))
+        self._check_finite(step, {"gradient norm": norm})
+        self._optimizer.step()
+        self._learner.absorb([case.observed for case in learned if case.observed is not None])
+
+    def _learned(self, step: _Step, place: int) -> CaseLosses:
+        torch.manual_seed(_number(self._config.seed, step.epoch, step.first + place))
+        mixed = self._config.mixed_precision == "bf16"
+        with torch.enable_grad(), torch.autocast(self._device.type, torch.bfloat16, enabled=mixed):
+            return self._learner.learn(self._cases[step.cases[place]], 1.0 / len(step.cases))
+
+    def _gathered(self, share: Mapping[int, CaseLosses]) -> list[CaseLosses]:
+        """Returns the losses of all cases of a step, in their order, in every process."""
+        if self._processes.num_processes == 1:
+            return list(share.values())
+        sent = [
+            (place, CaseLosses(dict(case.losses), None if case.observed is None else case.observed.cpu()))
+            for place, case in share.items()
+        ]
+        return [case for _, case in sorted(gather_object(sent), key=lambda row: row[0])]
+
+    def _check_finite(self, step: _Step, values: Mapping[str, float]) -> None:
+        """Stops before a step that would spoil the parameters, and the checkpoint with them."""
+        if not all(math.isfinite(value) for value in values.values()):
+            raise CultureTasksError(
+                f"insertion: {self._name}: the training is not finite at step {step.number + 1} ({_shown(values)}). "
+                "Lower the learning rate, or compute in a wider data type (--dtype float32)."
+            )
+
+    def _means(self) -> dict[str, float]:
+        return {part: total / self._counted for part, total in self._sums.items()}
+
+    def _note(self) -> str:
+        return _shown(self._means())
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        """Returns all that steps change."""
+        states = {
+            f"optimizer/{key}/{name}": value
+            for name, parameter in self._parameters.items()
+            for key, value in self._optimizer.state.get(parameter, {}).items()
+            if value is not None
+        }
+        trained = {f"parameter/{name}": parameter for name, parameter in self._parameters.items()}
+        return {**trained, **{f"buffer/{name}": buffer for name, buffer in self._learner.buffers().items()}, **states}
+
+    def _restored(self, checkpoints: Checkpoints) -> int:
+        """Restores the latest checkpoint, and returns how many steps were made."""
+        facts, tensors = checkpoints.read() or ({"done": 0, "losses": {}, "cases": 0}, {})
+        if len(set(gather_object([facts["done"]]))) > 1:
+            raise CultureTasksError(
+                f"insertion: {self._name}: processes found different checkpoints. Put the state on a disk that "
+                "all of them share."
+            )
+        buffers = self._learner.buffers()
+        for key, tensor in tensors.items():
+            kind, _, name = key.partition("/")
+            if kind == "optimizer":
+                entry, _, name = name.partition("/")
+                parameter = self._parameters[name]
+                # Adam counts steps on the CPU; its other entries are where the parameter is.
+                self._optimizer.state[parameter][entry] = tensor if tensor.dim() == 0 else tensor.to(parameter.device)
+            else:
+                (self._parameters if kind == "parameter" else buffers)[name].data.copy_(tensor)
+        self._sums, self._counted = dict(facts["losses"]), facts["cases"]
+        return int(facts["done"])
+
+
+def _steps(cases: int, config: GradientConfig) -> Iterator[_Step]:
+    number = 0
+    for epoch in range(config.epochs):
+        order = list(range(cases))
+        random.Random(_number(config.seed, epoch)).shuffle(order)  # noqa: S311 - an order, not a secret
+        for first in range(0, cases, config.cases_per_step):
+            yield _Step(number, epoch, first, order[first : first + config.cases_per_step])
+            number += 1
+
+
+def _number(*values: int) -> int:
+    """Returns a random number that depends on the values alone, below 2 ** 63."""
+    return int.from_bytes(hashlib.sha256(repr(values).encode()).digest()[:8], "big") >> 1
+
+
+def _shown(losses: Mapping[str, Any]) -> str:
+    return ", ".join(f"{part} {value:.4g}" for part, value in losses.items())

@@ -1,0 +1,81 @@
+"""A benchmark's training cases as requests to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, OffersTraining, TrainingCases
+from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.insertion.core.queries import Insertion, Message, Negative, Query, TrainingCase
+from culture_tasks.insertion.core.state import DataFacts
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """The data that a method is fitted on.
+
+    Attributes:
+        cases: The training cases, in a fixed order.
+        facts: What a state records about them.
+    """
+
+    cases: Sequence[TrainingCase]
+    facts: DataFacts
+
+
+def load_training_data(
+    data_folder: Path | None, limit: int | None = None, benchmark: str | None = None
+) -> TrainingData:
+    """Loads training cases, with their images checked.
+
+    Args:
+        data_folder: The user's data folder, or None for the Hub.
+        limit: Take this many, evenly spaced over all; None takes all.
+        benchmark: The benchmark that they are from; None means the only one that offers any.
+
+    Raises:
+        SettingsError: If the benchmark offers none, or several do and none is named.
+        DataError: If the data can't be used, an image is missing or broken, or nothing is for training.
+    """
+    offers = {name: entry for name, entry in benchmarks().items() if isinstance(entry, OffersTraining)}
+    name = next(iter(offers)) if benchmark is None and len(offers) == 1 else benchmark
+    if name not in offers:
+        hint = "" if name is None else nearest(name, offers)
+        raise SettingsError(
+            f"insertion: no training cases of the benchmark {name!r}.{hint} Choose one of {', '.join(offers)}."
+        )
+    return as_requests(offers[name].training_cases(data_folder, limit))
+
+
+def as_requests(offered: TrainingCases) -> TrainingData:
+    """Phrases training cases as the benchmark's tasks phrase them; equal requests are one object."""
+    queries: dict[tuple[Path, str, str], Query] = {}
+
+    def query(item: AnsweredQuestion) -> Query:
+        def load() -> Sequence[Message]:
+            from PIL import Image
+
+            with Image.open(item.image) as image:
+                return Query.about(image.convert("RGB"), item.question, item.system).messages()
+
+        return queries.setdefault((item.image, item.system, item.question), Query(item.question, load))
+
+    def case(given: InsertionCase) -> TrainingCase:
+        return TrainingCase(
+            case_id=given.case_id,
+            scenario=given.scenario,
+            insertion=Insertion(query(given.inserted), given.inserted.answer),
+            generality=tuple(Insertion(query(item), item.answer) for item in given.generality),
+            locality=tuple(Negative(query(item), item.answer, kind) for kind, item in given.locality),
+        )
+
+    facts = DataFacts(
+        raw=offered.raw,
+        cases=offered.fingerprint,
+        count=len(offered.cases),
+        scenarios=tuple(sorted({case.scenario for case in offered.cases})),
+    )
+    return TrainingData([case(given) for given in offered.cases], facts)

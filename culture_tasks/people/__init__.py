@@ -1,0 +1,1 @@
+"""Ratings by people: agreement of judges with them, and spot checks."""

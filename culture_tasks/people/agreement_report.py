@@ -1,0 +1,233 @@
+"""The report of an agreement run: what is printed and what is written."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from culture_tasks import __version__
+from culture_tasks.metrics.rater_agreement import STATISTICS, Statistic
+from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, plain, write_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from culture_tasks.benchmarks.human_ratings import HumanRatings
+    from culture_tasks.people.rated_responses import RatedResponses
+    from culture_tasks.people.raters import Comparison, Rater
+
+_SHORT: Mapping[Statistic, str] = {
+    "pearson": "Pearson r",
+    "spearman": "Spearman rho",
+    "kendall_tau_b": "Kendall tau-b",
+    "krippendorff_alpha": "alpha (ordinal)",
+    "mean_error": "mean error",
+    "mean_absolute_error": "MAE",
+}
+"""Names of the statistics in tables."""
+
+_HEADER = ("by", "group", "n", "questions", "coverage", *(_SHORT[name] for name in STATISTICS))
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementReport:
+    """An agreement run.
+
+    Attributes:
+        data: What was graded.
+        raters: Who rated it, people first.
+        comparisons: Each pair of raters.
+        options: The user's choices; ``resamples``, ``confidence`` and ``seed`` are those of the intervals, and groups
+            with less coverage than ``least_coverage`` are marked.
+    """
+
+    data: RatedResponses
+    raters: Sequence[Rater]
+    comparisons: Sequence[Comparison]
+    options: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns everything but the single ratings as JSON data; NaN becomes null, with the reason beside it."""
+        data = self.data
+        return {
+            "culture_tasks": __version__,
+            "data": {
+                "origin": data.origin,
+                "fingerprint": data.fingerprint,
+                "responses": len(data.responses),
+                "questions": len({response.item.question for response in data.responses}),
+                "skipped_rows": data.skipped,
+                "responses_equal_to_a_reference": data.verbatim,
+            },
+            "options": dict(self.options),
+            "judges": [
+                {
+                    "name": rater.name,
+                    "identities": [identity.json for identity in rater.identities],
+                    "endpoints": list(rater.endpoints),
+                    "outcomes": dict(Counter(rater.outcomes)),
+                }
+                for rater in self.raters
+                if rater.outcomes is not None
+            ],
+            "comparisons": [_comparison(comparison) for comparison in self.comparisons],
+            "paper": None if data.like is None else _published_json(data.like),
+        }
+
+    def as_text(self) -> str:
+        """Returns what the command prints."""
+        parts: list[str] = []
+        for comparison in self.comparisons:
+            table = as_text(_HEADER, self._rows(comparison))
+            parts += [plain(_heading(comparison)), table, *map(plain, _notes(comparison))]
+        return "\n".join([*parts, *map(plain, self._facts())])
+
+    def as_markdown(self) -> str:
+        """Returns the report as Markdown."""
+        parts = ["# Agreement of raters"]
+        for comparison in self.comparisons:
+            table = as_markdown(_HEADER, ([markdown_cell(cell) for cell in row] for row in self._rows(comparison)))
+            parts += [f"## {markdown_cell(_heading(comparison))}", table]
+            parts.append("\n".join(f"- {markdown_cell(note)}" for note in _notes(comparison)))
+        parts += ["## Data and judges", "\n".join(f"- {markdown_cell(fact)}" for fact in self._facts())]
+        return "\n\n".join(filter(None, parts)) + "\n"
+
+    def _rows(self, comparison: Comparison) -> list[list[str]]:
+        like = self.data.like if comparison.first.outcomes is None else None
+        rows: list[list[str]] = []
+        for group in comparison.groups:
+            mark = " (low)" if group.coverage < self.options["least_coverage"] else ""
+            counts = [str(group.agreement.pairs), str(group.agreement.clusters), f"{group.coverage:.1%}{mark}"]
+            cells = [group.agreement.estimates[name].text for name in STATISTICS]
+            rows.append([group.dimension, group.label, *counts, *cells])
+            for published in like.published if like else ():
+                if published.by == group.dimension and group.label in published.figures:
+                    figures = published.figures[group.label]
+                    rows.append(["", published.raters, "", "", "", *(figures.get(name, "") for name in STATISTICS)])
+        return rows
+
+    def _facts(self) -> Iterator[str]:
+        data = self.data
+        yield f"data: {data.origin}, fingerprint {data.fingerprint}, {len(data.responses)} responses"
+        if data.skipped:
+            yield f"rows skipped because they can't be used: {data.skipped}"
+        if data.verbatim:
+            yield f"responses identical to a reference, which any judge rates high: {data.verbatim}"
+        for rater in self.raters:
+            if rater.outcomes is not None:
+                yield f"judge: {rater.description}; verdicts: {_counts(Counter(rater.outcomes))}"
+        how = f"{self.options['resamples']} resamples of questions, seed {self.options['seed']}"
+        yield f"in parentheses: {self.options['confidence']:.0%} bootstrap percentile intervals, {how}"
+        yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
+        if data.like is not None:
+            yield f"rows that begin with 'paper': {data.like.published_in}"
+
+
+def write_report(report: AgreementReport, folder: Path) -> list[Path]:
+    """Writes ``agreement.json``, ``agreement.md``, ``agreement.csv`` and ``ratings.csv``, and returns their paths.
+
+    Args:
+        report: The report.
+        folder: Where to write; made if missing. Files of the same names are replaced.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / name for name in ("agreement.json", "agreement.md", "agreement.csv", "ratings.csv")]
+    content = json.dumps(report.to_json(), indent=2, ensure_ascii=True, allow_nan=False)
+    paths[0].write_text(content + "\n", encoding="utf-8")
+    paths[1].write_text(report.as_markdown(), encoding="utf-8")
+    write_csv(paths[2], _STATISTICS_HEADER, _statistics_rows(report))
+    write_csv(paths[3], _ratings_header(report), _ratings_rows(report))
+    return paths
+
+
+_STATISTICS_HEADER = (
+    *("first", "second", "by", "group", "statistic", "value", "low", "high", "confidence", "reason"),
+    *("n", "questions", "responses", "coverage", "verdicts", "first_rater", "second_rater", "data", "fingerprint"),
+)
+
+
+def _statistics_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
+    for one in report.comparisons:
+        for group in one.groups:
+            counts = [group.agreement.pairs, group.agreement.clusters, group.responses, group.coverage]
+            verdicts = "; ".join(f"{name}: {_counts(counted)}" for name, counted in group.outcomes.items())
+            who = [verdicts, one.first.description, one.second.description, report.data.origin, report.data.fingerprint]
+            for name, statistic in group.agreement.estimates.items():
+                place = [one.first.name, one.second.name, group.dimension, group.label, name]
+                numbers = map(_or_none, statistic[:3])
+                yield [*place, *numbers, report.options["confidence"], statistic.reason, *counts, *who]
+
+
+def _ratings_header(report: AgreementReport) -> list[str]:
+    header = ["row", "language", "category", "rubric", "question"]
+    for rater in report.raters:
+        judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.outcomes is not None else []
+        header += [rater.description, *judged]
+    return header
+
+
+def _ratings_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
+    for index, one in enumerate(report.data.responses):
+        row: list[str | float | None] = [one.row, one.language, one.category, one.rubric, one.item.question]
+        for rater in report.raters:
+            row.append(_or_none(rater.ratings[index]))
+            if rater.outcomes is not None:
+                row += [rater.outcomes[index], rater.errors[index]]
+        yield row
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    groups = [
+        {
+            "by": group.dimension,
+            "group": group.label,
+            "responses": group.responses,
+            "n": group.agreement.pairs,
+            "questions": group.agreement.clusters,
+            "coverage": group.coverage,
+            "outcomes": group.outcomes,
+            "statistics": {
+                name: {**dict(zip(("value", "low", "high"), map(_or_none, one[:3]), strict=True)), "reason": one.reason}
+                for name, one in group.agreement.estimates.items()
+            },
+        }
+        for group in comparison.groups
+    ]
+    return {"first": comparison.first.name, "second": comparison.second.name, "groups": groups}
+
+
+def _heading(comparison: Comparison) -> str:
+    first, second = comparison.first.name, comparison.second.name
+    return f"{second} against {first} (errors: {second} minus {first})"
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    """Explains each missing statistic, once per group and reason."""
+    notes = []
+    for group in comparison.groups:
+        missing: dict[str, list[str]] = {}
+        for name, found in group.agreement.estimates.items():
+            if found.reason is not None:
+                missing.setdefault(found.reason, []).append(_SHORT[name])
+        notes += [f"{group.dimension} {group.label}, {', '.join(names)}: {why}" for why, names in missing.items()]
+    return notes
+
+
+def _counts(counted: Mapping[Any, int]) -> str:
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counted.items())) or "none"
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _published_json(ratings: HumanRatings) -> dict[str, Any]:
+    figures: dict[str, Any] = {"source": ratings.published_in}
+    for each in ratings.published:
+        by_group = {group: {name: float(text) for name, text in one.items()} for group, one in each.figures.items()}
+        figures[each.name] = by_group["all"] if each.by == "overall" else by_group
+    return figures

@@ -1,0 +1,366 @@
+"""Human-rated responses: a benchmark's, from the Hub, or the user's own file."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
+from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
+from culture_tasks.data.sources import read_source
+from culture_tasks.data.tables import OptionalLabel, Table, Text, fingerprint, read_file, usable_rows, validated
+from culture_tasks.errors import DataError, JudgeError
+from culture_tasks.judges.rubric.verdicts import JudgeItem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from culture_tasks.benchmarks.human_ratings import HumanRatings
+    from culture_tasks.judges.rubric.rubrics import Rubric
+
+_log = logging.getLogger(__name__)
+
+NO_CATEGORY = "none"
+
+
+@cache
+def offered() -> Mapping[str, HumanRatings]:
+    """Returns the rated responses that benchmarks offer, by benchmark."""
+    return {name: each.human_ratings() for name, each in benchmarks().items() if isinstance(each, OffersHumanRatings)}
+
+
+# Rows
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("Expected a number")
+    return value
+
+
+def _number_or_none(value: object) -> object:
+    return None if isinstance(value, str) and not value.strip() else _number(value)
+
+
+Rating = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
+"""A rating: a finite number."""
+
+OptionalRating = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(_number_or_none)]
+"""A rating, or None; an empty field of a CSV file counts as none."""
+
+
+class ResponseRow(BaseModel):
+    """One row of a table of responses; :func:`aliases` has other names of its columns."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Text
+    reference: Text | Annotated[list[Text], Field(min_length=1)] | None = None
+    response: str
+    human_rating: OptionalRating = None
+    rubric: OptionalLabel = None
+    category: OptionalLabel = None
+    language: OptionalLabel = None
+    associated_culture: OptionalLabel = None
+    source: OptionalLabel = None
+    model: OptionalLabel = None
+    translated_question: Any = None
+    id: Any = None
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The answers that count as right."""
+        return (self.reference,) if isinstance(self.reference, str) else tuple(self.reference or ())
+
+
+class GradableRow(ResponseRow):
+    """One row that a judge can grade."""
+
+    reference: Text | Annotated[list[Text], Field(min_length=1)]
+
+
+class RatedRow(GradableRow):
+    """One row that a judge can grade and a person has rated."""
+
+    human_rating: Rating
+
+
+def aliases() -> dict[str, str]:
+    """Returns other names of columns, each with the field that it means."""
+    named = {name: column for each in offered().values() for name, column in each.aliases.items()}
+    return {"references": "reference", **named}
+
+
+def named_category(where: str, text: str | None) -> str:
+    """Returns a benchmark's category, or the data's own one, unless it looks like a misspelling of the former."""
+    if text is None:
+        return NO_CATEGORY
+    try:
+        return next(filter(None, (each.category_named(text) for each in offered().values())), text)
+    except DataError as error:
+        raise DataError(f"{where}: {error} Correct it, or choose a less similar name.") from None
+
+
+def rubric_of(where: str, name: str | None, category: str) -> Rubric | None:
+    """Returns the rubric that is named, or else that of a benchmark's category; None for another category.
+
+    Raises:
+        DataError: If no rubric has the name.
+    """
+    if name is None:
+        return next((each.rubric_for(category) for each in offered().values() if category in each.categories), None)
+    try:
+        return rubric_named(name)
+    except JudgeError as error:
+        raise DataError(f"{where}, field 'rubric': {error}") from None
+
+
+def check_rating(where: str, column: str, rating: float, rubric: Rubric, way_out: str) -> None:
+    """Makes sure that a rating is on the scale of its rubric.
+
+    Raises:
+        DataError: If it isn't.
+    """
+    if not rubric.lowest <= rating <= rubric.highest:
+        raise DataError(
+            f"{where}, field {column!r}: found {rating:g}. Expected a number from {rubric.lowest} to {rubric.highest}, "
+            f"the scale of the rubric {rubric.name}. {way_out}"
+        )
+
+
+# Responses that a judge grades
+
+
+@dataclass(frozen=True, slots=True)
+class RatedResponse:
+    """A response with its human rating.
+
+    Attributes:
+        row: Row in the source, as messages count it.
+        item: What a judge is asked to grade.
+        human: The human rating on the rubric's scale; None if judges are compared without people.
+        rubric: Name of the rubric that grades it.
+        category: A benchmark's category, another category of the data, or ``none``.
+        language: Language code of the question, or ``und``.
+    """
+
+    row: int
+    item: JudgeItem
+    human: float | None
+    rubric: str
+    category: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class RatedResponses:
+    """What is to be graded.
+
+    Attributes:
+        origin: File, or name of the Hub data set.
+        fingerprint: Hash of the responses used.
+        like: The rated responses whose layout these have; their paper's figures may stand beside these.
+        skipped: Rows that were left out because they can't be used.
+        responses: The responses, in the order of the source.
+    """
+
+    origin: str
+    fingerprint: str
+    like: HumanRatings | None
+    skipped: int
+    responses: tuple[RatedResponse, ...]
+
+    @property
+    def verbatim(self) -> int:
+        """Number of responses identical to a reference, which any judge rates high."""
+        return sum(response.item.response.strip() in response.item.references for response in self.responses)
+
+    @property
+    def scale(self) -> tuple[int, int]:
+        """Lowest and highest rating."""
+        rubric = rubric_named(self.responses[0].rubric)
+        return rubric.lowest, rubric.highest
+
+
+def load(
+    data: str,
+    data_folder: Path | None,
+    *,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    rubric: str | None = None,
+    skip_invalid: bool = False,
+    needs_human: bool = True,
+) -> RatedResponses:
+    """Loads responses with their human ratings.
+
+    Args:
+        data: A benchmark that offers rated responses, or a JSON, JSONL, CSV or Parquet file.
+        data_folder: The user's data folder, where a benchmark's are looked for before the Hub.
+        limit: Use the first so many rows; None means all.
+        sample: Draw so many rows at random without replacement, kept in the order of the source; None means all.
+        seed: Seed of the draw.
+        rubric: Name of the rubric for all rows; None means the row's own, or that of its category.
+        skip_invalid: Leave out rows that can't be used, instead of refusing the file.
+        needs_human: Whether every row needs a human rating.
+
+    Raises:
+        DataError: If the file, a row, or the choice of rubrics can't be used.
+        DataUnavailableError: If a benchmark's are neither in the data folder nor available from the Hub.
+    """
+    like = offered().get(data)
+    table = read_file(Path(data).expanduser()) if like is None else read_source(like.source, data_folder)
+    if like is None:
+        columns = {name for row in table.rows[:1] for name in row}
+        like = next((each for each in offered().values() if each.known_by <= columns), None)
+    model = RatedRow if needs_human else GradableRow
+    usable = _usable(table, model, rubric=rubric, skip_invalid=skip_invalid)
+    responses = usable[:limit]
+    if sample is not None and sample < len(usable):
+        import numpy as np
+
+        chosen = np.random.default_rng(seed).choice(len(usable), size=sample, replace=False)
+        responses = [usable[index] for index in sorted(chosen)]
+    _check_scales(table, responses)
+    rows = ({"row": response.row, "item": asdict(response.item), "human": response.human} for response in responses)
+    return RatedResponses(
+        origin=table.origin,
+        fingerprint=fingerprint(rows),
+        like=like,
+        skipped=len(table.rows) - len(usable),
+        responses=tuple(responses),
+    )
+
+
+def _usable(table: Table, model: type[ResponseRow], *, rubric: str | None, skip_invalid: bool) -> list[RatedResponse]:
+    problems: list[str] = []
+    if skip_invalid:
+        rows, problems = usable_rows(table, model, aliases())
+    else:
+        rows = dict(enumerate(validated(table, model, aliases())))
+    usable: list[RatedResponse] = []
+    for index, row in rows.items():
+        try:
+            usable.append(_response(table.where(index), index + table.first_row, row, rubric=rubric))
+        except DataError as error:
+            if not skip_invalid:
+                raise
+            problems.append(str(error))
+    if not usable:
+        raise DataError(f"agreement: none of the {len(table.rows)} rows can be used. The first: {problems[0]}")
+    if problems:
+        skipped = len(table.rows) - len(usable)
+        _log.warning("agreement: %d of %d rows left out; the first: %s", skipped, len(table.rows), problems[0])
+    return usable
+
+
+def _response(where: str, number: int, row: ResponseRow, *, rubric: str | None) -> RatedResponse:
+    category = named_category(f"{where}, field 'category'", row.category)
+    graded_by = rubric_of(where, row.rubric if rubric is None else rubric, category)
+    if graded_by is None:
+        raise DataError(
+            f"{where}: no rubric for the category {category!r}. Either choose one for all rows with --rubric, or "
+            f"add a column 'rubric', or a 'category' with one of {', '.join(known_categories())}. "
+            f"Rubrics are {', '.join(rubrics())}."
+        )
+    if row.human_rating is not None:
+        way_out = "Correct it, or leave such rows out with --skip-invalid."
+        check_rating(where, "human_rating", row.human_rating, graded_by, way_out)
+    return RatedResponse(
+        row=number,
+        item=JudgeItem(row.question, row.references, row.response),
+        human=row.human_rating,
+        rubric=graded_by.name,
+        category=category,
+        language=language_of(row.question, language=row.language, culture=row.associated_culture),
+    )
+
+
+def known_categories() -> list[str]:
+    """Returns the categories of the benchmarks' rated responses, in the order of their papers' tables."""
+    return [category for each in offered().values() for category in each.categories]
+
+
+def _check_scales(table: Table, responses: Sequence[RatedResponse]) -> None:
+    rubrics = [rubric_named(name) for name in sorted({response.rubric for response in responses})]
+    scales = {(rubric.lowest, rubric.highest) for rubric in rubrics}
+    if len(scales) > 1:
+        found = ", ".join(f"{rubric.name} ({rubric.lowest} to {rubric.highest})" for rubric in rubrics)
+        raise DataError(
+            f"{table.origin}: rubrics with different scales: {found}. Ratings compare on one "
+            "scale only. Choose one rubric with --rubric, or split the file."
+        )
+
+
+# Languages
+
+
+UNKNOWN = "und"
+"""ISO 639's code for an undetermined language."""
+
+_CODES: Mapping[str, str] = {
+    "chinese": "zh",
+    "china": "zh",
+    "mandarin": "zh",
+    "arabic": "ar",
+    "arab": "ar",
+    "japanese": "ja",
+    "japan": "ja",
+    "english": "en",
+    "hindi": "hi",
+    "spanish": "es",
+    "swahili": "sw",
+}
+# Letters of one script each, without its punctuation and digits.
+_KANA = re.compile("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff\uff66-\uff9d]")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3\u0750-\u077f\ufb50-\ufdff\ufe70-\ufefc]")
+_LEAST_KANA = 0.2
+
+
+@lru_cache(maxsize=1_000)  # the rows of a question mostly follow each other
+def language_of(question: str, *, language: str | None = None, culture: str | None = None) -> str:
+    """Returns a question's language.
+
+    The first of these that says something: the ``language`` column; a native culture, such as ``Native (Chinese)``;
+    the script of the question.
+
+    Args:
+        question: The question.
+        language: What the data say, as a code or an English name.
+        culture: What the data say of the culture that the question is about.
+
+    Returns:
+        A code such as ``zh``, or ``und``.
+    """
+    if language is not None:
+        name = language.strip().casefold().replace("_", "-")
+        return _CODES.get(name, name.split("-")[0])
+    for each in offered().values():
+        native = each.native_language(culture) if culture else None
+        if native and native.casefold() in _CODES:
+            return _CODES[native.casefold()]
+    return language_of_script(question)
+
+
+def language_of_script(text: str) -> str:
+    """Guesses Arabic, Chinese or Japanese from the script that most letters are in.
+
+    Han with at least a fifth of kana is Japanese, since a Chinese text may quote a Japanese word; Japanese without kana
+    passes for Chinese. Persian and Urdu pass for Arabic. Anything else is ``und``.
+    """
+    kana, han, arabic = (len(script.findall(text)) for script in (_KANA, _HAN, _ARABIC))
+    others = sum(mark.isalpha() for mark in text) - kana - han - arabic
+    east_asian = kana + han
+    if max(arabic, east_asian) <= others or arabic == east_asian:
+        return UNKNOWN
+    if arabic > east_asian:
+        return "ar"
+    return "ja" if kana >= _LEAST_KANA * east_asian else "zh"

@@ -1,0 +1,141 @@
+"""The sheets that raters fill in: a CSV file, and a page without a network; both blind to judge and model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from culture_tasks.errors import SettingsError
+from culture_tasks.judges.rubric.verdicts import JudgeItem
+from culture_tasks.pages.markup import as_markup, content_security_policy
+from culture_tasks.pages.thumbnails import Thumbnails
+from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
+from culture_tasks.people.spotcheck_scores import COLUMNS
+from culture_tasks.text import storable
+from culture_tasks.text_tables import write_csv
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from culture_tasks.people.populations import Response
+    from culture_tasks.people.spotcheck_design import DrawnRow
+    from culture_tasks.people.spotcheck_draw import SheetDraw
+
+_SIDE = 900
+"""Pixels of the longer side of an image on the page."""
+
+
+class _Entry(NamedTuple):
+    """One response as a sheet shows it."""
+
+    row: DrawnRow
+    response: Response
+    language: str
+    image: str | None
+    ratings: Sequence[int]
+    rubric: int
+
+
+def write_sheets(
+    draw: SheetDraw, folder: Path, *, raters: int = 1, shared: int | None = None, images: Path | None = None
+) -> list[Path]:
+    """Writes a CSV file and a page for each rater, and returns their paths.
+
+    Args:
+        draw: What was drawn.
+        folder: Where to write.
+        raters: Number of raters.
+        shared: The first so many rows are on every sheet, and each of the others on one; None for all on every sheet.
+        images: Folder with the images that items name; None for sheets without them.
+
+    Raises:
+        SettingsError: If a page would lack an image that a response needs.
+    """
+    thumbnails, rubrics = Thumbnails(images, side=_SIDE), _rubrics(draw.responses)
+    entries = [
+        _Entry(
+            row,
+            response,
+            _language(response),
+            thumbnails.address(response.image),
+            range(row.lowest, row.highest + 1),
+            list(rubrics).index(response.rubric.name),
+        )
+        for row, response in zip(draw.design.rows, draw.responses, strict=True)
+    ]
+    missing = [entry for entry in entries if entry.response.image and entry.image is None]
+    if images is not None and missing:
+        raise SettingsError(
+            f"spotcheck: --images {images}: {len(missing)} of the images aren't there, or can't be read, such as "
+            f"{missing[0].response.image!r:.60}. Name the folder that has them."
+        )
+    shared = len(entries) if shared is None else shared
+    paths = []
+    for rater in range(raters):
+        stem, name = (f"sheet_{rater + 1}", f"rater {rater + 1}") if raters > 1 else ("sheet", "")
+        dealt = [entry for place, entry in enumerate(entries) if place < shared or (place - shared) % raters == rater]
+        paths += [folder / f"{stem}.csv", folder / f"{stem}.html"]
+        write_csv(paths[-2], COLUMNS, _lines(dealt, name))
+        paths[-1].write_text(_page(dealt, list(rubrics.values()), name), encoding="utf-8", newline="\n")
+    return paths
+
+
+def _rubrics(responses: Sequence[Response]) -> dict[str, str]:
+    """Returns what the judge is told of each rubric, with dots in place of what it grades."""
+    dots = JudgeItem("…", ("…",), "…", "…")
+    return {
+        rubric.name: "\n\n".join(message["content"] for message in rubric.messages(dots, delimiters=False))
+        for rubric in {response.rubric.name: response.rubric for response in responses}.values()
+    }
+
+
+def _language(response: Response) -> str:
+    """Returns the language by the script, since Han characters look otherwise in Chinese than in Japanese."""
+    found = (language_of_script(text) for text in (response.text, response.question))
+    return next((language for language in found if language != UNKNOWN), "")
+
+
+def _lines(entries: Sequence[_Entry], rater: str) -> Iterator[list[str | float | None]]:
+    for row, response, *_ in entries:
+        shown = [row.row, response.culture, response.question, "\n".join(response.references), response.text]
+        yield [*shown, response.image, row.lowest, row.highest, None, None, rater or None]
+
+
+def _page(entries: Sequence[_Entry], rubrics: Sequence[str], rater: str) -> str:
+    style = _asset("culture_tasks.pages", "page.css") + _asset("culture_tasks.people", "page/sheet.css")
+    script = _asset("culture_tasks.people", "page/sheet.js")
+    return (
+        _environment()
+        .get_template("sheet.html")
+        .render(
+            entries=entries,
+            rubrics=rubrics,
+            rater=rater,
+            cultures=list(dict.fromkeys(entry.response.culture for entry in entries)),
+            policy=content_security_policy(style, script),
+            style=as_markup(style),
+            script=as_markup(script),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    """Returns the environment of the template, which escapes texts and refuses names that it doesn't know."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("culture_tasks.people", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: storable(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _asset(package: str, name: str) -> str:
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")

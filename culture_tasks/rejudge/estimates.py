@@ -1,0 +1,212 @@
+"""What the judge of some tasks will cost: questions, requests, tokens, money and time, before anything is asked.
+
+For finished runs the responses are known, and the requests are those that ``rejudge`` would send: what the verdict
+cache answers costs nothing. Before a run, a response has between no token and as many as the task allows. A reply has
+as many tokens as those in the verdict cache by the same judge and rubric had on average; without enough of these,
+between a bare rating and its limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from culture_tasks.benchmarks.interface import Task
+from culture_tasks.benchmarks.registry import reading_data
+from culture_tasks.costs.prices import Price
+from culture_tasks.costs.token_counts import TokenCounter
+from culture_tasks.harness.scoring import scorer_of
+from culture_tasks.judges.batch.batch_judge import BatchJudge
+from culture_tasks.judges.cache.cache_files import JudgeStats
+from culture_tasks.judges.rubric.rubrics import Message, Rubric
+from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
+from culture_tasks.settings import Settings
+
+FEWEST_REPLIES = 20
+"""From how many kept replies on their mean length counts."""
+
+SHORTEST_REPLY = 5
+"""Tokens of a reply that holds a rating and nothing else."""
+
+_TOKENS_A_MESSAGE = 4
+_TOKENS_A_REQUEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number that is known only within limits; both are the same where it is known."""
+
+    low: float = 0.0
+    high: float = 0.0
+
+    def __add__(self, other: Interval) -> Interval:
+        """Returns the sum of both."""
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def times(self, factor: float) -> Interval:
+        """Returns a multiple."""
+        return Interval(self.low * factor, self.high * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What some requests to a judge will cost.
+
+    Attributes:
+        task: The task.
+        judge: The judge's model; empty where no judge grades.
+        questions: Questions of the task.
+        verdicts: Verdicts on the responses.
+        kept: Of these, the ones that the verdict cache has.
+        requests: Requests that will be sent.
+        tokens_in: Tokens that the judge reads.
+        tokens_out: Tokens that it writes.
+        measured: Whether the length of the replies is that of kept ones.
+    """
+
+    task: str
+    judge: str = ""
+    questions: int = 0
+    verdicts: int = 0
+    kept: int = 0
+    requests: float = 0.0
+    tokens_in: Interval = field(default_factory=Interval)
+    tokens_out: Interval = field(default_factory=Interval)
+    measured: bool = True
+
+    def __add__(self, other: Estimate) -> Estimate:
+        """Returns the sum of both, under the first one's names."""
+        return replace(
+            self,
+            questions=self.questions + other.questions,
+            verdicts=self.verdicts + other.verdicts,
+            kept=self.kept + other.kept,
+            requests=self.requests + other.requests,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+            measured=self.measured and other.measured,
+        )
+
+    def money(self, price: Price | None, *, in_batches: bool = False) -> Interval | None:
+        """Returns what it costs; None without a price by tokens."""
+        amounts = []
+        for end in ("low", "high"):
+            usage = Usage(math.ceil(getattr(self.tokens_in, end)), math.ceil(getattr(self.tokens_out, end)))
+            amounts.append(None if price is None else price.of_requests(usage.in_a_batch if in_batches else usage))
+        low, high = amounts
+        return None if low is None or high is None else Interval(low, high)
+
+
+class Estimator:
+    """Estimates by one way of counting, and by the replies that the verdict cache has.
+
+    Args:
+        counter: Counts tokens.
+        replies: What the verdict cache holds.
+        settings: The user's settings.
+    """
+
+    def __init__(self, counter: TokenCounter, replies: Iterable[JudgeStats], settings: Settings) -> None:
+        self._counter = counter
+        self._replies = list(replies)
+        self._settings = settings
+
+    def before_a_run(
+        self, task: Task, judge_of: Callable[[str], str], *, repeats: int = 1, limit: int | None = None
+    ) -> list[Estimate]:
+        """Estimates for a task whose responses aren't there yet, by the judge's model.
+
+        Args:
+            task: The task.
+            judge_of: Gives the judge's model by that of the paper.
+            repeats: Responses to a question.
+            limit: Number of questions, where not all are asked.
+
+        Raises:
+            DataError: If its data can't be used.
+        """
+        scorer = scorer_of(task.name)
+        with reading_data(self._settings):
+            rows = task.data.load(self._settings).rows[:limit]
+        asked = [expected for row in rows if scorer.is_judged and (expected := scorer.expected(row)) is not None]
+        if not asked:
+            return [Estimate(task.name, questions=len(rows))]
+        found: dict[str, Estimate] = {}
+        for rubric, item in asked:
+            model = judge_of(rubric.model)
+            prompt = self._tokens(rubric.messages(item, delimiters=self._settings.judge_delimiters == "on"))
+            one = self._requests(
+                Estimate(task.name, model, questions=1, verdicts=repeats),
+                rubric,
+                prompt=Interval(prompt, prompt + task.decoding.max_tokens),
+                times=repeats,
+            )
+            found[model] = found[model] + one if model in found else one
+        return list(found.values())
+
+    def of_responses(self, task: str, judge: BatchJudge, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
+        """Estimates what grading known responses costs.
+
+        Args:
+            task: Their task.
+            judge: The judge; what its cache has is not asked for.
+            items: The responses.
+        """
+        tickets = [judge.submit(rubric, item) for rubric, item in items]
+        prompts = judge.open_prompts()
+        kept = sum(ticket.is_resolved for ticket in tickets)
+        total = Estimate(task, judge.model, len({item.question for _, item in items}), len(items), kept)
+        for rubric, messages in prompts:
+            prompt = self._tokens(messages)
+            total = self._requests(total, rubric, prompt=Interval(prompt, prompt), times=1)
+        return total
+
+    def _requests(self, of: Estimate, rubric: Rubric, *, prompt: Interval, times: int) -> Estimate:
+        """Adds requests with prompts of this length, and their replies."""
+        replies = _kept_replies(self._replies, of.judge, rubric)
+        sent = times * (replies.requests_a_verdict if replies else 1.0)
+        limit = self._limit(rubric)
+        reply = Interval(replies.mean, replies.mean) if replies else Interval(min(SHORTEST_REPLY, limit), limit)
+        return replace(
+            of,
+            requests=of.requests + sent,
+            tokens_in=of.tokens_in + prompt.times(sent),
+            tokens_out=of.tokens_out + reply.times(sent),
+            measured=of.measured and replies is not None,
+        )
+
+    def _limit(self, rubric: Rubric) -> int:
+        sampling = {**rubric.sampling, **self._settings.judge_parameters}
+        return int(sampling.get("max_tokens") or 32_768)
+
+    def _tokens(self, messages: Sequence[Message]) -> int:
+        """Returns the tokens of a chat: those of its texts, and a few that mark each message."""
+        texts = sum(self._counter.count(message["content"]) for message in messages)
+        return texts + _TOKENS_A_MESSAGE * len(messages) + _TOKENS_A_REQUEST
+
+
+@dataclass(frozen=True, slots=True)
+class _Replies:
+    mean: float
+    requests_a_verdict: float
+
+
+def _kept_replies(stats: Iterable[JudgeStats], model: str, rubric: Rubric) -> _Replies | None:
+    """Returns how long the kept replies of a judge are, and how often it was asked for one; None without enough."""
+    own = [each for each in stats if each.model == model and each.rubric == rubric.name]
+    replies, tokens = sum(each.completions for each in own), sum(each.usage.completion_tokens for each in own)
+    if replies < FEWEST_REPLIES or not tokens:
+        return None
+    first = replies - sum(each.asked_again for each in own)
+    return _Replies(tokens / replies, replies / first if first else 1.0)
+
+
+def total_by_judge(estimates: Iterable[Estimate]) -> Mapping[str, Estimate]:
+    """Returns the sums by judge, without tasks that no judge grades."""
+    totals: dict[str, Estimate] = {}
+    for each in estimates:
+        if each.judge:
+            before = totals.get(each.judge)
+            totals[each.judge] = replace(each, task="all") if before is None else before + each
+    return totals

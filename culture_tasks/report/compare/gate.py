@@ -1,0 +1,286 @@
+"""Whether a candidate may pass: the comparison of two models as a check, with its outcome as JSON and as JUnit XML.
+
+A regression is a difference that is significant after the adjustment for all tests of its kind, and larger than the
+margin. What could not be compared never passes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+from xml.etree import ElementTree
+
+from culture_tasks import __version__
+from culture_tasks.benchmarks.registry import entries
+from culture_tasks.errors import CultureTasksError, SettingsError, hint, nearest
+from culture_tasks.report.compare.two_models import B_IS_WORSE, Side, Tested, TwoModels
+from culture_tasks.report.numbers.comparisons import scale_of_differences
+from culture_tasks.report.wording import amount, counted, p_value
+from culture_tasks.results.finding import Kind
+from culture_tasks.text import storable
+from culture_tasks.text_tables import plain
+
+FORMAT = 1
+"""Version of the layout of the JSON file."""
+
+PASSED, REGRESSION, ERROR, NOT_COMPARED = range(4)
+"""Exit statuses. A regression counts more than a benchmark that couldn't be compared."""
+
+_VERDICTS = ("passed", "regression", "error", "not compared")
+"""What the exit statuses mean, in the JSON file."""
+
+_UNUSABLE: frozenset[Kind] = frozenset(("empty", "damaged", "partial", "unknown_record", "unknown_layout"))
+"""What is wrong with files that a run may have left behind which didn't end well."""
+
+_ROUNDING = 1e-9
+"""By how much a drop may exceed a margin that it equals, in binary numbers."""
+
+Outcome = Literal["passed", "regression", "not compared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """A drop that passes.
+
+    Attributes:
+        pattern: Names, or a pattern of names, of benchmarks or of their cultures.
+        size: The largest drop, on the scale of the benchmark.
+    """
+
+    pattern: str
+    size: float
+
+    def fits(self, name: str) -> bool:
+        """Whether it is for a benchmark or culture of this name."""
+        return fnmatchcase(name, self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: The benchmark, the benchmark with a culture, or a file.
+        outcome: What was found.
+        message: The same in words.
+        tested: The test behind it; None where there was none.
+        margin: The largest drop that passes.
+    """
+
+    name: str
+    outcome: Outcome
+    message: str
+    tested: Tested | None = None
+    margin: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The result of a gate.
+
+    Attributes:
+        sides: A and B.
+        checks: Everything that was looked at.
+    """
+
+    sides: tuple[Side, Side]
+    checks: tuple[Check, ...]
+
+    def having(self, outcome: Outcome) -> list[Check]:
+        """Returns the checks that ended like this."""
+        return [check for check in self.checks if check.outcome == outcome]
+
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        return REGRESSION if self.having("regression") else NOT_COMPARED if self.having("not compared") else PASSED
+
+
+def parse_margins(texts: Sequence[str]) -> list[Margin]:
+    """Reads ``NAME=NUMBER`` pairs.
+
+    Raises:
+        SettingsError: If a pair can't be read, or its number is negative or not finite.
+    """
+    margins = []
+    for text in texts:
+        pattern, _, number = text.rpartition("=")
+        try:
+            size = float(number)
+        except ValueError:
+            size = math.nan
+        if not pattern.strip() or not 0.0 <= size < math.inf:
+            raise SettingsError(
+                f"compare: --margin {text!r} isn't NAME=NUMBER with a number of at least 0. Expected, say, "
+                "--margin culturalvqa=0.01, on the scale of that benchmark."
+            )
+        margins.append(Margin(pattern.strip(), size))
+    return margins
+
+
+def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margin] = ()) -> Gate:
+    """Decides whether B may pass.
+
+    Args:
+        found: The comparison of the benchmarks that count.
+        required: Names, or patterns of names, of benchmarks that must be compared; none means all that A has.
+        margins: Drops that pass; of several that fit, the first counts. A margin for a culture goes before one for its
+            benchmark.
+
+    Raises:
+        SettingsError: If a margin fits nothing, or is wider than the scale that it is on, or if a required name is
+            that of no benchmark.
+    """
+    tests = (*found.tests, *found.cultures)
+    _refuse_unfitting(margins, found)
+    checks = [_of_test(tested, margins) for tested in tests]
+    checks += [
+        Check(benchmark, "not compared", reason)
+        for benchmark, reason, needed in found.not_compared
+        if needed or required
+    ]
+    checks += [Check(pattern, "not compared", "neither A nor B ran it") for pattern in _absent(found, required)]
+    checks += [
+        Check(problem.path, "not compared", f"{key} has a file that can't be used: {problem.kind}, {problem.detail}")
+        for key, side in zip("AB", found.sides, strict=True)
+        for problem in side.problems
+        if problem.kind in _UNUSABLE
+    ]
+    if not checks:
+        checks = [Check("everything", "not compared", "A and B have no benchmark in common")]
+    return Gate(found.sides, tuple(checks))
+
+
+def _of_test(tested: Tested, margins: Sequence[Margin]) -> Check:
+    names, test = (tested.name, tested.benchmark), tested.test
+    margin = next((margin.size for name in names for margin in margins if margin.fits(name)), 0.0)
+    if not test.n or test.p_holm is None:
+        return Check(tested.name, "not compared", "too few items have a score of both", tested, margin)
+    difference = amount(test.difference, scale_of_differences(tested.scale), signed=True)
+    change = f"B - A is {difference} ({p_value(test.p_holm)} after adjustment, {counted(test.n, 'item')})"
+    if test.verdict != B_IS_WORSE:
+        return Check(tested.name, "passed", f"{test.verdict}: {change}", tested, margin)
+    if tested.drop <= margin + _ROUNDING:
+        return Check(tested.name, "passed", f"within the margin of {margin:g}: {change}", tested, margin)
+    beyond = f", more than the margin of {margin:g}" if margin else ""
+    return Check(tested.name, "regression", f"{test.verdict}{beyond}: {change}", tested, margin)
+
+
+def _refuse_unfitting(margins: Sequence[Margin], found: TwoModels) -> None:
+    tests = (*found.tests, *found.cultures)
+    names = [*dict.fromkeys(tested.name for tested in tests), *(each.benchmark for each in found.not_compared)]
+    for margin in margins:
+        option = f"compare: --margin {margin.pattern}={margin.size:g}"
+        of_benchmark = margin.pattern.partition(":")[0]  # the cultures of one that wasn't compared aren't known
+        fits_later = any(fnmatchcase(each.benchmark, of_benchmark) for each in found.not_compared)
+        if not fits_later and not any(map(margin.fits, names)):
+            raise SettingsError(f"{option} fits no benchmark here.{hint(margin.pattern, names)}")
+        for tested in tests:
+            low, high = tested.scale.low, tested.scale.high
+            if margin.fits(tested.name) and low is not None and high is not None and margin.size >= high - low:
+                raise SettingsError(
+                    f"{option} is as wide as the scale of {tested.name}, {low:g} to {high:g}. "
+                    "Give the margin on that scale."
+                )
+
+
+def _absent(found: TwoModels, required: Sequence[str]) -> Iterator[str]:
+    """Yields the required names that nothing was found of."""
+    names = [*(each.benchmark for each in found.tests), *(each.benchmark for each in found.not_compared)]
+    for pattern in required:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            if pattern not in entries():
+                nearby = nearest(pattern, [*names, *entries()])
+                raise SettingsError(f"compare: --require {pattern}: A and B have no benchmark of this name.{nearby}")
+            yield pattern
+
+
+# The outcome as files
+
+
+def as_json(found: Gate | CultureTasksError) -> str:
+    """Returns the outcome, or the error in its place, as JSON; a number that isn't there is null."""
+    data: dict[str, Any] = {"format": FORMAT, "version": __version__}
+    if isinstance(found, CultureTasksError):
+        data |= {"status": ERROR, "verdict": _VERDICTS[ERROR], "message": str(found), "checks": []}
+    else:
+        data |= {
+            "status": found.status,
+            "verdict": _VERDICTS[found.status],
+            "a": _side(found.sides[0]),
+            "b": _side(found.sides[1]),
+            "checks": [_check(check) for check in found.checks],
+        }
+    return storable(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
+
+
+def _side(side: Side) -> dict[str, Any]:
+    problems = [{"path": each.path, "kind": each.kind, "detail": each.detail} for each in side.problems]
+    return {"model": side.model, "files": list(side.files), "problems": problems}
+
+
+def _check(check: Check) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": check.name, "outcome": check.outcome, "message": check.message}
+    if check.tested is None:
+        return data
+    tested, test = check.tested, check.tested.test
+    one, two = (
+        {"score": cell.value, "low": cell.low, "high": cell.high, "items": cell.n, "coverage": cell.coverage}
+        for cell in tested.cells
+    )
+    return data | {
+        "benchmark": tested.benchmark,
+        "culture": tested.culture or None,
+        "margin": check.margin,
+        "scale": {"unit": tested.scale.unit, "low": tested.scale.low, "high": tested.scale.high},
+        "better": tested.scale.better,
+        "a": one,
+        "b": two,
+        "difference": test.difference,
+        "low": test.low,
+        "high": test.high,
+        "p": test.p,
+        "p_holm": test.p_holm,
+        "test": test.test,
+        "common_items": test.n,
+        "items_needed": test.items_needed,
+        "verdict": test.verdict,
+        "flags": list(test.flags),
+    }
+
+
+def as_junit(found: Gate | CultureTasksError) -> str:
+    """Returns the outcome as JUnit XML: a regression is a failure, and an error is what couldn't be compared."""
+    if isinstance(found, CultureTasksError):
+        name, checks = "culture-tasks compare", [Check("compare", "not compared", str(found))]
+    else:
+        name, checks = f"{found.sides[1].model} against {found.sides[0].model}", list(found.checks)
+    outcomes = Counter(check.outcome for check in checks)
+    counts = {
+        "tests": str(len(checks)),
+        "failures": str(outcomes["regression"]),
+        "errors": str(outcomes["not compared"]),
+    }
+    suites = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": _xml(name), **counts, "skipped": "0"})
+    for check in checks:
+        group, message = check.tested.benchmark if check.tested else "not compared", _xml(check.message)
+        attributes = {"classname": f"culture-tasks.{_xml(group)}", "name": _xml(check.name)}
+        case = ElementTree.SubElement(suite, "testcase", attributes)
+        if check.outcome == "passed":
+            ElementTree.SubElement(case, "system-out").text = message
+        else:
+            tag = "failure" if check.outcome == "regression" else "error"
+            ElementTree.SubElement(case, tag, {"message": message, "type": check.outcome}).text = message
+    ElementTree.indent(suites, " ")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
+
+
+def _xml(text: str) -> str:
+    """Returns the text on one line, without the two characters that XML has no place for and that can be printed."""
+    return plain(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")

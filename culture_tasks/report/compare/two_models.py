@@ -1,0 +1,261 @@
+"""Two models against each other, by benchmark and by culture: what ``culture-tasks compare`` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import Where
+from culture_tasks.errors import DataError
+from culture_tasks.report.building import Options
+from culture_tasks.report.model import Cell, Comparison, Entrant
+from culture_tasks.report.numbers.comparisons import Pair, adjusted, why_not
+from culture_tasks.report.numbers.observations import cell_of, in_order, ordered, unlike_its_file
+from culture_tasks.report.numbers.other_tasks import other_measured
+from culture_tasks.report.numbers.scores import Measured, measure
+from culture_tasks.report.wording import counted
+from culture_tasks.results.columns import SampleReader
+from culture_tasks.results.comparability import differences, explain, what_differs
+from culture_tasks.results.finding import Problem, without_copies
+from culture_tasks.results.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest
+from culture_tasks.results.trained_on import TrainedOn
+
+B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two.
+
+    Attributes:
+        model: Its name.
+        files: The result files that were compared, in order.
+        problems: Files of it that could not be used.
+    """
+
+    model: str
+    files: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A test of B against A.
+
+    Attributes:
+        benchmark: The task or group.
+        culture: The culture whose items these are; empty for all items.
+        cells: The scores of A and B, each on all of its own items.
+        test: B less A, on the items that both have a score for.
+    """
+
+    benchmark: str
+    culture: str
+    cells: tuple[Cell, Cell]
+    test: Comparison
+
+    @property
+    def name(self) -> str:
+        """``culturalvqa`` for all items, ``culturalvqa:nigeria`` for those of a culture."""
+        return f"{self.benchmark}:{self.culture}" if self.culture else self.benchmark
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the scores."""
+        return self.cells[0].scale
+
+    @property
+    def drop(self) -> float:
+        """How much worse B is, on the scale of the scores; negative where it is better."""
+        return self.test.difference if self.scale.better == "lower" else -self.test.difference
+
+
+class NotCompared(NamedTuple):
+    """A benchmark that was not compared.
+
+    Attributes:
+        benchmark: The task or group.
+        reason: Why not.
+        needed: Whether A has a score on it: what only B ran is no loss.
+    """
+
+    benchmark: str
+    reason: str
+    needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TwoModels:
+    """The result of comparing B with A.
+
+    Attributes:
+        sides: A and B.
+        tests: One for each benchmark that could be compared; p is adjusted over all of them.
+        cultures: One for each culture of these; p is adjusted over all of them.
+        not_compared: The others.
+    """
+
+    sides: tuple[Side, Side]
+    tests: tuple[Tested, ...]
+    cultures: tuple[Tested, ...]
+    not_compared: tuple[NotCompared, ...]
+
+
+def compare_models(first: str, second: str, options: Options, only: Sequence[str] = ()) -> TwoModels:
+    """Compares the results of two models.
+
+    Of several runs of a task, B's newest counts, and A's newest that can be compared with it.
+
+    Args:
+        first: File, folder or pattern with A's results.
+        second: The same for B.
+        options: What the user asked for.
+        only: Names, or patterns of names, of the tasks and groups to look at; none means every benchmark.
+
+    Raises:
+        DataError: If one of them has no run that can be used, or runs of several models; if both are the same files.
+        SettingsError: If one of the pairs isn't one, or fits nothing.
+    """
+    reader = SampleReader()
+    names, trained_on = Names(options.names), TrainedOn(options.trained_on)
+    loadings = [
+        load([path], names, reader, prefix=prefix, trained_on=trained_on)
+        for path, prefix in ((first, "a"), (second, "b"))
+    ]
+    names.refuse_unfitting()
+    trained_on.refuse_unfitting()
+    runs_a, runs_b = (_of_one_model(path, loading) for path, loading in zip((first, second), loadings, strict=True))
+    _refuse_same_files((first, second), loadings)
+    candidate = {task: runs[0] for task, runs in runs_b.items()}
+    baseline = {task: _comparable(runs, candidate.get(task)) for task, runs in runs_a.items()}
+    entered = [
+        Entered(Entrant(key, next(iter(runs.values())).run.model), runs)
+        for key, runs in (("a", baseline), ("b", candidate))
+    ]
+    compared: list[Measured] = []
+    not_compared: list[NotCompared] = []
+    for measured in (*measure(entered, options.min_coverage), *other_measured(entered)):
+        unit = measured.unit
+        is_wanted = any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
+        if is_wanted and (reason := _why_not(measured, anyway=options.compare_anyway)):
+            not_compared.append(NotCompared(unit.key, reason, "a" in unit.cells))
+        elif is_wanted:
+            compared.append(measured)
+    side_a, side_b = (
+        Side(
+            model=one.entrant.model,
+            files=tuple(sorted({loaded.run.results_file for loaded in one.runs.values()})),
+            problems=tuple(loading.problems),
+        )
+        for one, loading in zip(entered, loadings, strict=True)
+    )
+    return TwoModels(
+        (side_a, side_b),
+        _tests([(measured, ()) for measured in compared]),
+        _tests([(measured, where) for measured in compared for where in _cultures(measured)]),
+        tuple(not_compared),
+    )
+
+
+def _refuse_same_files(paths: tuple[str, str], loadings: Sequence[Loading]) -> None:
+    files = [list(dict.fromkeys(loaded.result.path for loaded in loading.runs)) for loading in loadings]
+    copies = len(files[0]) + len(files[1]) - len(without_copies([*files[0], *files[1]])[0])
+    if files[0] and files[1] and copies:
+        raise DataError(
+            f"compare: {paths[0]} and {paths[1]} have the same result file, or a copy of it. "
+            "Name the files of two different runs."
+        )
+
+
+def _of_one_model(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
+    """Returns the runs of each task, the newest first."""
+    runs = [loaded for loaded, problem in newest(loading.runs) if problem is None]
+    models = sorted({loaded.run.model for loaded in runs}, key=str.casefold)
+    if not runs:
+        problems = "; ".join(f"{problem.kind}, {problem.detail}" for problem in loading.problems[:3])
+        raise DataError(f"compare: {path} has no run that can be used{f' ({problems})' if problems else ''}.")
+    if len(models) > 1:
+        raise DataError(
+            f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the files of one."
+        )
+    by_task: dict[str, list[LoadedRun]] = {}
+    for loaded in sorted(runs, key=lambda loaded: loaded.order, reverse=True):
+        by_task.setdefault(loaded.run.task, []).append(loaded)
+    return by_task
+
+
+def _comparable(runs: Sequence[LoadedRun], other: LoadedRun | None) -> LoadedRun:
+    """Returns the first run that can be compared with another, or else the first of all."""
+    alike = (one for one in runs if other and not differences(one.run.settings, other.run.settings))
+    return next(alike, runs[0])
+
+
+def _why_not(measured: Measured, *, anyway: bool) -> str:
+    """Returns why the two can't be compared on a unit; empty where they can."""
+    unit = measured.unit
+    if missing := [key.upper() for key in "ab" if key not in unit.cells]:
+        return f"{' and '.join(missing)} didn't run it"
+    unscored = [key.upper() for key in "ab" if unit.cells[key].value is None or not measured.runs[key]]
+    if unscored and unit.benchmark is None:
+        return f"there are no samples of {' and '.join(unscored)} whose mean is its score"
+    if unscored:
+        return f"there are no scored samples of {' and '.join(unscored)}"
+    if anyway:
+        return ""
+    flags = why_not(measured, "a", "b")
+    settings = [{loaded.run.task: loaded.run.settings for loaded in measured.runs[key]} for key in "ab"]
+    apart = dict.fromkeys(
+        part
+        for task in settings[0].keys() & settings[1].keys()
+        for part in what_differs(settings[1][task], settings[0][task])
+    )
+    reasons = [explain(ordered(flags)) + (f" (B: {', '.join(apart)})" if apart else "")] if flags else []
+    reasons += [f"{key.upper()}: {note}" for key in "ab" if "incomplete" in flags and (note := unit.cells[key].note)]
+    if seen := [key.upper() for key in "ab" if "trained_on_test" in unit.cells[key].flags]:
+        reasons.append(f"trained on the test: {' and '.join(seen)}")
+    reasons += [
+        f"{key.upper()}, {loaded.run.task}: {unlike}"
+        for key in "ab"
+        for loaded in measured.runs[key]
+        if (unlike := unlike_its_file(loaded))
+    ]
+    items = measured.observe("a").items
+    if lost := np.setdiff1d(items, measured.observe("b").items).size:
+        reasons.append(f"B lacks {lost} of A's {counted(items.size, 'item')}")
+    return "; ".join(reasons)
+
+
+def _cultures(measured: Measured) -> list[Where]:
+    """Returns the cultures of a unit that both have samples of; none of a unit that has one alone."""
+    field = measured.reported.culture
+    cultures = [culture for culture in measured.groups("a", field) if culture in measured.groups("b", field)]
+    return [((field, culture),) for culture in cultures] if len(cultures) > 1 else []
+
+
+def _tests(places: Sequence[tuple[Measured, Where]]) -> tuple[Tested, ...]:
+    """Tests B against A on units, or on cultures of theirs; p is adjusted over all of them."""
+    pairs: list[Pair] = []
+    scores: list[tuple[Cell, Cell]] = []
+    for measured, where in places:
+        unit = measured.unit
+        one, two = (measured.observe_group(key, where) if where else measured.observe(key) for key in "ab")
+        first, second = (
+            cell_of(observed, unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
+            if where
+            else unit.cells[key]
+            for key, observed in (("a", one), ("b", two))
+        )
+        scores.append((first, second))
+        flags = ordered(why_not(measured, "a", "b"))
+        pairs.append(Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags))
+    about_b = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
+    return tuple(
+        Tested(test.unit, where[0][1] if where else "", cells, replace(test, verdict=verdict))
+        for (_, where), cells, test in zip(places, scores, adjusted(pairs, {"a": "A", "b": "B"}), strict=True)
+        for verdict in [about_b.get(test.verdict, test.verdict)]
+    )

@@ -1,0 +1,257 @@
+"""What is compared: rows with each other, in paired tests, and the cultures within a row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.metrics.comparison import (
+    Difference,
+    mcnemar,
+    paired_difference,
+    paired_permutation,
+)
+from culture_tasks.metrics.means import contributions, counts, numbered
+from culture_tasks.metrics.rankings import spread
+from culture_tasks.metrics.significance import holm, items_needed, verdict
+from culture_tasks.report.model import Comparison, Entrant, Fairness, Flag, GroupValue
+from culture_tasks.report.numbers.observations import (
+    SCORE,
+    Observations,
+    aligned,
+    bootstrap_difference,
+    in_order,
+    known,
+    ordered,
+)
+from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.results import comparability
+
+ALPHA = 0.05
+"""Level of the tests, after Holm's adjustment over all pairs of a unit."""
+
+MANY = 200
+"""Clusters in which two rows differ, from which on Student's t does for a mean: below, signs are flipped.
+
+Items that stand alone are clusters of one. What doesn't differ counts for nothing, however much there is of it.
+"""
+
+_LEAST_SWAPS = 10_000
+"""Swaps that are drawn at least where signs are flipped; more for a large family, so that a p-value can be small."""
+
+BY_ITSELF: frozenset[Flag] = frozenset(
+    (
+        *("low_coverage", "mixed_settings", "incomplete", "unjudged"),
+        *("other_harness", "trained_on_test", "unlike_its_file"),
+    )
+)
+"""Flags that keep a number out of tests by itself, whatever it is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two entrants to be tested on a unit.
+
+    Attributes:
+        unit: Key of the unit.
+        first: Key of one entrant.
+        second: Key of the other.
+        one: The first's samples that have a score, in the order of the items.
+        two: The second's.
+        scale: The scale of their scores.
+        flags: Why they should not be compared, where the user insists.
+    """
+
+    unit: str
+    first: str
+    second: str
+    one: Observations
+    two: Observations
+    scale: Scale
+    flags: tuple[Flag, ...] = ()
+
+    def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
+        """Tests the second less the first on the items that both have a score for.
+
+        Args:
+            family: Number of pairs that p will be adjusted for.
+            level: One less the confidence of the interval.
+            many: Clusters that differ from which on Student's t does.
+        """
+        one, two = aligned(self.one, self.two)
+        swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
+        tested = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many)
+        if self.scale.low is None or self.scale.high is None or math.isnan(tested.low):
+            return tested
+        width = self.scale.high - self.scale.low
+        return tested._replace(low=max(tested.low, -width), high=min(tested.high, width))
+
+
+def comparisons(
+    measured: Iterable[Measured], entrants: Mapping[str, Entrant], *, anyway: bool = False
+) -> list[Comparison]:
+    """Tests every two entrants of every headline unit, where they can be compared.
+
+    Args:
+        measured: The units.
+        entrants: The entrants, by key.
+        anyway: Test also those that can't be compared; their flags say why they shouldn't have been.
+    """
+    labels = {key: entrant.label for key, entrant in entrants.items()}
+    return [test for one in measured if one.unit.headline for test in adjusted(_family(one, anyway), labels)]
+
+
+def _family(measured: Measured, anyway: bool) -> list[Pair]:
+    keys = [key for key, cell in measured.unit.cells.items() if cell.value is not None and measured.runs[key]]
+    observed = {key: in_order(measured.observe(key)) for key in keys} if len(keys) > 1 else {}
+    unit = measured.unit
+    return [
+        Pair(unit.key, first, second, observed[first], observed[second], scale=unit.scale, flags=ordered(flags))
+        for first, second in combinations(observed, 2)
+        if not (flags := why_not(measured, first, second)) or anyway
+    ]
+
+
+def scale_of_differences(scale: Scale) -> Scale:
+    """Returns the scale of a difference of two numbers: percents differ by points."""
+    unit = "points" if scale.unit in ("percent", "points of 100") else scale.unit
+    return Scale(unit, None, None, better=None, neutral=0.0, digits=scale.digits)
+
+
+def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
+    """Returns why two entrants can't be compared on a unit; nothing where they can."""
+    runs = [[loaded.run for loaded in measured.runs[key]] for key in (first, second)]
+    settings = [{run.task: run.settings for run in own} for own in runs]
+    flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags} & BY_ITSELF
+    models = {run.model for own in runs for run in own}
+    if len(models) == 1:  # a model in two harnesses is compared with itself, and with no other
+        flags -= {"other_harness"}
+    return comparability.between(*settings) | flags
+
+
+def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int, many: int) -> Difference:
+    """McNemar for right and wrong; for other means Student's t, or sign flips where few clusters differ.
+
+    What is no mean has the bootstrap over clusters.
+    """
+    if one.compute is not None:
+        return bootstrap_difference(one, two, confidence)
+    numbers = numbered(one.clusters)[1]
+    clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
+    width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") and one.strata is None else None
+    if width and clusters is None and np.isin([one.scores, two.scores], (0.0, width)).all():
+        found = mcnemar(one.scores / width, two.scores / width, confidence)
+        return found._replace(
+            difference=found.difference * width, low=found.low * width, high=found.high * width, sd=found.sd * width
+        )
+    differences = one.scores - two.scores
+    counted = None if one.strata is None else counts(one.strata, one.shares)
+    sums = np.bincount(numbers, differences if counted is None else counted * differences)
+    if np.count_nonzero(sums) >= many:
+        values = contributions(differences, one.strata, one.shares)
+        return paired_difference(values, np.zeros(values.size), clusters, confidence)
+    return paired_permutation(one.scores, two.scores, clusters, resamples=swaps, confidence=confidence, weights=counted)
+
+
+def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison]:
+    """Tests a family of pairs, with Holm's adjustment over all of them.
+
+    The intervals and the numbers of items needed have the level that Holm's procedure had come to when it stopped:
+    alpha over the number of pairs that it could not tell apart. So an interval leaves 0 out exactly where its test
+    tells the two apart. Those of pairs that are not told apart hold their differences jointly (Guilbaud, 2008;
+    Strassburger and Bretz, 2008); of the others it is the sign that holds jointly.
+
+    Args:
+        pairs: The pairs.
+        labels: What verdicts call the entrants, by key: ``B is better``, or ``higher`` where no end of the scale is.
+    """
+    tests = [pair.test(len(pairs)) for pair in pairs]
+    p_values = [float(p) for p in holm([test.p for test in tests])]
+    level = ALPHA / max(1, sum(p > ALPHA for p in p_values))
+    if level < ALPHA:
+        tests = [pair.test(len(pairs), level) for pair in pairs]
+    return [
+        _comparison(pair, test, p_holm=p, level=level, labels=labels)
+        for pair, test, p in zip(pairs, tests, p_values, strict=True)
+    ]
+
+
+def _comparison(pair: Pair, found: Difference, p_holm: float, level: float, labels: Mapping[str, str]) -> Comparison:
+    word = verdict(found.difference, p_holm, ALPHA)
+    higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
+    told_apart = word in ("higher", "lower")
+    better = {"higher": higher, "lower": lower}.get(pair.scale.better or "") if told_apart else None
+    text = f"{labels[better or higher]} is {'better' if better else 'higher'}" if told_apart else word
+    return Comparison(
+        unit=pair.unit,
+        first=pair.first,
+        second=pair.second,
+        difference=found.difference if found.n else 0.0,
+        low=found.low if math.isfinite(found.low) else None,
+        high=found.high if math.isfinite(found.high) else None,
+        p=known(found.p),
+        p_holm=known(p_holm),
+        test=found.method,
+        n=found.n,
+        clusters=found.clusters if 0 < found.clusters < found.n else None,
+        verdict=text,
+        items_needed=_needed(found, level) if word == "not distinguishable" else None,
+        flags=pair.flags,
+        better=better,
+    )
+
+
+def _needed(found: Difference, level: float) -> int | None:
+    """Returns how many items would tell two apart that a test did not tell apart: more than there were.
+
+    Clusters are what counts; an exact test also needs so many that differ that one outcome is rare enough.
+    """
+    if found.n < 2 or found.clusters < 2:
+        return None
+    size = found.n / found.clusters
+    clusters = items_needed(found.difference, found.sd / math.sqrt(size), alpha=level)
+    if math.isnan(clusters):
+        return None
+    if found.method not in ("paired t", "clustered paired t", "cluster bootstrap"):
+        clusters = max(clusters, math.ceil(math.log2(2.0 / level)) * found.clusters / found.differing)
+    return max(math.ceil(size * clusters), found.n + 1)
+
+
+# Cultures within a row
+
+
+def fairness(scores: Scores) -> list[Fairness]:
+    """Works out how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
+    cultures: dict[tuple[str, str], list[GroupValue]] = {}
+    for value in scores.groups:
+        culture = scores.units[value.unit].reported.culture
+        is_score = value.statistic == SCORE and len(value.cell.where) == 1
+        if is_score and value.dimension == culture:
+            cultures.setdefault((value.unit, value.entrant), []).append(value)
+    found: list[Fairness] = []
+    for (unit, entrant), values in cultures.items():
+        scale = values[0].cell.scale
+        numbers = {value.group: value.cell.value for value in values if value.cell.value is not None}
+        if len(numbers) > 1:
+            apart = spread(numbers, ddof=1, higher_is_better=scale.better != "lower")
+            found.append(
+                Fairness(
+                    unit,
+                    entrant,
+                    values[0].dimension,
+                    best=apart.best_group or "",
+                    best_value=apart.best,
+                    worst=apart.worst_group or "",
+                    worst_value=apart.worst,
+                    gap=apart.gap,
+                    variance=apart.variance,
+                    groups=apart.groups,
+                    scale=scale,
+                )
+            )
+    return found

@@ -1,0 +1,411 @@
+"""What the numbers say in three to six sentences: who is best, where it is worst, biases, changes, and what is missing.
+
+Each sentence is made by a rule from numbers and tests that are in the report. None claims more than its test does: what
+isn't significant after adjustment is said to be open, or isn't said.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+
+import numpy as np
+from scipy import special
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import Floats, Question
+from culture_tasks.metrics.significance import below_the_others, holm, p_of_intervals
+from culture_tasks.report.model import (
+    Cell,
+    CheckedScore,
+    Contrast,
+    Entrant,
+    Finding,
+    Gain,
+    GroupValue,
+    Mean,
+    Part,
+    Unit,
+)
+from culture_tasks.report.numbers.comparisons import ALPHA, scale_of_differences
+from culture_tasks.report.numbers.gains import OVER_ALL
+from culture_tasks.report.numbers.observations import SCORE
+from culture_tasks.report.numbers.scores import Measured, Scores, report_of
+from culture_tasks.report.wording import amount, counted, interval, number
+
+_SENTENCES = 6
+"""Sentences that are shown, and benchmarks that one of them lists."""
+
+_NAMED = 3
+"""Models or columns that a sentence names; others are counted."""
+
+_FEWEST = 10
+"""Fewest items, or clusters of items, of a culture that a finding may name: fewer are no sample of it."""
+
+
+def findings(
+    units: Mapping[str, Unit],
+    means: Sequence[Mean],
+    scores: Scores,
+    contrasts: Sequence[Contrast],
+    gains: Sequence[Gain],
+    entrants: Mapping[str, Entrant],
+    checked: Sequence[CheckedScore] = (),
+) -> tuple[Finding, ...]:
+    """Returns the findings, at most one of each kind, in the order of the questions.
+
+    Args:
+        units: The units, by key.
+        means: Means over columns.
+        scores: Every number of our benchmarks.
+        contrasts: Numbers of one model that a paper sets side by side.
+        gains: What training changed.
+        entrants: The user's entrants, by key.
+        checked: Scores that people have checked.
+    """
+    writer = _Writer(entrants, units, [unit for unit in units.values() if unit.headline and unit.cells])
+    change = _finding("changes", writer.greatest_change(contrasts))
+    open_ones = _finding("best", writer.best_of_each(certain=False))
+    sentences = (
+        _finding("best", writer.best_on_average(means)),
+        _finding("best", writer.best_of_each(certain=True)),
+        open_ones,
+        _finding("cultures", writer.worst_culture(scores, means)),
+        _finding("biases", writer.strongest_bias(scores.groups)),
+        change,
+        _finding("changes", writer.after_training(gains)),
+        _finding("judges", writer.checked_by_people(checked)),
+        _finding("runs", writer.left_out()),
+    )
+    found = [sentence for sentence in sentences if sentence is not None]
+    for least in (open_ones, change):  # certain results say more than open ones, and training more than prompts
+        if len(found) > _SENTENCES and least is not None:
+            found.remove(least)
+    return tuple(found)
+
+
+_NAME = re.compile("[\x02\x03]")
+"""Stand around a name within a sentence that is being made."""
+
+
+def _name(text: str) -> str:
+    """Marks a text as a name, which comes from models or data."""
+    return f"\x02{_NAME.sub('', text)}\x03"
+
+
+def _finding(question: Question, text: str) -> Finding | None:
+    pieces = enumerate(_NAME.split(text))
+    return Finding(question, tuple(Part(piece, bool(place % 2)) for place, piece in pieces if piece)) if text else None
+
+
+def _listed(names: Sequence[str], noun: str) -> str:
+    """Returns names as words: "a, b and c", or "a, b, c and 2 more models"."""
+    shown = list(names[:_NAMED])
+    if len(names) > _NAMED:
+        shown.append(counted(len(names) - _NAMED, f"more {noun}"))
+    return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part)
+
+
+def _spaced(items: Sequence[str]) -> str:
+    """Returns items with semicolons between them, since they have commas inside."""
+    more = [f"and {len(items) - _SENTENCES} more"] if len(items) > _SENTENCES else []
+    return "; ".join([*items[:_SENTENCES], *more])
+
+
+def _value(cell: Cell, *, signed: bool = False) -> str:
+    """Returns a number with its interval, such as ``7.10, 6.90 to 7.30``."""
+    ends = interval(cell, " to ", signed=signed)
+    return ", ".join(part for part in (amount(cell.value, cell.scale, signed=signed), ends) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class _Low:
+    """The number of a culture, and how certainly it is below the model's other cultures.
+
+    Attributes:
+        value: The number.
+        below: How far it is below the model's score, as a share of the range of the scale.
+        items: Number of its items, or of the clusters that they belong to.
+        p: The p-value of the test against the model's other cultures.
+    """
+
+    value: GroupValue
+    below: float
+    items: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes each sentence; an empty text where there is nothing to say.
+
+    Attributes:
+        entrants: The entrants, by key.
+        units: The units, by key.
+        headline: The units of the summary.
+    """
+
+    entrants: Mapping[str, Entrant]
+    units: Mapping[str, Unit]
+    headline: Sequence[Unit]
+
+    def model(self, key: str) -> str:
+        return _name(self.entrants[key].label)
+
+    def unit(self, key: str) -> str:
+        return _name(self.units[key].title)
+
+    def group(self, value: GroupValue | Contrast) -> str:
+        """Returns the name of a group as its benchmark writes it."""
+        return _group_name(self.units[value.unit], value.dimension, value.group)
+
+    def number_of_models(self, keys: Iterable[str]) -> int:
+        """Returns how many models these entrants are: one may be there under several settings."""
+        return len({self.entrants[key].model for key in keys})
+
+    # Who is best?
+
+    def best_on_average(self, means: Sequence[Mean]) -> str:
+        mean = next((each for each in means if len(each.cells) > 1), None)
+        if mean is None:
+            return self._without_mean()
+        leader = max(mean.cells, key=lambda key: mean.cells[key].value or 0.0)
+        rivals, standing = [key for key in mean.standing.best if key != leader], mean.standing
+        if not standing.ranked:
+            certainty = "; there are no samples to test that with"
+        elif not rivals:
+            certainty = ", and the tests tell it from all others"
+        elif len(rivals) == len(standing.ranked) - 1:
+            certainty = ", but the tests don't tell it from any other"
+        else:
+            certainty = f", but the tests don't tell it from {_listed([self.model(key) for key in rivals], 'model')}"
+        return (
+            f"{self.model(leader)} has the highest mean ({_value(mean.cells[leader])}) over the {len(mean.columns)} "
+            f"columns that {counted(self.number_of_models(mean.cells), 'model')} share{certainty}."
+        )
+
+    def _without_mean(self) -> str:
+        """Returns the scores of a model that is alone, or says that no two models share two columns."""
+        models = list(dict.fromkeys(key for unit in self.headline for key in unit.cells))
+        if len(models) == 1:
+            [key] = models
+            scored = [unit for unit in self.headline if unit.cells[key].value is not None]
+            numbers = [f"{self.unit(unit.key)} {_value(unit.cells[key])}" for unit in scored]
+            return f"{self.model(key)} was run alone: {_spaced(numbers)}." if numbers else ""
+        if len(self.headline) < 2:
+            return ""
+        return f"No mean ranks the {self.number_of_models(models)} models: no two of them share two benchmarks."
+
+    def best_of_each(self, *, certain: bool) -> str:
+        """Says who leads where the tests are sure of it, or where they aren't."""
+        leaders: list[str] = []
+        for unit in self.headline:
+            ranked, best = unit.standing.ranked, unit.standing.best
+            if len(ranked) > 1 and (len(best) == 1) == certain:
+                rivals = _listed([self.model(key) for key in best if key != ranked[0]], "model")
+                leader = f"{self.model(ranked[0])} on {self.unit(unit.key)} ({_value(unit.cells[ranked[0]])})"
+                leaders.append(leader if certain else f"{leader} is not told apart from {rivals}")
+        start = "Significantly best" if certain else "No clear winner"
+        return f"{start}: {_spaced(leaders)}." if leaders else ""
+
+    # For which cultures is it worst?
+
+    def worst_culture(self, scores: Scores, means: Sequence[Mean]) -> str:
+        groups: dict[tuple[str, str], list[GroupValue]] = {}
+        for value in scores.groups:
+            culture = scores.units[value.unit].reported.culture
+            if value.statistic == SCORE and len(value.cell.where) == 1 and value.dimension == culture:
+                groups.setdefault((value.unit, value.entrant), []).append(value)
+        measured = [scores.units[unit.key] for unit in self.headline if unit.key in scores.units]
+        tested = [
+            _tested_cultures(each, key, groups[each.unit.key, key])
+            for each in measured
+            for key in each.runs
+            if (each.unit.key, key) in groups
+        ]
+        if not any(tested):
+            return ""
+        adjusted = iter(holm([low.p for lows in tested for low in lows]))
+        tested = [[replace(low, p=float(next(adjusted))) for low in lows] for lows in tested]
+        lowest = [max(lows, key=lambda low: low.below) for lows in tested if lows]
+        sure = [low for low in lowest if low.p < ALPHA and low.items >= _FEWEST and low.below > 0]
+        if not sure:
+            return "No culture is significantly below the others for any model."
+        leader = next((mean.standing.ranked[0] for mean in means if mean.standing.ranked), None)
+        low = max([each for each in sure if each.value.entrant == leader] or sure, key=lambda each: each.below).value
+        whole = scores.units[low.unit].unit.cells[low.entrant]
+        distance = amount(abs((whole.value or 0.0) - (low.cell.value or 0.0)), scale_of_differences(whole.scale))
+        alike = [each.value for each in sure if (each.value.unit, each.value.group) == (low.unit, low.group)]
+        same = self.number_of_models(value.entrant for value in alike)
+        models = self.number_of_models(entrant for key, entrant in groups if key == low.unit)
+        alone = "; it is the weakest, significantly below the others together, for "
+        others = f"{alone}{same} of the {models} models that ran it"
+        return (
+            f"The weakest culture of {self.model(low.entrant)} is {_name(self.group(low))} on {self.unit(low.unit)} "
+            f"({_value(low.cell)}), {distance} {'under' if whole.scale.better != 'lower' else 'over'} its mean there"
+            f"{others if models > 1 else ''}."
+        )
+
+    # What biases are there?
+
+    def strongest_bias(self, groups: Sequence[GroupValue]) -> str:
+        """Names the number that is furthest from neutral, of those that are certainly not neutral."""
+        biased = [
+            value
+            for value in groups
+            if value.statistic != SCORE
+            and value.cell.scale.neutral is not None
+            and value.cell.comparable
+            and value.cell.n >= _FEWEST
+        ]
+        certain = list(compress(biased, _certain([value.cell for value in biased])))
+        if not certain:
+            return ""
+        strongest = max(certain, key=lambda value: _strength(value.cell))
+        scale, unit = strongest.cell.scale, self.units[strongest.unit]
+        held = [_group_name(unit, *pair) for pair in strongest.cell.where if pair[0] != strongest.dimension]
+        group = f"{self.group(strongest)} ({', '.join(held)})" if held else self.group(strongest)
+        return (
+            f"The strongest bias: {self.model(strongest.entrant)} has {strongest.statistic.upper().replace('_', '-')} "
+            f"{_value(strongest.cell)} for {_name(group)} on {self.unit(unit.key)}, where "
+            f"{number(scale.neutral, Scale(scale.unit, digits=0))} is neutral."
+        )
+
+    # What makes a difference?
+
+    def greatest_change(self, contrasts: Sequence[Contrast]) -> str:
+        """Names the greatest certain difference between two numbers that a paper sets side by side."""
+        scored = [each for each in contrasts if each.statistic == SCORE and each.difference.n >= _FEWEST]
+        certain = list(compress(scored, _certain([each.difference for each in scored])))
+        if not certain:
+            return ""
+        greatest = max(certain, key=lambda each: abs(each.difference.value or 0.0) / _width(each.second.scale))
+        kinds = {each.kind: each for each in report_of(self.units[greatest.unit].benchmark).contrasts}
+        first, second = kinds[greatest.kind].words
+        change = greatest.difference
+        ends = sorted(abs(end) for end in (change.low, change.high) if end is not None)
+        return (
+            f"The greatest difference: {self.model(greatest.entrant)} is "
+            f"{amount(abs(change.value or 0.0), change.scale)} {'higher' if (change.value or 0.0) > 0 else 'lower'} "
+            f"({' to '.join(number(end, change.scale) for end in ends)}) {second} than {first} on "
+            f"{self.unit(greatest.unit)} for {_name(self.group(greatest))}."
+        )
+
+    def after_training(self, gains: Sequence[Gain]) -> str:
+        """Says of each trained model on which benchmarks the tests find it better or worse than its base."""
+        models: dict[tuple[str, str], list[Gain]] = {}
+        for gain in gains:
+            if gain.table == OVER_ALL and gain.test is not None and gain.trained.cell.scale.better is not None:
+                models.setdefault((gain.trained.label, gain.base.label), []).append(gain)
+        sentences = [
+            f"{_name(trained)}, trained from {_name(base)}, is {self._beside_its_base(own)}"
+            for (trained, base), own in models.items()
+        ]
+        return f"{_spaced(sentences)}." if sentences else ""
+
+    def _beside_its_base(self, gains: Sequence[Gain]) -> str:
+        better, worse = (
+            [
+                f"{self.unit(gain.unit)} ({_value(gain.difference, signed=True)})"
+                for gain in gains
+                if gain.test is not None and gain.test.better in getattr(gain, side).entrants
+            ]
+            for side in ("trained", "base")
+        )
+        pieces = [
+            f"significantly {word} on {_listed(units, 'benchmark')}"
+            for word, units in (("better", better), ("worse", worse))
+            if units
+        ]
+        if open_ones := sum(gain.test is None or not gain.test.better for gain in gains):
+            pieces.append(f"not told apart from it on {counted(open_ones, 'benchmark')}")
+        return _listed(pieces, "")
+
+    # Can the judge be trusted?
+
+    def checked_by_people(self, checked: Sequence[CheckedScore]) -> str:
+        """Says whether people's ratings contradict the judge's scores, on the very questions that were asked."""
+        known = [each for each in checked if each.judge.value is not None and each.people.low is not None]
+        if not known:
+            return ""
+        # The intervals are made wider for the number of scores (Bonferroni).
+        wider = float(special.ndtri(1.0 - ALPHA / 2.0 / len(known)) / special.ndtri(0.975))
+        worst = max(known, key=lambda each: each.times_its_interval)
+        if worst.times_its_interval <= wider:
+            those = "the judge's score" if len(known) == 1 else f"any of the judge's {len(known)} scores"
+            return f"People's ratings of a random part of the responses don't contradict {those}."
+        people, judge = worst.people, worst.judge
+        return (
+            f"People contradict the judge: by their ratings, {self.model(worst.entrant)} is at "
+            f"{number(people.value, people.scale)} ({interval(people, ' to ')}) on {self.unit(worst.unit)}, and not at "
+            f"{number(judge.value, judge.scale)}."
+        )
+
+    # What takes no part?
+
+    def left_out(self) -> str:
+        """Counts the scores that can't be compared, with the reasons, and those that no judge gave."""
+        cells = [cell for unit in self.headline for cell in unit.cells.values()]
+        by_overlap = sum("lexical_judge" in cell.flags for cell in cells)
+        reasons = Counter(
+            why for unit in self.headline for key, why in unit.standing.left_out.items() if key in unit.cells
+        )
+        sentences: list[str] = []
+        if by_overlap:
+            are = "is" if by_overlap == 1 else "are"
+            sentences.append(f"{by_overlap} of {len(cells)} scores {are} by text overlap, not by a judge.")
+        if lost := reasons.total():
+            counts = _spaced([f"{why} ({count})" for why, count in reasons.most_common()])
+            are = "is" if lost == 1 else "are"
+            sentences.append(f"{lost} of {len(cells)} scores {are} neither ranked nor tested: {counts}.")
+        return " ".join(sentences)
+
+
+def _tested_cultures(measured: Measured, entrant: str, values: Sequence[GroupValue]) -> list[_Low]:
+    """Tests each culture of a model against the others; items of a culture that share a cluster count as one."""
+    scale, whole = measured.unit.scale, measured.unit.cells[entrant].value
+    own = [value for value in values if value.cell.value is not None]
+    if len(own) < 2 or scale.better is None or whole is None or not own[0].cell.comparable:
+        return []
+    sign = -1.0 if scale.better == "lower" else 1.0
+    parts = [sign * _by_cluster(measured, entrant, value) for value in own]
+    return [
+        _Low(value, below=sign * (whole - float(value.cell.value or 0.0)) / _width(scale), items=part.size, p=float(p))
+        for value, part, p in zip(own, parts, below_the_others(parts), strict=True)
+    ]
+
+
+def _by_cluster(measured: Measured, entrant: str, value: GroupValue) -> Floats:
+    """Returns the mean score of each cluster of a culture's items; nothing where the score is no mean."""
+    observed = measured.observe(entrant, value.cell.where)
+    known = ~np.isnan(observed.scores) & (observed.compute is None)
+    _, codes = np.unique(observed.clusters[known], return_inverse=True)
+    means: Floats = np.bincount(codes, weights=observed.scores[known]) / np.bincount(codes)
+    return means
+
+
+def _certain(cells: Sequence[Cell]) -> list[bool]:
+    """Returns which numbers are certainly not neutral, by their intervals, after Holm's adjustment over all."""
+    p = p_of_intervals(
+        [math.nan if cell.value is None else cell.value - (cell.scale.neutral or 0.0) for cell in cells],
+        [math.nan if cell.low is None or cell.high is None else cell.high - cell.low for cell in cells],
+    )
+    return [bool(adjusted < ALPHA) for adjusted in holm(p)]
+
+
+def _strength(cell: Cell) -> float:
+    """Returns how far a number is from neutral: ratios by their logarithm, others by their share of the range."""
+    value, neutral = cell.value or 0.0, cell.scale.neutral or 0.0
+    return abs(math.log(max(value, 1e-3) / neutral)) if neutral > 0 else abs(value - neutral) / 100.0
+
+
+def _group_name(unit: Unit, dimension: str, group: str) -> str:
+    return report_of(unit.benchmark).field_named(dimension).name_of(group)
+
+
+def _width(scale: Scale) -> float:
+    return 1.0 if scale.low is None or scale.high is None else scale.high - scale.low

@@ -1,0 +1,260 @@
+"""What training changed: trained models beside their bases, with paired tests on the items that both answered.
+
+Several runs of a model, such as those of three seeds, are averaged item by item before they are tested: what differs
+from run to run is then in the items' differences, and an item counts once, however often it was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import At
+from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Flag, Gain, Trial
+from culture_tasks.report.numbers.comparisons import ALPHA, BY_ITSELF, Pair, adjusted, scale_of_differences
+from culture_tasks.report.numbers.observations import (
+    SCORE,
+    Observations,
+    averaged,
+    cell_of,
+    in_order,
+    known,
+    ordered,
+    repeat_means,
+)
+from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
+from culture_tasks.report.wording import SAYS_PERCENT
+from culture_tasks.results import comparability
+from culture_tasks.results.lineage import Lineage, Side
+from culture_tasks.results.runs import Run
+
+OVER_ALL = "before_after"
+"""Key of the table over all benchmarks."""
+
+PERCENT = Scale(SAYS_PERCENT, None, None, neutral=0.0, digits=1)
+"""The scale of gains."""
+
+_ADAPTER = ("peft=", "lora_local_path=")
+"""Beginnings of the arguments that may differ between a model's runs: each run of a training has its own adapter."""
+
+
+class _Untested(NamedTuple):
+    """A gain before its test: both sides with their samples, and why they can't be compared."""
+
+    address: At
+    base: Trial
+    trained: Trial
+    pair: Pair | None
+    flags: tuple[Flag, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Works out what training changed.
+
+    Attributes:
+        lineages: Which models were trained from which.
+        measured: Every unit, by key.
+        scores: Every number of our benchmarks.
+        runs: The runs, by key.
+        entrants: The entrants, by key.
+        anyway: Whether to set side by side also numbers that can't be compared.
+    """
+
+    lineages: Sequence[Lineage]
+    measured: Mapping[str, Measured]
+    scores: Scores
+    runs: Mapping[str, Run]
+    entrants: Mapping[str, Entrant]
+    anyway: bool = False
+
+    def gains(self, table: str, addresses: Sequence[At]) -> list[Gain]:
+        """Returns what training changed in the numbers of a table.
+
+        The tests of each lineage are adjusted over all of them (Holm).
+
+        Args:
+            table: Key of the table.
+            addresses: Where its numbers are, each once.
+        """
+        places = [
+            _Place(self, address, self.measured[address.unit]) for address in addresses if address.unit in self.measured
+        ]
+        found: list[Gain] = []
+        for lineage in self.lineages:
+            own = [one for place in places for one in place.side_by_side(lineage)]
+            labels = {key: trial.label for one in own for trial in (one.base, one.trained) for key in trial.entrants}
+            pairs = [one.pair for one in own if one.pair is not None]
+            tests = iter(adjusted(pairs, labels))
+            found += [self._gain(table, one, None if one.pair is None else next(tests)) for one in own]
+        return found
+
+    def _gain(self, table: str, one: _Untested, test: Comparison | None) -> Gain:
+        compared = self.anyway or not one.flags
+        flags = {flag for trial in (one.base, one.trained) for flag in trial.cell.flags} - NOT_COMPARABLE
+        shown = ordered(flags.union(one.flags))
+        return Gain(
+            table=table,
+            unit=one.address.unit,
+            statistic=one.address.statistic,
+            where=one.address.where,
+            base=one.base,
+            trained=one.trained,
+            percent=replace(_percent(one.base.cell, one.trained.cell, compared=compared), flags=shown),
+            difference=replace(_difference(one.base.cell, one.trained.cell, test, compared=compared), flags=shown),
+            test=test,
+        )
+
+
+class _Place:
+    """An address: the numbers of all entrants there, and what is behind them."""
+
+    def __init__(self, training: Training, address: At, measured: Measured) -> None:
+        is_whole = address.statistic == SCORE and not address.where
+        self._training, self._address, self._measured = training, address, measured
+        self._cells = measured.unit.cells if is_whole else training.scores.at(address)
+        self._is_further = any(further.name == address.statistic for further in measured.reported.further)
+
+    def side_by_side(self, lineage: Lineage) -> Iterator[_Untested]:
+        """Yields the two sides, once for each way in which the trained model was run."""
+        base, trained = (
+            [key for key in side.entrants if key in self._cells] for side in (lineage.base, lineage.trained)
+        )
+        for after in self._alike(trained) if base else ():
+            nearest = min(
+                base,
+                key=lambda key: (
+                    len(self._why_not(key, after[0])),
+                    len(self._arguments(key) ^ self._arguments(after[0])),
+                ),
+            )
+            before = next(same for same in self._alike(base) if nearest in same)
+            one, two = self._observed(before), self._observed(after)
+            flags = ordered(self._why_not(nearest, after[0]))
+            pair = None
+            if one is not None and two is not None and (self._training.anyway or not flags):
+                scale = self._cells[after[0]].scale
+                pair = Pair(self._address.unit, before[0], after[0], in_order(one), in_order(two), scale, flags)
+            yield _Untested(
+                self._address,
+                self._trial(before, one, lineage.base),
+                self._trial(after, two, lineage.trained),
+                pair,
+                flags,
+            )
+
+    def _alike(self, keys: Sequence[str]) -> list[list[str]]:
+        """Returns the entrants, those together that are runs of one model under the same settings and arguments."""
+        found: list[list[str]] = []
+        for key in keys:
+            same = next((same for same in found if self._is_another_run(same[0], key)), None)
+            if same is None:
+                found.append([key])
+            else:
+                same.append(key)
+        return found
+
+    def _is_another_run(self, one: str, two: str) -> bool:
+        flags = [BY_ITSELF.intersection(self._cells[key].flags) for key in (one, two)]
+        return flags[0] == flags[1] and self._arguments(one) == self._arguments(two) and not self._between(one, two)
+
+    def _why_not(self, one: str, two: str) -> set[Flag]:
+        """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
+        flags = BY_ITSELF.intersection((*self._cells[one].flags, *self._cells[two].flags))
+        return (self._between(one, two) | flags) - (OF_JUDGES if self._is_further else set())
+
+    def _between(self, one: str, two: str) -> set[Flag]:
+        settings = [{run.task: run.settings for run in self._runs(key)} for key in (one, two)]
+        return comparability.between(*settings)
+
+    def _runs(self, entrant: str) -> list[Run]:
+        samples = self._measured.runs[entrant]
+        return [one.run for one in samples] or [self._training.runs[key] for key in self._cells[entrant].runs]
+
+    def _arguments(self, entrant: str) -> frozenset[str]:
+        parts = (part for run in self._runs(entrant) for part in run.model_args.split(", "))
+        return frozenset(part for part in parts if not part.startswith(_ADAPTER))
+
+    def _observed(self, entrants: Sequence[str]) -> Observations | None:
+        """Returns the samples behind a number, of several runs as one; None where one has none, or no item's mean."""
+        statistic, where = self._address.statistic, self._address.where
+        has_samples = statistic == SCORE or self._is_further
+        if not has_samples or not all(self._measured.runs[key] for key in entrants):
+            return None
+        observe = self._measured.observe_group if where else self._measured.observe
+        found = [observe(key, where, statistic) for key in entrants]
+        return None if len(found) > 1 and found[0].compute is not None else averaged(found)
+
+    def _trial(self, entrants: Sequence[str], observed: Observations | None, side: Side) -> Trial:
+        cells = [self._cells[key] for key in entrants]
+        if len(entrants) == 1:
+            label, cell = self._training.entrants[entrants[0]].label, cells[0]
+            values = self._repeats(entrants[0])
+        else:
+            label, cell = self._label(entrants, side), self._mean(cells, observed)
+            values = [one.value for one in cells if one.value is not None]
+        scale = replace(cell.scale, low=0.0, high=None, better=None, neutral=None)
+        deviation = Cell(float(np.std(values, ddof=1)), scale, n=len(values)) if len(values) > 1 else None
+        return Trial(label, tuple(entrants), cell, deviation)
+
+    def _repeats(self, entrant: str) -> list[float]:
+        """Returns the score of each repeat of one run; nothing where there was one alone."""
+        if self._address.statistic != SCORE:
+            return []
+        where = self._address.where
+        equal_parts = self._measured.equal_parts and not where
+        return repeat_means(self._measured.runs[entrant], self._measured.tasks, where, equal_parts=equal_parts)
+
+    def _label(self, entrants: Sequence[str], side: Side) -> str:
+        """Returns the name of several runs: their model's, what the user called several, or all of their names."""
+        rows = self._training.entrants
+        first, models = rows[entrants[0]], {rows[key].model for key in entrants}
+        if len(models) == 1:
+            return first.label
+        if models == {rows[key].model for key in side.entrants}:
+            return f"{side.name} [{first.variation}]" if first.variation else side.name
+        return ", ".join(rows[key].label for key in entrants)
+
+    def _mean(self, cells: Sequence[Cell], observed: Observations | None) -> Cell:
+        flags = ordered({flag for cell in cells for flag in cell.flags})
+        if observed is not None:
+            where, coverage = cells[0].where, self._measured.min_coverage
+            return cell_of(observed, cells[0].scale, flags=flags, where=where, min_coverage=coverage)
+        values = [cell.value for cell in cells if cell.value is not None]
+        value = float(np.mean(values)) if len(values) == len(cells) else None
+        return replace(cells[0], value=value, low=None, high=None, flags=flags, rank=None, best=False)
+
+
+def _percent(base: Cell, trained: Cell, *, compared: bool) -> Cell:
+    before, after, better = base.value, trained.value, base.scale.better
+    if not compared or before is None or after is None:
+        return Cell(None, PERCENT)
+    if better is None:
+        return Cell(None, PERCENT, note="neither end of the scale is better")
+    if before <= 0:
+        return Cell(None, PERCENT, note="the base's number isn't above 0")
+    return Cell((-100.0 if better == "lower" else 100.0) * (after - before) / before, PERCENT)
+
+
+def _difference(base: Cell, trained: Cell, test: Comparison | None, *, compared: bool) -> Cell:
+    nothing = Cell(None, scale_of_differences(trained.scale), runs=(*base.runs, *trained.runs), where=trained.where)
+    if not compared:
+        return nothing
+    if test is None:
+        if base.value is None or trained.value is None:
+            return nothing
+        return replace(nothing, value=trained.value - base.value, note="there are no samples to test")
+    if not test.n:
+        return replace(nothing, note="no items in common")
+    return replace(
+        nothing,
+        value=known(test.difference),
+        low=test.low,
+        high=test.high,
+        n=test.n,
+        best=test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0,
+    )

@@ -1,0 +1,382 @@
+"""What was observed of a unit: the samples of a row as columns, and the number with its interval that they make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from culture_tasks.benchmarks.interface import ComputedScore, MeanScore, Metric, Scale
+from culture_tasks.benchmarks.reporting import Answers, Codes, Floats, Mask, Texts, Where
+from culture_tasks.harness.scoring import LEXICAL, parts_of
+from culture_tasks.metrics.comparison import Difference, paired_bootstrap
+from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval, share_interval
+from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
+from culture_tasks.metrics.resampling import bootstrapped, replicates
+from culture_tasks.report.model import Cell, Flag
+from culture_tasks.results.columns import Columns
+from culture_tasks.results.loaded_runs import LoadedRun
+
+SCORE = "score"
+"""The statistic that is a unit's own score."""
+
+Compute = Callable[[int, Sequence[Any]], float]
+"""Works out a score that is no mean, by the number of a part of it and what the items of that part have for it."""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Scored and unscored samples of one entrant.
+
+    Where a metric has one score per cluster, each cluster is one item.
+
+    Attributes:
+        runs: Keys of the runs that they come from.
+        items: What was asked, the same number in every entrant.
+        scores: NaN without one.
+        clusters: What items share.
+        strata: Parts of the score, numbered; None where every item weighs the same.
+        coverage: Scored verdicts over verdicts; None without any.
+        shares: What each part counts, by its number; None where all count the same.
+        values: What each item has for a score that is no mean of the scores; None for a mean.
+        compute: Works that score out; None for a mean.
+    """
+
+    runs: tuple[str, ...]
+    items: NDArray[np.int64]
+    scores: Floats
+    clusters: Codes
+    strata: Codes | None
+    coverage: float | None
+    shares: Floats | None = None
+    values: NDArray[np.object_] | None = None
+    compute: Compute | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of items with a score."""
+        return int(np.count_nonzero(~np.isnan(self.scores)))
+
+    @property
+    def score(self) -> float:
+        """The score that they make together; NaN where none of them has one."""
+        if self.compute is None:
+            return mean_and_error(contributions(self.scores, self.strata, self.shares)).value
+        return self._computed(np.flatnonzero(~np.isnan(self.scores)))
+
+    @cached_property
+    def replicates(self) -> Floats:
+        """A score that is no mean, of resamples of whole clusters; all observations have a score."""
+        return replicates(self._computed, self.clusters)
+
+    def _computed(self, places: NDArray[np.intp]) -> float:
+        assert self.compute is not None
+        assert self.values is not None
+        if not places.size:
+            return math.nan
+        codes = np.zeros(places.size, dtype=np.int32) if self.strata is None else self.strata[places]
+        parts = np.unique(codes)
+        scores = [self.compute(int(part), list(self.values[places[codes == part]])) for part in parts]
+        return float(np.average(scores, weights=None if self.shares is None else self.shares[parts]))
+
+
+def observe(
+    runs: Sequence[LoadedRun],
+    tasks: Sequence[str],
+    where: Where = (),
+    *,
+    statistic: str = SCORE,
+    equal_parts: bool = False,
+) -> Observations:
+    """Gathers samples.
+
+    Args:
+        runs: Runs that have samples.
+        tasks: Tasks of the unit, in the order in which all entrants number them.
+        where: Groups that the samples must belong to.
+        statistic: The score, or the name of a further score.
+        equal_parts: Whether the tasks weigh the same, rather than the items.
+    """
+    used = [(each, each.columns, mask) for each, mask in _chosen(runs, where) if each.columns is not None]
+    if not used:
+        nothing = np.zeros(0, dtype=np.int32)
+        return Observations(
+            (), nothing.astype(np.int64), scores=np.zeros(0), clusters=nothing, strata=None, coverage=None
+        )
+    scored = sum(int(columns.scored[mask].sum()) for _, columns, mask in used)
+    verdicts = sum(int(columns.verdicts[mask].sum()) for _, columns, mask in used)
+    numbers = [tasks.index(each.run.task) for each, _, _ in used]
+    items, scores, clusters = zip(
+        *(_items(each, columns, mask, statistic) for each, columns, mask in used), strict=True
+    )
+    parts = np.repeat(np.array(numbers, dtype=np.int32), [own.size for own in items])
+    metrics = dict(zip(numbers, (_metric(each, statistic) for each, _, _ in used), strict=True))
+    records = [columns.records[mask] for _, columns, mask in used if columns.records is not None and statistic == SCORE]
+
+    def compute(part: int, values: Sequence[Any]) -> float:
+        metric = metrics[part if equal_parts else numbers[0]]
+        assert isinstance(metric, ComputedScore)
+        return _times(used[0][0], statistic) * metric.value(values)
+
+    return Observations(
+        runs=tuple(each.run.key for each, _, _ in used),
+        items=(parts.astype(np.int64) << 32) | np.concatenate(items),
+        scores=np.concatenate(scores),
+        clusters=np.concatenate(clusters),
+        strata=parts if equal_parts else None,
+        coverage=scored / verdicts if verdicts else None,
+        values=np.concatenate(records) if records else None,
+        compute=compute if records else None,
+    )
+
+
+def _metric(each: LoadedRun, statistic: str) -> Metric | None:
+    """Returns the metric behind a statistic; None for one that the report alone has."""
+    return None if each.kind is None else each.kind.metrics.get(each.kind.metric if statistic == SCORE else statistic)
+
+
+def _times(each: LoadedRun, statistic: str) -> float:
+    """Returns what 1 of a harness's number is on the scale of a statistic."""
+    metric = None if statistic == SCORE else _metric(each, statistic)
+    return 1.0 if each.kind is None else (each.kind.scale if metric is None else metric.scale).times
+
+
+def _items(each: LoadedRun, columns: Columns, mask: Mask, statistic: str) -> tuple[Codes, Floats, Codes]:
+    """Returns items, scores and clusters: the samples', or one per cluster where the metric says so."""
+    items, clusters = columns.items[mask], columns.clusters[mask]
+    scores = (columns.scores if statistic == SCORE else columns.further[statistic])[mask]
+    metric = _metric(each, statistic)
+    if not isinstance(metric, MeanScore) or metric.per_cluster is None:
+        return items, scores, clusters
+    lacks_verdict = (columns.scored < columns.verdicts)[mask] & (statistic == SCORE)
+    counts, times = ~np.isnan(scores) | lacks_verdict, _times(each, statistic)
+    names, numbers = numbered(clusters[counts])
+    codes = names.astype(np.int32)
+    return codes, times * cluster_scores(scores[counts] / times, numbers, metric.per_cluster), codes
+
+
+def is_same_number(one: float, other: float) -> bool:
+    """Whether two numbers are the same but for the order in which each was added up."""
+    return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE)
+
+
+def unlike_its_file(each: LoadedRun) -> str:
+    """Says which number of a run's result file its samples don't give; empty where they give all that they should.
+
+    The means of all samples and of parts of the data are compared. Nothing is where samples are missing or were left
+    out, which the report says elsewhere.
+    """
+    if each.columns is None or each.kind is None or each.run.problems:
+        return ""
+    for name, metric in each.kind.metrics.items():
+        statistic = SCORE if name == each.kind.metric else name
+        if statistic != SCORE and (isinstance(metric, ComputedScore) or name not in each.columns.further):
+            continue
+        places: list[tuple[str, Where]] = [(part.metric, ((part.field, part.group),)) for part in parts_of(metric)]
+        for label, where in ((name, ()), *places):
+            lexical = label.replace(name, f"{name}{LEXICAL}", 1)
+            names = (lexical, label) if each.lexical else (label, lexical)
+            in_file = next((each.result.metrics[one] for one in names if one in each.result.metrics), math.nan)
+            score = observe([each], [each.run.task], where, statistic=statistic).score / _times(each, statistic)
+            if not math.isnan(in_file) and not math.isnan(score) and not is_same_number(in_file, score):
+                return f"{label} is {in_file:.6g} in the result file and {score:.6g} by its samples"
+    return ""
+
+
+_CLOSE = 1e-6
+"""How far a number may be from the harness's, as a part of it."""
+
+
+def _chosen(runs: Sequence[LoadedRun], where: Where) -> Iterator[tuple[LoadedRun, Mask]]:
+    """Yields the runs that have samples in these groups, each with which of its samples they are."""
+    for each in runs:
+        mask = np.zeros(0, dtype=np.bool_) if each.columns is None else each.columns.where(where)
+        if mask.any():
+            yield each, mask
+
+
+def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> Answers | None:
+    """Returns the samples with a score, or with a further score, as columns; None without any."""
+    used = [each.columns for each in runs if each.columns is not None]
+    numbers = [each.scores if statistic == SCORE else each.further[statistic] for each in used]
+    columns = [(each, ~np.isnan(own)) for each, own in zip(used, numbers, strict=True)]
+    if not any(mask.any() for _, mask in columns):
+        return None
+    fields = dict.fromkeys(field for each, _ in columns for field in each.groups)
+    groups = {
+        field: _joined([each.groups[field].only(mask) for each, mask in columns if field in each.groups])
+        for field in fields
+    }
+    scores = np.concatenate([own[mask] for own, (_, mask) in zip(numbers, columns, strict=True)])
+    whole = {field: texts for field, texts in groups.items() if texts.codes.size == scores.size}
+    return Answers(scores, np.concatenate([each.clusters[mask] for each, mask in columns]), whole)
+
+
+def _joined(parts: Sequence[Texts]) -> Texts:
+    """Returns columns of texts one below the other, with one numbering."""
+    names = {name: code for code, name in enumerate(dict.fromkeys(name for each in parts for name in each.names))}
+    codes = [np.array([names[name] for name in each.names], dtype=np.int32)[each.codes] for each in parts]
+    return Texts(np.concatenate(codes), tuple(names))
+
+
+def repeat_means(runs: Sequence[LoadedRun], tasks: Sequence[str], where: Where, *, equal_parts: bool) -> list[float]:
+    """Returns the score of each repeat by itself; nothing where the items weren't all asked equally often, or once.
+
+    Args:
+        runs: Runs that have samples.
+        tasks: Tasks of the unit.
+        where: Groups that the samples must belong to.
+        equal_parts: Whether the tasks weigh the same, rather than the items.
+    """
+    chosen = [(each, each.columns) for each, _ in _chosen(runs, where) if each.columns is not None]
+    repeats = {0 if columns.repeats is None else columns.repeats.shape[1] for _, columns in chosen}
+    if len(repeats) != 1:
+        return []
+    scores: list[float] = []
+    for at in range(repeats.pop()):
+        own = [
+            replace(each, columns=replace(columns, scores=columns.repeats[:, at]))
+            for each, columns in chosen
+            if columns.repeats is not None
+        ]
+        scores.append(observe(own, tasks, where, equal_parts=equal_parts).score)
+    return [score for score in scores if not math.isnan(score)]
+
+
+def averaged(runs: Sequence[Observations]) -> Observations:
+    """Returns the observations of several runs as one: each item's mean over the runs that have a score for it."""
+    if len(runs) == 1:
+        return runs[0]
+    scores = np.concatenate([each.scores for each in runs])
+    items, first, at = np.unique(np.concatenate([each.items for each in runs]), return_index=True, return_inverse=True)
+    scored = ~np.isnan(scores)
+    counts = np.bincount(at[scored], minlength=items.size)
+    sums = np.bincount(at[scored], scores[scored], minlength=items.size)
+    strata = [each.strata for each in runs if each.strata is not None]
+    coverages = [each.coverage for each in runs if each.coverage is not None]
+    return Observations(
+        runs=tuple(key for each in runs for key in each.runs),
+        items=items,
+        scores=np.divide(sums, counts, out=np.full(items.size, np.nan), where=counts > 0),
+        clusters=np.concatenate([each.clusters for each in runs])[first],
+        strata=np.concatenate(strata)[first] if strata else None,
+        coverage=float(np.mean(coverages)) if coverages else None,
+    )
+
+
+def in_order(observed: Observations) -> Observations:
+    """Returns the observations that have a score, in the order of their items."""
+    scored = np.flatnonzero(~np.isnan(observed.scores))
+    return _chosen_items(observed, scored[np.argsort(observed.items[scored], kind="stable")])
+
+
+def aligned(one: Observations, two: Observations) -> tuple[Observations, Observations]:
+    """Returns what two have observed of the items that both have a score for, in one order; both are in order."""
+    if np.array_equal(one.items, two.items):
+        return one, two
+    items = np.intersect1d(one.items, two.items, assume_unique=True)
+    first, second = (_chosen_items(each, np.searchsorted(each.items, items)) for each in (one, two))
+    return first, second
+
+
+def _chosen_items(observed: Observations, at: NDArray[np.intp]) -> Observations:
+    return replace(
+        observed,
+        items=observed.items[at],
+        scores=observed.scores[at],
+        clusters=observed.clusters[at],
+        strata=None if observed.strata is None else observed.strata[at],
+        values=None if observed.values is None else observed.values[at],
+    )
+
+
+def interval(observed: Observations, scale: Scale) -> Interval:
+    """Returns a score with its 95 % interval.
+
+    Right/wrong scores get Wilson's interval, other means Student's t, and what is no mean a bootstrap over clusters;
+    all count clusters where items share one.
+    """
+    if observed.compute is not None:
+        scored = in_order(observed)
+        many = int(np.unique(scored.clusters).size)
+        return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
+    clusters = observed.clusters if np.unique(observed.clusters).size < observed.clusters.size else None
+    width = _right_or_wrong(observed, scale)
+    if width is None:
+        return mean_interval(contributions(observed.scores, observed.strata, observed.shares), clusters)
+    found = share_interval(observed.scores / width, clusters)
+    return found._replace(value=found.value * width, low=found.low * width, high=found.high * width)
+
+
+def bootstrap_difference(one: Observations, two: Observations, confidence: float = 0.95) -> Difference:
+    """Tests the first less the second of two scores that are no means, of the same items in one order."""
+    return paired_bootstrap(
+        one.score - two.score,
+        one.replicates - two.replicates,
+        n=one.n,
+        clusters=int(np.unique(one.clusters).size),
+        confidence=confidence,
+    )
+
+
+def _right_or_wrong(observed: Observations, scale: Scale) -> float | None:
+    """Returns the score of a right answer where all scores are right or wrong, or None."""
+    if observed.strata is not None or scale.low != 0.0 or scale.unit not in ("share", "percent"):
+        return None
+    width = 0.0 if scale.high is None else scale.high
+    known = observed.scores[~np.isnan(observed.scores)]
+    return width if width and np.isin(known, (0.0, width)).all() else None
+
+
+def cell_of(
+    observed: Observations, scale: Scale, flags: Sequence[Flag] = (), where: Where = (), *, min_coverage: float = 0.0
+) -> Cell:
+    """Returns the cell of some observations; low coverage adds a flag."""
+    found = interval(observed, scale) if observed.scores.size else None
+    own: set[Flag] = set(flags) - {"low_coverage"}
+    if observed.coverage is not None and observed.coverage < min_coverage:
+        own.add("low_coverage")
+    return from_interval(found, scale, flags=own, runs=observed.runs, where=where, coverage=observed.coverage)
+
+
+def from_interval(
+    found: Interval | None,
+    scale: Scale,
+    flags: set[Flag],
+    runs: tuple[str, ...],
+    where: Where = (),
+    coverage: float | None = None,
+) -> Cell:
+    """Returns the cell of an interval; what is NaN there is None here, and the reason is the note.
+
+    Where the interval goes beyond the ends of the scale it is cut there: no true score lies beyond them.
+    """
+    if found is None or math.isnan(found.value):
+        return Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
+    return Cell(
+        found.value,
+        scale,
+        low=known(found.low if scale.low is None else max(found.low, scale.low)),
+        high=known(found.high if scale.high is None else min(found.high, scale.high)),
+        n=found.n,
+        coverage=coverage,
+        flags=ordered(flags),
+        runs=runs,
+        where=where,
+        note=f"no interval: {found.reason}" if found.reason and math.isnan(found.low) else "",
+    )
+
+
+def known(value: float) -> float | None:
+    """Returns a number, or None for NaN."""
+    return None if math.isnan(value) else float(value)
+
+
+def ordered(flags: set[Flag]) -> tuple[Flag, ...]:
+    """Returns flags in one order."""
+    return tuple(sorted(flags))

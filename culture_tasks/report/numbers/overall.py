@@ -1,0 +1,308 @@
+"""Means over columns: which columns entrants share, their mean there, and which means the tests tell apart."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import Codes, Floats
+from culture_tasks.metrics.rankings import mean_rank
+from culture_tasks.report.model import Cell, Comparison, Entrant, Mean, Unit
+from culture_tasks.report.numbers.comparisons import Pair, adjusted
+from culture_tasks.report.numbers.observations import Observations, in_order, ordered
+from culture_tasks.report.numbers.scores import Measured
+from culture_tasks.report.numbers.standings import ranked
+
+COMMON = Scale("points of 100", 0.0, 100.0)
+"""The scale of the means: each metric's own range mapped to 0-100, 100 being the better end."""
+
+_RANK = Scale("rank", 1.0, None, better=None)
+
+_MEANS = 3
+"""Means of one report: one for each set of models that ran the same."""
+
+
+def to_common(cell: Cell) -> Cell | None:
+    """Maps a number from its own range to 0-100, or returns None where the range has no ends or there is no number."""
+    scale = cell.scale
+    if cell.value is None or scale.low is None or scale.high is None:
+        return None
+    value, low, high = (
+        None if end is None else float(_mapped(end, scale)) for end in (cell.value, cell.low, cell.high)
+    )
+    first, last = (high, low) if scale.better == "lower" else (low, high)
+    return replace(cell, value=value, scale=COMMON, low=first, high=last)
+
+
+def _mapped(scores: Floats | float, scale: Scale) -> Floats | float:
+    """Maps the range of a scale, which has both ends, to 0-100."""
+    low, high = 0.0 if scale.low is None else scale.low, 1.0 if scale.high is None else scale.high
+    places = 100.0 * (scores - low) / (high - low)
+    return 100.0 - places if scale.better == "lower" else places
+
+
+def weights(units: Sequence[Unit]) -> list[float]:
+    """Returns what each column counts: every benchmark the same, and its columns the same among themselves."""
+    benchmarks = [unit.benchmark or unit.key for unit in units]
+    columns = Counter(benchmarks)
+    return [1.0 / columns[benchmark] for benchmark in benchmarks]
+
+
+def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
+    """Returns the weighted mean of cells on the common scale.
+
+    Its interval adds up those of the columns as independent ones; without the interval of one it has none. What a
+    reader must know of a column, a reader must know of the mean.
+    """
+    shares = np.array(weights) / sum(weights)
+    mean = float(shares @ np.array([cell.value for cell in cells], dtype=np.float64))
+    below = _reach(shares, [(cell.value, cell.low) for cell in cells])
+    above = _reach(shares, [(cell.value, cell.high) for cell in cells])
+    return Cell(
+        mean,
+        COMMON,
+        low=None if below is None else mean - below,
+        high=None if above is None else mean + above,
+        n=sum(cell.n for cell in cells),
+        flags=ordered({flag for cell in cells for flag in cell.flags}),
+        runs=tuple(run for cell in cells for run in cell.runs),
+    )
+
+
+def _reach(shares: Floats, ends: Sequence[tuple[float | None, float | None]]) -> float | None:
+    """Root of the sum of squared half widths, each times its share; None where a column has no interval."""
+    widths = [value - end for value, end in ends if value is not None and end is not None]
+    return math.hypot(*(shares * np.array(widths))) if len(widths) == len(ends) else None
+
+
+class Block(NamedTuple):
+    """Columns, and the entrants that have all of them."""
+
+    columns: tuple[str, ...]
+    entrants: tuple[str, ...]
+
+
+def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
+    """Returns the sets of columns to take means over, by what entrants have.
+
+    The columns are chosen so that as many pairs of entrants as possible are compared on as many columns as possible:
+    pairs times columns is greatest. An entrant that has few columns thus takes none from the others, and columns that
+    few have don't split the rest. What is left over may share other columns; its mean then is another one, which all
+    have that have these columns. A mean is over two columns at least.
+
+    Args:
+        columns: The columns that each entrant has a comparable number in, in order.
+    """
+    order = list(dict.fromkeys(column for own in columns.values() for column in own))
+    sets = {entrant: frozenset(own) for entrant, own in columns.items()}
+    if sum(bool(own) for own in sets.values()) == 1:
+        return [Block(tuple(own), (entrant,)) for entrant, own in columns.items() if len(own) > 1]
+    found: list[Block] = []
+    left = list(sets)
+
+    def compared(shared: frozenset[str]) -> tuple[int, int]:
+        """Returns how many pairs of numbers a set of columns compares, and how many entrants have it."""
+        having = sum(shared <= sets[entrant] for entrant in left)
+        return len(shared) * math.comb(having, 2), having
+
+    while left and len(found) < _MEANS:
+        best = max(_shared([sets[entrant] for entrant in left]), key=compared, default=None)
+        if best is None or not compared(best)[0]:
+            break
+        having = tuple(entrant for entrant in sets if best <= sets[entrant])
+        found.append(Block(tuple(column for column in order if column in best), having))
+        left = [entrant for entrant in left if not best <= sets[entrant]]
+    return sorted(found, key=lambda block: -len(block.entrants))
+
+
+_SETS = 2000
+"""Sets of shared columns from which on no others are looked for: with many models, there are too many."""
+
+
+def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    """Returns the sets of two columns or more that some of the entrants share: all intersections of their sets."""
+    own = [columns for columns in dict.fromkeys(sets) if len(columns) > 1]
+    found = dict.fromkeys(own)
+    new = own
+    while new and len(found) < _SETS:
+        met = dict.fromkeys(one & other for one in new for other in own if len(one & other) > 1)
+        new = [columns for columns in met if columns not in found]
+        found.update(dict.fromkeys(new))
+    return list(found)
+
+
+def means(
+    units: Sequence[Unit],
+    measured: Mapping[str, Measured],
+    entrants: Mapping[str, Entrant],
+    tests: Sequence[Comparison],
+    *,
+    rankable: Callable[[Cell], bool],
+    other_tasks: bool = False,
+) -> tuple[Mean, ...]:
+    """Works out the means over the columns that entrants share.
+
+    Args:
+        units: The headline units.
+        measured: Those with samples, by key.
+        entrants: The entrants, by key.
+        tests: The tests between entrants, of all units.
+        rankable: Whether a cell may be ranked.
+        other_tasks: Whether tasks of the harnesses may be in a mean.
+    """
+    why_beside = {unit.key: why for unit in units if (why := _why_beside(unit, other_tasks=other_tasks))}
+    usable = [unit for unit in units if unit.key not in why_beside]
+    has = {
+        key: [unit.key for unit in usable if (cell := unit.cells.get(key)) is not None and rankable(cell)]
+        for key in entrants
+    }
+    found = blocks(has)
+    return tuple(
+        _mean(
+            "mean" if number == 0 else f"mean_{number + 1}",
+            f"Mean{f' {letter}' if len(found) > 1 else ''} of {len(block.columns)}",
+            {unit.key: measured[unit.key] for unit in units if unit.key in block.columns},
+            entrants=entrants,
+            block=block,
+            has=has,
+            why_beside=why_beside,
+            tests=tests,
+        )
+        for number, (letter, block) in enumerate(zip("ABC", found, strict=False))
+    )
+
+
+def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
+    if unit.scale.low is None or unit.scale.high is None:
+        return "the range of its metric isn't known"
+    if unit.scale.better is None:
+        return "neither end of its metric is better"
+    if unit.further:
+        return "a further metric of a task"
+    return "a task of the harness" if unit.benchmark is None and not other_tasks else ""
+
+
+def _mean(
+    key: str,
+    title: str,
+    measured: Mapping[str, Measured],
+    *,
+    entrants: Mapping[str, Entrant],
+    block: Block,
+    has: Mapping[str, Sequence[str]],
+    why_beside: Mapping[str, str],
+    tests: Sequence[Comparison],
+) -> Mean:
+    columns = [measured[column] for column in block.columns]
+    units = [each.unit for each in columns]
+    common = {
+        one: [cell for unit in units if (cell := to_common(unit.cells[one])) is not None] for one in block.entrants
+    }
+    pairs: list[Pair] = []
+    if all(each.runs[one] for each in columns for one in block.entrants):  # else there are no samples to test
+        stacked = {one: in_order(_stacked(columns, one)) for one in block.entrants}
+        pairs = [
+            Pair(key, first, second, one=stacked[first], two=stacked[second], scale=COMMON)
+            for first, second in combinations(block.entrants, 2)
+        ]
+    compared = adjusted(pairs, {one: entrants[one].label for one in block.entrants})
+    lacking = {
+        one: f"lacks {', '.join(column for column in block.columns if column not in own)}"
+        for one, own in has.items()
+        if one not in common
+    }
+    cells, standing = ranked(
+        {one: mean_cell(own, weights(units)) for one, own in common.items()}, COMMON, tests=compared, left_out=lacking
+    )
+    others = dict.fromkeys(column for own in has.values() for column in own if column not in block.columns)
+    every = len({entrants[one].model for one in cells})
+    lack = {column: {entrants[one].model for one in cells if column not in has[one]} for column in others}
+    few = {
+        column: f"missing or not comparable for {len(models)} of the {every} models" for column, models in lack.items()
+    }
+    return Mean(
+        key=key,
+        title=title,
+        columns=block.columns,
+        beside={**few, **why_beside},
+        cells=cells,
+        mean_ranks=_mean_ranks(units, common, tests) if len(common) > 1 else {},
+        standing=standing,
+        comparisons=tuple(compared),
+    )
+
+
+def _mean_ranks(
+    units: Sequence[Unit], common: Mapping[str, Sequence[Cell]], tests: Sequence[Comparison]
+) -> dict[str, Cell]:
+    """Returns the mean of each one's ranks, with that of the best and of the worst places that the tests leave open."""
+    found = mean_rank(np.array([[cell.value for cell in own] for own in common.values()], dtype=np.float64))
+    columns = [
+        ranked(
+            {key: unit.cells[key] for key in common},
+            unit.scale,
+            tests=[test for test in tests if test.unit == unit.key],
+            left_out={},
+        )[0]
+        for unit in units
+    ]
+    ranks: dict[str, Cell] = {}
+    for key, each in zip(common, found, strict=True):
+        places = [place for column in columns if (place := column[key].rank) is not None]
+        known = len(places) == len(columns)
+        ranks[key] = Cell(
+            each.rank,
+            _RANK,
+            low=float(np.mean([place.first for place in places])) if known else None,
+            high=float(np.mean([place.last for place in places])) if known else None,
+            n=len(columns),
+        )
+    return ranks
+
+
+def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
+    """Returns an entrant's samples of several columns as those of their mean; clusters are those of the benchmarks."""
+    benchmarks = [each.unit.benchmark or each.unit.key for each in columns]
+    parts: list[Observations] = []
+    strata: list[Codes] = []
+    shares: list[float] = []
+    owners: list[tuple[Observations, Scale, int]] = []
+    for each, weight in zip(columns, weights([each.unit for each in columns]), strict=True):
+        observed = each.observe(entrant)
+        codes = np.zeros(observed.items.size, dtype=np.int32) if observed.strata is None else observed.strata
+        many = 1 if observed.strata is None else len(each.tasks)
+        parts.append(observed)
+        strata.append(codes + np.int32(len(shares)))
+        shares += [weight / many] * many
+        owners += [(observed, each.unit.scale, part) for part in range(many)]
+
+    def compute(part: int, values: Sequence[Any]) -> float:
+        own, scale, number = owners[part]
+        return float(_mapped(float(np.mean(values)) if own.compute is None else own.compute(number, values), scale))
+
+    values = [own.scores.astype(np.object_) if own.values is None else own.values for own in parts]
+    is_mean = all(own.compute is None for own in parts)
+    scores = [np.asarray(_mapped(own.scores, each.unit.scale)) for own, each in zip(parts, columns, strict=True)]
+    items = [own.items + (np.int64(at) << 48) for at, own in enumerate(parts)]
+    clusters = [
+        own.clusters + (np.int64(benchmarks.index(benchmark)) << 32)
+        for own, benchmark in zip(parts, benchmarks, strict=True)
+    ]
+    return Observations(
+        runs=tuple(run for own in parts for run in own.runs),
+        items=np.concatenate(items),
+        scores=np.concatenate(scores),
+        clusters=np.concatenate(clusters),
+        strata=np.concatenate(strata),
+        coverage=None,
+        shares=np.array(shares),
+        values=None if is_mean else np.concatenate(values),
+        compute=None if is_mean else compute,
+    )

@@ -1,0 +1,246 @@
+"""Which numbers may be compared: the settings that must agree, and what to say where they don't."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Literal
+
+from culture_tasks.results.runs import Grader, Run, Settings
+
+Flag = Literal[
+    "other_judge",
+    "other_judge_prompt",
+    "other_task_version",
+    "other_prompt",
+    "other_data",
+    "other_decoding",
+    "other_limit",
+    "low_coverage",
+    "lexical_judge",
+    "unjudged",
+    "mixed_settings",
+    "incomplete",
+    "from_result_file",
+    "in_batches",
+    "published",
+    "other_harness",
+    "trained_on_test",
+    "unlike_its_file",
+    "unknown_settings",
+    "own_data",
+]
+"""What a reader must know of a cell.
+
+The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged``, ``in_batches``,
+``trained_on_test``, ``unlike_its_file`` and ``unknown_settings`` mean that the cell is neither ranked nor tested
+against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a
+number that a harness worked out, ``published`` a paper's own, and ``own_data`` one on other data than the benchmark's
+release, which isn't shown beside a paper's number.
+"""
+
+FLAG_TEXT: Mapping[Flag, str] = {
+    "other_judge": "a judge other than that of this column's other rows",
+    "other_judge_prompt": "another version of the judge's prompt",
+    "other_task_version": "another version of the task",
+    "other_prompt": "another prompt variant",
+    "other_data": "another revision of the data",
+    "other_decoding": "other decoding settings",
+    "other_limit": "another limit on the number of items",
+    "low_coverage": "too few of the responses were scored",
+    "lexical_judge": "scored by text overlap, not by a judge",
+    "unjudged": "responses were recorded, and not judged yet",
+    "mixed_settings": "its parts were run under settings that differ from each other",
+    "incomplete": "parts or items of it are missing",
+    "from_result_file": "the harness's own number, from its result file",
+    "in_batches": "measured in batches: the papers measure one request at a time",
+    "published": "published by the paper, with the paper's own judge",
+    "other_harness": "the same model in the other harness: shown beside its first run, and ranked once",
+    "trained_on_test": "the model was trained on items of this test",
+    "unlike_its_file": "the result file has another number than the samples beside it",
+    "unknown_settings": "its judge, prompts and data aren't known",
+    "own_data": "own data: not the benchmark's release",
+}
+"""What each flag means, in words for a legend."""
+
+NOT_COMPARABLE: frozenset[Flag] = frozenset(
+    flag for flag in FLAG_TEXT if flag.startswith("other_") or flag in {"low_coverage", "mixed_settings", "incomplete"}
+) | {"unjudged", "in_batches", "trained_on_test", "unlike_its_file", "unknown_settings"}
+"""Flags that keep a cell out of ranks and tests."""
+
+ByTask = Mapping[str, Settings]
+"""The settings of an entrant's runs of one unit, by task."""
+
+
+def differences(one: Settings, two: Settings) -> set[Flag]:
+    """Returns how two runs of one task differ in what decides comparability."""
+    if one.partial != two.partial:
+        known = (replace(each, judges=(), prompt="", data=(), partial=False) for each in (one, two))
+        return differences(*known) | {"unknown_settings"}
+    graders = _graders(one) != _graders(two)
+    differs: dict[Flag, bool] = {
+        "other_judge": graders,
+        "other_judge_prompt": not graders and _other_prompts(one.judges, two.judges),
+        "other_task_version": one.task_version != two.task_version,
+        "other_prompt": one.prompt != two.prompt or _other_template(one, two) or other_questions(one, two),
+        "other_data": one.data != two.data,
+        "other_decoding": one.decoding != two.decoding,
+        "other_limit": one.limit != two.limit,
+    }
+    return {flag for flag, is_so in differs.items() if is_so}
+
+
+def _other_template(one: Settings, two: Settings) -> bool:
+    """Whether one had a chat template and the other none; every model has its own, so which one doesn't matter."""
+    return "" not in (one.chat_template, two.chat_template) and (one.chat_template == "none") != (
+        two.chat_template == "none"
+    )
+
+
+def other_questions(one: Settings, two: Settings) -> bool:
+    """Whether the prompts of the same items were other texts.
+
+    Prompts say so only where they don't hold a template of the model's own, or the same one.
+    """
+    alike = [
+        (each.chat_template, each.data, each.asked and (each.asked.items, each.asked.maker)) for each in (one, two)
+    ]
+    return None not in (one.asked, two.asked) and alike[0] == alike[1] and one.asked != two.asked
+
+
+def _graders(settings: Settings) -> set[tuple[str, str, bool, str]]:
+    return {(judge.backend, judge.model, judge.delimiters, judge.sampling) for judge in settings.judges}
+
+
+def _other_prompts(one: Sequence[Grader], two: Sequence[Grader]) -> bool:
+    """Whether a rubric that both used had another prompt; one that only one of them needed doesn't matter."""
+    ours, theirs = _prompts(one), _prompts(two)
+    return any(ours[rubric] != theirs[rubric] for rubric in ours.keys() & theirs.keys())
+
+
+def _prompts(judges: Sequence[Grader]) -> dict[str, set[tuple[str, str]]]:
+    found: dict[str, set[tuple[str, str]]] = {}
+    for judge in judges:
+        for rubric, prompt, sha256 in judge.prompts:
+            found.setdefault(rubric, set()).add((prompt, sha256))
+    return found
+
+
+def between(one: ByTask, two: ByTask) -> set[Flag]:
+    """Returns how two entrants differ on a unit, over the tasks that both ran."""
+    return {flag for task in one.keys() & two.keys() for flag in differences(one[task], two[task])}
+
+
+def within(settings: ByTask) -> set[Flag]:
+    """Returns ``mixed_settings`` where parts of one entrant's unit had other judges, decoding or chat templates."""
+    pairs = [(one, two) for one, two in combinations(settings.values(), 2) if one.partial == two.partial]
+    is_mixed = any(
+        _graders(one) != _graders(two)
+        or one.decoding != two.decoding
+        or _other_template(one, two)
+        or _other_prompts(one.judges, two.judges)
+        for one, two in pairs
+    )
+    return {"mixed_settings"} if is_mixed or any(len(each.judges) > 1 for each in settings.values()) else set()
+
+
+def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, str]]) -> str:
+    """Returns the entrant whose settings most entrants share.
+
+    Args:
+        entrants: Settings by entrant, at least one.
+        weight: Number of items and date by entrant: decides where two settings are shared by equally many.
+    """
+
+    def support(entrant: str) -> tuple[int, tuple[int, str]]:
+        agreeing = sum(not between(entrants[entrant], other) for other in entrants.values())
+        return agreeing, weight[entrant]
+
+    return max(entrants, key=support)
+
+
+def variation(run: Run, first: Run) -> str:
+    """Returns in words what sets a run apart from another run of the same model and task."""
+    parts = what_differs(run.settings, first.settings)
+    if run.settings.chat_template != first.settings.chat_template and run.harness == first.harness:
+        template = run.settings.chat_template
+        parts.append("no chat template" if template == "none" else f"chat template: {template or 'unknown'}")
+    if run.harness != first.harness:
+        parts.append(f"harness: {run.harness.replace('_', '-')}")
+    if arguments := _other_parts(run.model_args, first.model_args):
+        parts.append(f"arguments: {arguments}")
+    return ", ".join(dict.fromkeys(parts))
+
+
+def what_differs(ours: Settings, theirs: Settings) -> list[str]:
+    """Returns in words what sets settings apart from others: what differs, and nothing that both have."""
+    found = differences(ours, theirs)
+    parts = [f"{'without' if ours.partial else 'with'} samples"] if "unknown_settings" in found else []
+    if "other_judge" in found:
+        parts.append(_judge(ours, theirs))
+    if "other_limit" in found:
+        parts.append(f"limit: {ours.limit:g}" if ours.limit is not None else "no limit")
+    if "other_task_version" in found:
+        parts.append(f"task version: {ours.task_version or 'unknown'}")
+    if "other_data" in found:
+        commits = [f"{name}@{commit[:8]}" for name, commit in ours.commits if (name, commit) not in theirs.commits]
+        parts.append(f"data: {_first_of(commits or [name[:8] for name in ours.data if name not in theirs.data])}")
+    if "other_decoding" in found:
+        parts.append(f"decoding: {_decoding(ours.decoding, theirs.decoding)}")
+    if ours.prompt != theirs.prompt and ours.partial == theirs.partial:
+        parts.append(f"prompt: {_other_parts(ours.prompt, theirs.prompt) or 'plain'}")
+    if _other_template(ours, theirs):
+        parts.append("no chat template" if ours.chat_template == "none" else "chat template")
+    if ours.asked is not None and other_questions(ours, theirs):
+        parts.append(f"prompts: {ours.asked.sha[:8]}")
+    if "other_judge_prompt" in found:
+        prompts = [name for judge in ours.judges for _, name, _ in judge.prompts]
+        theirs_too = {name for judge in theirs.judges for _, name, _ in judge.prompts}
+        parts.append(f"judge prompt: {_first_of([name for name in prompts if name not in theirs_too] or prompts)}")
+    return parts
+
+
+def _judge(ours: Settings, theirs: Settings) -> str:
+    """Returns the judge if it differs, else the settings of the judge that differ."""
+    if ours.judged_by != theirs.judged_by or len(ours.judges) != 1 or len(theirs.judges) != 1:
+        return f"judge: {ours.judged_by or 'unknown'}"
+    [one], [two] = ours.judges, theirs.judges
+    if one.delimiters != two.delimiters:
+        return f"judge: {'with' if one.delimiters else 'without'} delimiters"
+    if one.sampling != two.sampling:
+        return f"judge: {_decoding(one.sampling, two.sampling)}"
+    return f"judge: {one.model} by {one.backend}"
+
+
+def _first_of(names: Sequence[str]) -> str:
+    different = list(dict.fromkeys(names))
+    return f"{different[0]}{' and more' if len(different) > 1 else ''}" if different else "unknown"
+
+
+def _other_parts(ours: str, theirs: str) -> str:
+    """Returns the parts of a list with commas that the other list lacks, and the names that only the other has."""
+    own, others = ([part for part in text.split(", ") if part] for text in (ours, theirs))
+    names = {part.partition("=")[0] for part in own}
+    absent = [part.partition("=")[0] for part in others if "=" in part and part.partition("=")[0] not in names]
+    return ", ".join([*(part for part in own if part not in others), *(f"no {name}" for name in absent)])
+
+
+def _decoding(ours: str, theirs: str) -> str:
+    """Returns the settings that differ, without the quotes and braces of JSON."""
+    own, others = (json.loads(text) if text else {} for text in (ours, theirs))
+    if not own:
+        return "unknown"
+    parts: list[str] = []
+    for name, value in own.items():
+        if name not in others or others[name] != value:
+            shown = " ".join(map(str, value)) if isinstance(value, list) else value
+            runs = f"{value} runs" if name == "repeats" else f"{name} {shown}"
+            parts.append(name if value is True else runs)
+    return " ".join([*parts, *(f"no {name}" for name in others if name not in own)]) or "unknown"
+
+
+def explain(flags: Sequence[Flag]) -> str:
+    """Returns the meanings of flags as one text."""
+    return "; ".join(FLAG_TEXT[flag] for flag in flags)

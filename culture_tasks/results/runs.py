@@ -1,0 +1,237 @@
+"""What was run, on which settings, by whom it was graded, what it took, and its samples as a reader sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from culture_tasks.judges.rubric.verdicts import Usage
+from culture_tasks.results.finding import Harness
+
+
+class PromptHash(NamedTuple):
+    """Everything that was asked, as a hash.
+
+    Attributes:
+        items: Number of items.
+        sha: A hash over all prompts, and what else its maker put into it.
+        maker: Who made it: hashes of two makers can't be compared.
+    """
+
+    items: int
+    sha: str
+    maker: Literal["harness", "report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the samples of a run took. Sums over all of them, or None where that isn't known of every sample.
+
+    Attributes:
+        responses: Number of responses.
+        characters: Their length, in characters.
+        tokens_in: Tokens of the prompts, as the model's backend counts them.
+        tokens_out: Tokens of the responses.
+        judge: Tokens of all the judge's replies; None where no judge says so.
+        judge_kept: Of these, the tokens of verdicts for which nothing was asked in the run.
+    """
+
+    responses: int | None = None
+    characters: int | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    judge: Usage | None = None
+    judge_kept: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """Who graded.
+
+    Attributes:
+        backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
+        model: Its name.
+        delimiters: Whether texts to grade were wrapped in delimiters.
+        sampling: Its sampling parameters as canonical JSON.
+        prompts: (rubric, prompt file, SHA-256) triples, sorted.
+    """
+
+    backend: str
+    model: str
+    delimiters: bool = True
+    sampling: str = ""
+    prompts: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """A short name for a table."""
+        return "text overlap" if self.backend == "lexical" else self.model if self.backend != "none" else "no judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What decides whether two runs of a task can be compared.
+
+    Attributes:
+        judges: Who graded; empty where no judge is needed, several where a file mixes them.
+        task_version: Version in the task's metadata.
+        prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task says all.
+        data: Fingerprints of the data, sorted.
+        commits: Data sets of the Hub that were read, each with its commit. They tell other data apart in words, and
+            decide nothing: a commit that leaves the rows as they are changes nothing.
+        decoding: Generation settings as canonical JSON.
+        chat_template: ``none``, ``the endpoint's``, or the beginning of its hash; empty where the file doesn't say.
+        asked: The prompts of all samples, as a hash with their number; None where they aren't known.
+        limit: Limit on the items as the harness was given it; None without one.
+        partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
+    """
+
+    judges: tuple[Grader, ...] = ()
+    task_version: str = ""
+    prompt: str = ""
+    data: tuple[str, ...] = ()
+    commits: tuple[tuple[str, str], ...] = ()
+    decoding: str = ""
+    chat_template: str = ""
+    asked: PromptHash | None = None
+    limit: float | None = None
+    partial: bool = False
+
+    @property
+    def judged_by(self) -> str:
+        """Who graded, in short; empty where no judge needs to."""
+        return " + ".join(judge.label for judge in self.judges)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One task of one result file.
+
+    Attributes:
+        key: Names it within the report.
+        model: The model's name as shown.
+        model_args: The model's arguments, without those that only say where and how fast it ran.
+        harness: Which harness ran it.
+        task: The task's name.
+        benchmark: Our benchmark that it belongs to; None for any other task of a harness.
+        settings: What decides comparability.
+        date: When, as ISO 8601 in UTC where the file says so.
+        results_file: Path of the result file.
+        samples_file: Path of the sample file; None without a usable one.
+        items: Number of samples.
+        scored: How many of them have a score.
+        outcomes: How many replies ended how, by outcome.
+        problems: What is wrong with its files, one line each.
+        spent: Tokens of model and judge, and the length of the responses; None where nothing says.
+        measured: Where and how its requests were timed; empty where nothing says.
+        own_data: How the user's own data differ from the benchmark's release; empty for the release.
+        trained_on: Number of its items that its model was trained on, as the manifest of the training data says.
+    """
+
+    key: str
+    model: str
+    model_args: str
+    harness: Harness
+    task: str
+    benchmark: str | None
+    settings: Settings
+    date: str
+    results_file: str
+    samples_file: str | None
+    items: int
+    scored: int
+    outcomes: tuple[tuple[str, int], ...] = ()
+    problems: tuple[str, ...] = ()
+    spent: Spent | None = None
+    measured: str = ""
+    own_data: str = ""
+    trained_on: int = 0
+
+    @property
+    def coverage(self) -> float | None:
+        """Scored samples over samples; None without samples."""
+        return self.scored / self.items if self.items else None
+
+    @property
+    def unparsed(self) -> float | None:
+        """Share of replies from which nothing could be read; None where a judge grades, or without samples."""
+        replies = dict(self.outcomes)
+        return replies.get("unparsable", 0) / sum(replies.values()) if replies and not self.settings.judges else None
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """One row of the report: a model, or a model under other settings.
+
+    Attributes:
+        key: Names it within the report.
+        model: The model's name.
+        variation: What sets it apart from other rows of that model, such as ``judge: text overlap``; may be empty.
+        published: Whether it comes from a paper.
+        source: Paper, table, judge and date of a published one; else empty.
+    """
+
+    key: str
+    model: str
+    variation: str = ""
+    published: bool = False
+    source: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name for a table."""
+        return f"{self.model} [{self.variation}]" if self.variation else self.model
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One logged sample, for a reader's eyes.
+
+    Attributes:
+        run: Key of its run.
+        place: Its place among the run's samples, from 0.
+        item: Id of the item.
+        question: What was asked.
+        references: Answers that count as right.
+        response: What the model said: the first of several.
+        outcome: How grading ended (:data:`culture_tasks.judges.rubric.verdicts.Outcome`); without a judge ``scored``, or
+            ``unparsable`` where nothing could be read, which counts as wrong.
+        score: On the unit's scale; None unless scored.
+        rationale: The judge's reasons; without a judge what was read from the response. None without any.
+        groups: Its groups, by field.
+        image: Id of its image, where the record has one.
+        prompt: What the model was sent, where the harness logged it.
+        doubt: Why the judge's verdict is doubtful; empty where it isn't, or where no judge graded.
+    """
+
+    run: str
+    place: int
+    item: str
+    question: str
+    references: tuple[str, ...]
+    response: str
+    outcome: str
+    score: float | None
+    rationale: str | None
+    groups: Mapping[str, str]
+    image: str | None = None
+    prompt: str | None = None
+    doubt: str = ""
+
+
+class Rows(NamedTuple):
+    """Samples of one run as columns, without their texts.
+
+    Attributes:
+        places: The place of each among the run's samples.
+        items: Its item, numbered alike in all runs.
+        scores: Its score on the unit's scale; NaN without one.
+    """
+
+    places: NDArray[np.int64]
+    items: NDArray[np.int32]
+    scores: NDArray[np.float64]

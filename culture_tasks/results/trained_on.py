@@ -1,0 +1,104 @@
+"""Which items of tests a model was trained on: what the manifest of its preference data says.
+
+``culture-tasks preferences build`` writes the manifest, and its recipes put models into folders below it. It is looked
+for in the local folder that a result file names, and in a few above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from culture_tasks.errors import DataError, SettingsError, hint
+from culture_tasks.results.finding import Problem
+from culture_tasks.results.task_results import TaskResult
+from culture_tasks.results.training_manifest import FILE_NAME, Manifest
+
+LEVELS_ABOVE = 3
+"""How many folders above a model's the manifest may be: a checkpoint is DIR/models/NAME/checkpoint-100."""
+
+
+class TrainedOn:
+    """Knows what models were trained on."""
+
+    def __init__(self, chosen: Sequence[str] = ()) -> None:
+        """Takes ``MODEL=DIR`` pairs: a pattern of models, and the folder of the data that they were trained on.
+
+        Raises:
+            SettingsError: If a pair can't be read.
+            DataError: If a folder has no manifest that can be read.
+        """
+        self._chosen: list[tuple[str, str, Manifest]] = []
+        for text in chosen:
+            pattern, _, folder = (part.strip() for part in text.partition("="))
+            if not pattern or not folder:
+                raise SettingsError(
+                    f"--trained-on {text!r} isn't MODEL=DIR. Expected, say, --trained-on 'dpo-zh-*=preferences/zh'; "
+                    "write ? for an = in the name of a model."
+                )
+            try:
+                manifest = Manifest.load(Path(folder).expanduser())
+            except DataError as error:
+                raise DataError(f"--trained-on {text}: {error}") from None
+            self._chosen.append((text, pattern, manifest))
+        self._fitting: set[str] = set()
+        self._models: set[str] = set()
+        self._found: dict[str, Manifest | None] = {}
+
+    def items(self, result: TaskResult, model: str, problems: list[Problem]) -> dict[str, set[str]]:
+        """Returns the items of tests that the model of a result was trained on, by task.
+
+        Items of own data may have the names of the release's: a manifest of the release says nothing of them.
+
+        Args:
+            result: The result.
+            model: The model's name in the report.
+            problems: Gets the files that have a manifest's name and can't be used, each once.
+        """
+        self._models.add(model)
+        manifests: list[Manifest | None] = []
+        for text, pattern, manifest in self._chosen:
+            if any(fnmatchcase(name, pattern) for name in (model, result.model)):
+                self._fitting.add(text)
+                manifests.append(manifest)
+        for folder in dict.fromkeys((result.model, result.pretrained, result.adapter)):
+            if folder not in self._found:
+                self._found[folder] = _beside(folder, problems)
+            manifests.append(self._found[folder])
+        items: dict[str, set[str]] = {}
+        for known in manifests:
+            if known is not None and (known.own_data or not result.own_data):
+                for task, names in known.tested_items.items():
+                    items.setdefault(task, set()).update(names)
+        return items
+
+    def refuse_unfitting(self) -> None:
+        """Makes sure that each pattern fitted a model.
+
+        Raises:
+            SettingsError: If one didn't.
+        """
+        for text, pattern, _ in self._chosen:
+            if self._models and text not in self._fitting:
+                raise SettingsError(
+                    f"--trained-on {text}: {pattern} fits no model.{hint(pattern, sorted(self._models))}"
+                )
+
+
+def _beside(folder: str, problems: list[Problem]) -> Manifest | None:
+    """Returns the nearest manifest of a model's folder; None without a usable one."""
+    try:
+        start = Path(folder).absolute()
+        is_local = bool(folder) and start.is_dir()
+    except (OSError, ValueError):  # a text that no path can be: too long, with a null character
+        return None
+    for level in (start, *list(start.parents)[:LEVELS_ABOVE]) if is_local else ():
+        path = level / FILE_NAME
+        if path.is_file():
+            try:
+                return Manifest.load(path)
+            except DataError as error:
+                reason = str(error).removeprefix(f"{path}")
+                problems.append(Problem(str(path), "foreign", f"so the training items aren't known: {reason}"))
+    return None

@@ -1,0 +1,1 @@
+"""Judging in an endpoint's batches."""

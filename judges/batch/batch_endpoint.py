@@ -1,0 +1,227 @@
+"""The files and batches of an OpenAI-compatible endpoint, through the ``openai`` package.
+
+Only the call that begins a batch costs money. It is never repeated blindly: where its reply is lost, the batches are
+searched for the one of that file.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+from culture_tasks.errors import JudgeUnreachableError, SettingsError
+from culture_tasks.judges.batch.batch_files import PATH
+from culture_tasks.judges.endpoint.addresses import Address
+from culture_tasks.judges.endpoint.client import one_line
+from culture_tasks.settings import Settings
+
+T = TypeVar("T")
+
+_BATCHES_TO_SEARCH = 1_000
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+_CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "openai")
+"""Loggers that note each request with its URL, which may hold a key."""
+
+_NOT_OFFERED = 501
+_UNDECIDED = (408, 409)
+"""Statuses that leave it open whether a request was carried out."""
+
+_UNREADABLE = (AttributeError, TypeError, ValueError)
+"""Errors of reading a reply that isn't laid out as OpenAI's are."""
+
+_NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
+
+
+class RefusedError(JudgeUnreachableError):
+    """The endpoint's answer is a clear no."""
+
+
+class Status(NamedTuple):
+    """How far a batch is.
+
+    Attributes:
+        name: The endpoint's name of its state.
+        done: How many requests have a result.
+        answered: How many of these were answered, and are paid for.
+        requests: How many it has.
+        outputs: The files with results, as far as there are any.
+        error: Why all of it failed; empty where it didn't.
+    """
+
+    name: str
+    done: int
+    answered: int
+    requests: int
+    outputs: tuple[str, ...]
+    error: str
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.name in ("completed", "failed", "expired", "cancelled")
+
+
+class BatchEndpoint:
+    """Files and batches of one endpoint.
+
+    Args:
+        address: The endpoint.
+        settings: How it is used.
+
+    Attributes:
+        patience: Seconds for which a failed call is repeated.
+
+    Raises:
+        SettingsError: If the endpoint is one whose batches the package reaches at another address.
+    """
+
+    def __init__(self, address: Address, settings: Settings) -> None:
+        if address.url_variable == "AZURE_OPENAI_ENDPOINT":
+            raise SettingsError(
+                "rejudge: Azure offers batches at its OpenAI-compatible address. Unset AZURE_OPENAI_ENDPOINT, and set "
+                "OPENAI_BASE_URL=https://<resource>.openai.azure.com/openai/v1 and OPENAI_API_KEY."
+            )
+        import openai
+
+        for name in _CHATTY:
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self.patience = settings.judge_patience
+        self._address = address
+        parts = urlsplit(address.url)
+        self._client = openai.OpenAI(
+            base_url=address.shown,
+            api_key="none",  # the headers below have the key, or whatever else authorises
+            default_headers={"User-Agent": "culture-tasks", **address.headers},
+            default_query=dict(parse_qsl(parts.query)),
+            timeout=max(settings.judge_timeout, 60.0),
+            max_retries=0,
+            # A key must not travel on.
+            http_client=openai.DefaultHttpxClient(follow_redirects=False, proxy=settings.proxy_for(address.url)),
+        )
+
+    def upload(self, file: Path) -> str:
+        """Uploads a batch file and returns its name at the endpoint; repeated if need be, since it costs nothing."""
+        return self._patiently(
+            "upload a batch file", lambda: _name_of(self._client.files.create(file=file, purpose="batch"))
+        )
+
+    def begin(self, file: str) -> str:
+        """Begins the batch of an uploaded file and returns its name; one that was begun already is found.
+
+        Raises:
+            RefusedError: If the endpoint says that it doesn't.
+            JudgeUnreachableError: If there is no answer, so that nobody can tell.
+        """
+        attempts = 0
+
+        def begin_or_find() -> str:
+            nonlocal attempts
+            attempts += 1
+            if attempts > 1 and (batch := self.find(file)) is not None:
+                return batch
+            metadata = {"by": "culture-tasks"}
+            return _name_of(
+                self._client.batches.create(
+                    input_file_id=file, endpoint=PATH, completion_window="24h", metadata=metadata
+                )
+            )
+
+        return self._patiently("begin a batch", begin_or_find)
+
+    def find(self, file: str) -> str | None:
+        """Returns the batch of an uploaded file, or None where none was begun.
+
+        Raises:
+            JudgeUnreachableError: If the endpoint doesn't list its batches, so that nobody can tell.
+        """
+
+        def look() -> str | None:
+            batches = islice(self._client.batches.list(limit=100), _BATCHES_TO_SEARCH)
+            return next((_name_of(batch) for batch in batches if batch.input_file_id == file), None)
+
+        return self._patiently(f"list batches to see whether there is one of file {file}", look)
+
+    def status(self, batch: str) -> Status:
+        """Returns how far a batch is."""
+
+        def look() -> Status:
+            reply: Any = self._client.batches.retrieve(batch)
+            counts, errors = reply.request_counts, getattr(reply.errors, "data", None) or []
+            messages = [str(error.message) for error in errors if error.message]
+            return Status(
+                name=one_line(str(reply.status)),
+                done=(counts.completed or 0) + (counts.failed or 0) if counts else 0,
+                answered=counts.completed or 0 if counts else 0,
+                requests=counts.total or 0 if counts else 0,
+                outputs=tuple(str(file) for file in (reply.output_file_id, reply.error_file_id) if file),
+                error=one_line(self._address.secrets.hidden("; ".join(messages[:3]))),
+            )
+
+        return self._patiently("look at a batch", look)
+
+    def content(self, file: str) -> bytes | None:
+        """Returns the content of a file at the endpoint; None where it isn't there any more."""
+        import openai
+
+        def fetch() -> bytes | None:
+            try:
+                return self._client.files.content(file).content
+            except openai.NotFoundError:
+                return None
+
+        return self._patiently("download a file of results", fetch)
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self._client.close()
+
+    def _patiently(self, doing: str, work: Callable[[], T]) -> T:
+        """Repeats a call until it works or patience ends."""
+        import openai
+
+        passing = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
+        until = time.monotonic() + self.patience
+        wait = _FIRST_PAUSE
+        while True:
+            try:
+                return work()
+            except passing as error:
+                is_hopeless = (
+                    getattr(error, "status_code", None) == _NOT_OFFERED or getattr(error, "code", None) in _NO_MONEY
+                )
+                if is_hopeless or time.monotonic() + wait > until:
+                    raise self._unreachable(doing, error) from None
+            except (openai.OpenAIError, *_UNREADABLE) as error:
+                raise self._unreachable(doing, error) from None
+            time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_PAUSE)
+
+    def _unreachable(self, doing: str, error: Exception) -> JudgeUnreachableError:
+        status = getattr(error, "status_code", None)
+        is_no = status is not None and 400 <= status < 500 and status not in _UNDECIDED
+        reason = one_line(self._address.secrets.hidden(_reason(error)))
+        return (RefusedError if is_no else JudgeUnreachableError)(
+            f"judge at {self._address.shown}: can't {doing}: {reason}. Nothing is lost: the same command goes on where "
+            "this one stopped."
+        )
+
+
+def _name_of(reply: Any) -> str:
+    """Returns the name that an endpoint gave to a file or batch."""
+    if not isinstance(reply.id, str) or not reply.id:
+        raise ValueError("the reply names nothing")
+    return reply.id
+
+
+def _reason(error: Exception) -> str:
+    """Returns an endpoint's words on an error, or the error's own."""
+    body, status, cause = getattr(error, "body", None), getattr(error, "status_code", None), error.__cause__
+    message = body.get("message") if isinstance(body, dict) else body
+    if status:
+        return f"HTTP {status}: {message or error}"
+    return f"{message or error}" + (f" ({type(cause).__name__}: {cause})" if cause else "")

@@ -1,0 +1,227 @@
+"""The file of a verdict cache: its layout, its rows, and the actions of ``culture-tasks cache``.
+
+Completions are stored, not verdicts: they are parsed after reading, so a better parser needs no new calls. Each row has
+a checksum, so that a damaged one is asked again instead of being believed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from culture_tasks.errors import JudgeError
+from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.rubric.verdicts import Usage
+from culture_tasks.key_value_store import TableLayout, opened
+
+logger = logging.getLogger(__name__)
+
+LAYOUT = TableLayout(
+    application_id=0x43554C54,
+    version=3,
+    table="completions",
+    columns={
+        "key": "BLOB",
+        "endpoint": "TEXT NOT NULL",
+        "model": "TEXT NOT NULL",
+        "rubric": "TEXT NOT NULL",
+        "sample": "INTEGER NOT NULL",
+        "text": "TEXT NOT NULL",
+        "finish_reason": "TEXT",
+        "reply_model": "TEXT",
+        "prompt_tokens": "INTEGER NOT NULL",
+        "completion_tokens": "INTEGER NOT NULL",
+        "cached_tokens": "INTEGER NOT NULL",
+        "batch": "INTEGER NOT NULL",
+        "sampling": "TEXT",
+        "created": "REAL NOT NULL",
+        "checksum": "INTEGER NOT NULL",
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One completion on its way into the cache.
+
+    Attributes:
+        request: The request.
+        rubric: Name of the rubric.
+        completion: The reply.
+        replaces: Whether it takes the place of a completion that is there; else that one stays.
+        created: When it came, in seconds since 1970.
+    """
+
+    request: ChatRequest
+    rubric: str
+    completion: Completion
+    replaces: bool = False
+    created: float = field(default_factory=time.time)
+
+    def values(self) -> tuple[Any, ...]:
+        """Returns the row's columns."""
+        request, reply = self.request, self.completion
+        values = (
+            request.key,
+            request.endpoint,
+            request.model,
+            self.rubric,
+            request.sample,
+            reply.text,
+            reply.finish_reason,
+            reply.model,
+            reply.usage.prompt_tokens,
+            reply.usage.completion_tokens,
+            reply.usage.cached_tokens,
+            int(reply.usage.batch_prompt_tokens + reply.usage.batch_completion_tokens > 0),
+            None if reply.sampling is None else _encoded(reply.sampling),
+            self.created,
+        )
+        return *values, _checksum(values)
+
+
+class Kept(NamedTuple):
+    """A completion as the cache holds it.
+
+    Attributes:
+        completion: The completion.
+        created: When it came, in seconds since 1970.
+    """
+
+    completion: Completion
+    created: float
+
+
+def read_row(row: tuple[Any, ...]) -> Kept | None:
+    """Reads the columns of a row; None where they aren't as they were written."""
+    if _checksum(row[:-1]) != row[-1]:
+        return None
+    _, _, _, _, _, text, finish_reason, model, read, written, cached, batch, sampling, created, _ = row
+    usage = Usage(read, written, cached)
+    completion = Completion(
+        text,
+        finish_reason=finish_reason,
+        model=model,
+        usage=usage.in_a_batch if batch else usage,
+        sampling=None if sampling is None else _decoded(sampling),
+    )
+    return Kept(completion, created)
+
+
+_encoded = json.JSONEncoder(sort_keys=True).encode
+_decoded = lru_cache(maxsize=64)(json.loads)  # all rows of a judge hold the same parameters
+
+
+def _checksum(values: tuple[Any, ...]) -> int:
+    return zlib.crc32(repr(values).encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeStats:
+    """A cache's completions by one judge and rubric.
+
+    Attributes:
+        endpoint: Where the judge was asked, without secrets.
+        model: Model name as asked for.
+        rubric: Name of the rubric.
+        completions: How many completions there are.
+        asked_again: How many of them came after a reminder of the format.
+        usage: Tokens that they took.
+    """
+
+    endpoint: str
+    model: str
+    rubric: str
+    completions: int
+    asked_again: int
+    usage: Usage
+
+
+def stats(file: Path) -> list[JudgeStats]:
+    """Counts a cache's completions by judge and rubric; an absent file counts as empty.
+
+    Raises:
+        JudgeError: If the file can't be read as a verdict cache.
+    """
+    query = (
+        "SELECT endpoint, model, rubric, count(*), sum(sample > 0), "
+        "sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
+        "sum(batch * prompt_tokens), sum(batch * completion_tokens) "
+        "FROM completions GROUP BY endpoint, model, rubric ORDER BY endpoint, model, rubric"
+    )
+    if not file.exists():
+        return []
+    with _opened(file) as database:
+        return [
+            JudgeStats(endpoint, model, rubric, completions, asked_again, Usage(*tokens))
+            for endpoint, model, rubric, completions, asked_again, *tokens in database.execute(query)
+        ]
+
+
+def clear(file: Path, model: str | None = None) -> int:
+    """Deletes a cache's completions, safely for processes that use it.
+
+    Args:
+        file: The cache.
+        model: Only completions of this model.
+
+    Returns:
+        How many were deleted.
+
+    Raises:
+        JudgeError: If the file can't be read as a verdict cache, or not be written.
+    """
+    if not file.exists():
+        return 0
+    with _opened(file) as database:
+        with database:
+            deleted = database.execute("DELETE FROM completions WHERE ? IS NULL OR model = ?", (model, model)).rowcount
+        database.execute("VACUUM")
+        return deleted
+
+
+def export(file: Path) -> Iterator[dict[str, Any]]:
+    """Yields a cache's completions as JSON data, the oldest first; rows that can't be read are left out.
+
+    Raises:
+        JudgeError: If the file can't be read as a verdict cache.
+    """
+    if not file.exists():
+        return
+    unreadable = 0
+    with _opened(file) as database:
+        for row in database.execute("SELECT * FROM completions ORDER BY created"):
+            kept = read_row(row)
+            if kept is None:
+                unreadable += 1
+                continue
+            record = dict(zip(LAYOUT.columns, row, strict=True))
+            del record["checksum"]
+            record["key"] = record["key"].hex()
+            record["sampling"] = kept.completion.sampling
+            record["created"] = datetime.fromtimestamp(kept.created, UTC).isoformat()
+            yield record
+    if unreadable:
+        logger.warning("verdict cache: %s: %d rows are not as they were written, and left out", file, unreadable)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[sqlite3.Connection]:
+    try:
+        with closing(opened(file, LAYOUT)) as database:
+            yield database
+    except (sqlite3.Error, OSError) as error:
+        raise JudgeError(
+            f"verdict cache: {file} can't be used ({error}). If it is damaged or another version's, the next run sets "
+            "it aside by itself; name another file with CULTURE_JUDGE_CACHE."
+        ) from error

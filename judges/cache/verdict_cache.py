@@ -1,0 +1,223 @@
+"""The verdict cache: raw completions in one SQLite file, safe for several processes, never fatal and never silent.
+
+Completions that can't be written for the moment, since the disk is full or another process holds the file, wait in
+memory and are written later. Refusals and failures are not stored.
+
+A thread writes: callers hand over completions and go on, and each is committed as it arrives. A commit takes all
+completions that have arrived since the one before, and never waits for more: alone, a completion is committed at once;
+under load, several share a commit, so that fewer are on their way at a kill, not more.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TypeVar
+
+from culture_tasks.judges.cache.cache_files import LAYOUT, Kept, Row, read_row
+from culture_tasks.judges.cache.claims import Claims
+from culture_tasks.key_value_store import KeyValueStore
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_SECONDS_TO_RETRY = 30.0
+
+
+class VerdictCache:
+    """The cache, for one thread at a time.
+
+    No method raises: a row that can't be read is not there, and a completion that can't be written waits. One warning
+    begins a time of trouble, and one message ends it.
+
+    Args:
+        file: The file, made with its folders if it isn't there; None keeps completions in memory, for this process.
+        clock: Seconds of a clock that never goes back.
+    """
+
+    def __init__(self, file: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._file = file
+        self._clock = clock
+        self._store = KeyValueStore(file, LAYOUT)
+        self._waiting: dict[bytes, Row] = {}
+        self._in_trouble = False
+        self._retry_at = 0.0
+
+    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Kept]:
+        """Reads the completions of these keys, as far as they are there."""
+        waiting = [self._waiting[key] for key in keys if key in self._waiting]
+        completions = {row.request.key: Kept(row.completion, row.created) for row in waiting}
+        damaged: list[bytes] = []
+        try:
+            for row in self._store.get_many([key for key in keys if key not in completions]):
+                if (kept := read_row(row)) is not None:
+                    completions[row[0]] = kept
+                else:
+                    damaged.append(row[0])
+            if damaged:
+                logger.warning(
+                    "verdict cache: %s: %d rows are not as they were written; they are deleted and asked again",
+                    self._file,
+                    len(damaged),
+                )
+                self._store.put_many([], replaced=damaged)
+        except (sqlite3.Error, OSError) as error:
+            self._begin_trouble(error)
+        return completions
+
+    def put_many(self, rows: Sequence[Row]) -> None:
+        """Stores completions, in one transaction; one that is there stays, unless the row replaces it."""
+        for row in rows:
+            if row.replaces or row.request.key not in self._waiting:
+                self._waiting[row.request.key] = row
+        if self._clock() >= self._retry_at:
+            self._write()
+
+    def close(self) -> None:
+        """Writes the completions that wait, and closes the file."""
+        self._write()
+        if self._waiting:
+            logger.warning(
+                "verdict cache: %s could not be written until the end: %d completions are lost, and their verdicts "
+                "will be asked for again",
+                self._file,
+                len(self._waiting),
+            )
+        self._store.close()
+
+    def _write(self) -> None:
+        rows = self._waiting.values()
+        if not rows:
+            return
+        try:
+            self._store.put_many(
+                [row.values() for row in rows], replaced=[row.request.key for row in rows if row.replaces]
+            )
+        except (sqlite3.InterfaceError, sqlite3.DataError, sqlite3.ProgrammingError, OverflowError, UnicodeError):
+            logger.exception("verdict cache: %d completions can't be stored, and are not kept", len(rows))
+        except (sqlite3.Error, OSError) as error:
+            self._begin_trouble(error)
+            return
+        if self._in_trouble:
+            self._in_trouble = False
+            logger.warning("verdict cache: %s works again: all completions that waited are kept", self._file)
+        self._waiting.clear()
+
+    def _begin_trouble(self, error: Exception) -> None:
+        self._retry_at = self._clock() + _SECONDS_TO_RETRY
+        if not self._in_trouble:
+            self._in_trouble = True
+            logger.warning(
+                "verdict cache: %s can't be used for now (%s): completions wait in memory until it can. Free the disk "
+                "or the file, or name a writable one with CULTURE_JUDGE_CACHE.",
+                self._file,
+                error,
+            )
+
+
+class CacheThread:
+    """A thread with a :class:`VerdictCache`.
+
+    Calls are carried out in order: a completion can be read once :meth:`put` has returned.
+
+    Attributes:
+        claims: Completions that this process is asking for; a claim ends when the completion is committed.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self.claims = Claims(file)
+        self._file = file
+        self._lock = threading.Lock()
+        self._arrived: list[Row] = []
+        self._calls: SimpleQueue[Callable[[VerdictCache], None] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="culture-tasks-cache", daemon=True)
+        self._thread.start()
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Stores completions soon, together with others that arrive meanwhile."""
+        with self._lock:
+            wakes = not self._arrived
+            self._arrived += rows
+        if wakes:
+            self._calls.put(self._commit)
+
+    def get_many(self, keys: Sequence[bytes]) -> Future[dict[bytes, Kept]]:
+        """Reads the completions of these keys, as far as they are there."""
+        return self.call(lambda cache: cache.get_many(keys))
+
+    def call(self, function: Callable[[VerdictCache], T]) -> Future[T]:
+        """Has the thread call a function with the cache."""
+        future: Future[T] = Future()
+
+        def answer(cache: VerdictCache) -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(function(cache))
+                except Exception as error:  # noqa: BLE001  # broad: any error of the function is the caller's
+                    future.set_exception(error)
+
+        self._calls.put(answer)
+        return future
+
+    def flush(self) -> None:
+        """Waits until all that was put is committed, or waits for a file that can't be written for now."""
+        self.call(lambda _: None).result()
+
+    def close(self) -> None:
+        """Commits all rows that were put, closes the file and ends the thread."""
+        self._calls.put(None)
+        self._thread.join()
+        self.claims.close()
+
+    def _commit(self, cache: VerdictCache) -> None:
+        with self._lock:
+            rows, self._arrived = self._arrived, []
+        try:
+            cache.put_many(rows)
+        finally:
+            for row in rows:
+                self.claims.release(row.request.key)
+
+    def _run(self) -> None:
+        cache = VerdictCache(self._file)
+        try:
+            while (call := self._calls.get()) is not None:
+                try:
+                    call(cache)
+                except Exception:
+                    # Broad: the cache handles errors of files itself, and no other may end the thread that others need.
+                    logger.exception("verdict cache: completions are not kept")
+        finally:
+            cache.close()
+
+
+_lock = threading.Lock()
+_open: dict[tuple[int, Path | None], tuple[CacheThread, int]] = {}
+
+
+def opened_cache(file: Path | None) -> CacheThread:
+    """Returns the process's thread for this file; to be given back with :func:`released`."""
+    place = (os.getpid(), file)
+    with _lock:
+        thread, users = _open.get(place) or (CacheThread(file), 0)
+        _open[place] = (thread, users + 1)
+        return thread
+
+
+def released(file: Path | None) -> None:
+    """Closes the thread for this file after its last user."""
+    place = (os.getpid(), file)
+    with _lock:
+        thread, users = _open.pop(place, (None, 0))
+        if users > 1 and thread is not None:
+            _open[place] = (thread, users - 1)
+            thread = None
+    if thread is not None:
+        thread.close()

@@ -1,0 +1,133 @@
+"""Where a judge's endpoint is, how it is authorised, and what of that may be shown."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
+
+from pydantic import SecretStr
+
+from culture_tasks.errors import SettingsError
+from culture_tasks.judges.endpoint.redaction import Secrets, secrets_of_url
+from culture_tasks.settings import Settings
+
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A chat-completions endpoint.
+
+    Attributes:
+        url: Where to post; may hold secrets in its query.
+        headers: Headers that authorise.
+        shown: Base URL without user, password and query: the endpoint's name in identities, errors and the cache.
+        secrets: What must never be shown.
+        url_variable: The environment variable that names the address; None for OpenAI's own.
+        key_variable: The environment variable that holds the key, or would.
+    """
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False, hash=False)
+    shown: str
+    secrets: Secrets
+    url_variable: str | None = None
+    key_variable: str = "OPENAI_API_KEY"
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the whole URL: another query may lead to another model of the same name."""
+        return hashlib.sha256(self.url.encode()).hexdigest()
+
+    @property
+    def is_keyless_openai(self) -> bool:
+        """Whether this is OpenAI's own endpoint without a key, which can't work."""
+        return self.shown == OPENAI_BASE_URL and "Authorization" not in self.headers
+
+
+def address_of(settings: Settings, model: str) -> Address:
+    """Finds the endpoint that the settings name, by the rules of the ``openai`` package.
+
+    ``AZURE_OPENAI_ENDPOINT`` where it is set and ``OPENAI_BASE_URL`` isn't; else ``OPENAI_BASE_URL``, which is
+    OpenAI's own by default.
+
+    Raises:
+        SettingsError: If the address is no URL, Azure's API version is missing, or a header can't be sent.
+    """
+    if settings.azure_endpoint and not settings.openai_base_url:
+        return _azure(settings, model)
+    base = _split("OPENAI_BASE_URL", settings.openai_base_url or OPENAI_BASE_URL)
+    key = _plain(settings.openai_api_key)
+    headers = {
+        "Authorization": f"Bearer {key}" if key else None,
+        "OpenAI-Organization": settings.openai_organization,
+        "OpenAI-Project": settings.openai_project,
+    }
+    address = _address(base, path="/chat/completions", query=base.query, headers=headers, settings=settings)
+    return replace(address, url_variable="OPENAI_BASE_URL" if settings.openai_base_url else None)
+
+
+def _azure(settings: Settings, model: str) -> Address:
+    if not settings.openai_api_version:
+        raise SettingsError(
+            "AZURE_OPENAI_ENDPOINT is set without OPENAI_API_VERSION: set it, for example to 2024-10-21."
+        )
+    base = _split("AZURE_OPENAI_ENDPOINT", settings.azure_endpoint or "")
+    key = _plain(settings.azure_api_key) or _plain(settings.openai_api_key)
+    path = f"/openai/deployments/{quote(model, safe='')}/chat/completions"
+    query = f"api-version={quote(settings.openai_api_version)}"
+    address = _address(base, path=path, query=query, headers={"api-key": key}, settings=settings)
+    key_variable = "OPENAI_API_KEY" if key and not _plain(settings.azure_api_key) else "AZURE_OPENAI_API_KEY"
+    return replace(address, url_variable="AZURE_OPENAI_ENDPOINT", key_variable=key_variable)
+
+
+def _split(variable: str, url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url.strip())
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise SettingsError(
+            f"{variable} is not a URL such as {OPENAI_BASE_URL} or http://localhost:8000/v1. Correct it."
+        )
+    return parts
+
+
+def _address(
+    base: SplitResult, *, path: str, query: str, headers: Mapping[str, str | None], settings: Settings
+) -> Address:
+    host = base.netloc.rpartition("@")[2]
+    root = base.path.rstrip("/")
+    fields = {name: _header(name, value) for name, value in headers.items() if value}
+    if base.username is not None:
+        pair = f"{unquote(base.username)}:{unquote(base.password or '')}"
+        fields["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    return Address(
+        url=urlunsplit((base.scheme, host, root + path, query, "")),
+        headers=fields,
+        shown=urlunsplit((base.scheme, host, root, "", "")),
+        secrets=Secrets(secrets_of_url(urlunsplit(base))) | secrets_of(settings),
+    )
+
+
+def _header(name: str, value: str) -> str:
+    if not value.isprintable():
+        raise SettingsError(
+            f"The judge's key, organization or project (the header {name}) holds a line break or another character "
+            "that no header can have. Set it without that character."
+        )
+    return value
+
+
+def secrets_of(settings: Settings) -> Secrets:
+    """Returns the keys that the settings hold, and the credentials of the proxies."""
+    of_proxies = [part for proxy in settings.proxies().values() for part in secrets_of_url(proxy)]
+    return Secrets([_plain(settings.openai_api_key), _plain(settings.azure_api_key), *of_proxies])
+
+
+def _plain(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value().strip() if secret else None

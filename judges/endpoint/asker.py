@@ -1,0 +1,420 @@
+"""Asks one endpoint for one completion: paced, repeated while patience lasts, with parameters that it accepts.
+
+Reasoning models want ``max_completion_tokens`` instead of ``max_tokens``, and no temperature; other servers lack
+other parameters, or take a simpler value. Names of models say nothing reliable about that, so the rule is the error
+alone: a 400 or 422 that names a parameter which was sent changes that parameter, for this model, as long as the process
+lives. In the same way the limit of tokens grows, for all requests that follow, where thinking used it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from culture_tasks.judges.completions import ChatRequest, Completion, Problem
+from culture_tasks.judges.endpoint.budget import USED_UP, Budget
+from culture_tasks.judges.endpoint.client import Client
+from culture_tasks.judges.endpoint.pacing import NO_ANSWERS, Gate, Kind, Patience, Silence
+from culture_tasks.judges.rubric.verdicts import Usage
+
+logger = logging.getLogger(__name__)
+
+_TOO_MANY_REQUESTS = 429
+LIMITS = ("max_tokens", "max_completion_tokens")
+"""Names of the limit of tokens."""
+
+MOST_TOKENS = 32_768
+"""How far a limit grows by itself."""
+
+_GROWTH = 4
+_MOST_STRAYS = 2
+"""How often a request is sent again after a reply that is none of a chat endpoint's."""
+
+_SUCCESSORS = {"max_tokens": "max_completion_tokens"}
+_SIMPLER_VALUES: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
+# Endpoints name a form of the reply by the parameter or by its value, and refuse it in many words.
+_ALIASES = {"response_format": r"\b(?:response_format|json_schema|json_object|schema)\b"}
+# What endpoints say of a parameter that they don't take.
+_COMPLAINT = re.compile(
+    r"unsupported|not support|n't support|unrecogni[sz]ed|unknown|not (?:allowed|permitted)|extra inputs|deprecated",
+    re.IGNORECASE,
+)
+
+
+class Result(NamedTuple):
+    """How a request ended.
+
+    Attributes:
+        result: The completion, or the last problem.
+        attempts: How often the endpoint was asked.
+    """
+
+    result: Completion | Problem
+    attempts: int
+
+
+class Asker:
+    """The way to one endpoint, for all judges of the process that use it. To be used inside the event loop.
+
+    Args:
+        connect: Makes what sends requests, when the first one is sent.
+        name: Who is asked, without secrets, for the log.
+        concurrency: Most requests in flight.
+        patience: How persistent to be.
+        budget: What may be spent; None means anything.
+
+    Attributes:
+        concurrency: Most requests in flight.
+        patience: How persistent to be.
+        resting: Requests that wait to be sent again after a fault, and let others go first.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Client],
+        *,
+        name: str,
+        concurrency: int,
+        patience: Patience,
+        budget: Budget | None = None,
+    ) -> None:
+        self.concurrency = concurrency
+        self.resting = 0
+        self._connect = connect
+        self._name = name
+        self.patience = patience
+        self._budget = budget
+        self._client: Client | None = None
+        self._gate = Gate(concurrency, patience)
+        self._adaptations: dict[str, Adaptations] = {}
+        self._last_problem = Problem("the judge was closed", retry=False)
+        self._completions = 0
+        self._news: str | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests in flight now."""
+        return self._gate.in_flight
+
+    def adaptations(self, model: str) -> Adaptations:
+        """Returns what this endpoint's model takes in place of the parameters that were meant."""
+        if model not in self._adaptations:
+            self._adaptations[model] = Adaptations()
+        return self._adaptations[model]
+
+    async def ask(
+        self, request: ChatRequest, *, patience: Patience | None = None, on_rest: Callable[[], None] | None = None
+    ) -> Result:
+        """Asks the endpoint until there is a completion, or patience ends.
+
+        All requests share the time that an endpoint without answers is given. A request that fails while others are
+        answered is asked again for just as long, counted by itself; one that only came too early for a known limit of
+        the rate is never given up. One with a stray reply, such as a redirect, is sent again twice at most, and each
+        time only if another request was completed meanwhile.
+
+        A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
+        allow; its tokens are counted in the usage of the reply that follows.
+
+        Args:
+            request: What to ask.
+            patience: Less patience than with all requests: no further attempt begins after that long.
+            on_rest: Called whenever this request begins to wait after a fault, so that others are asked meanwhile: a
+                request that always fails must not keep the endpoint from showing that it answers.
+        """
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + patience.longest if patience else float("inf")
+        patience = patience or self.patience
+        exchange = _Exchange(request, self.adaptations(request.model), patience)
+        gate = self._gate
+        attempts = strays = completions = 0
+        began = await self._admitted(exchange)
+        while began is not None:
+            reply = await self._send(exchange, began)
+            attempts += 1
+            result = exchange.settled(reply)
+            if result is None:
+                began = await self._admitted(exchange)
+                continue
+            if isinstance(result, Completion):
+                return Result(result, attempts)
+            now = loop.time()
+            slowed = _kind(result) == "limited" and gate.rate.value is not None
+            wait = 0.0 if slowed else exchange.pause_after_fault(began, now, gate.silence)
+            next_attempt = now + max(wait, gate.delay(now) or 0.0)
+            hopeless = exchange.seconds_of_faults > patience.longest or next_attempt > ends
+            retry = result.retry
+            if result.stray and strays < _MOST_STRAYS and self._completions > completions:
+                retry, strays, completions = True, strays + 1, self._completions
+            if not retry or (hopeless and gate.silence.given_up is None):
+                return Result(result, attempts)
+            began = await (self._admitted(exchange) if slowed else self._rested(exchange, wait, on_rest))
+        return Result(self._refusal(exchange), attempts)
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    def stop(self) -> None:
+        """Begins no further request; those in flight go on."""
+        self._gate.close()
+
+    async def _admitted(self, exchange: _Exchange) -> float | None:
+        """Waits until a request may be sent, and returns when that is; None where it may not."""
+        if self._budget is None:
+            return await self._gate.enter()
+        exchange.prepare(self._budget)
+        exchange.unaffordable = not await self._budget.reserve(exchange.most)
+        if exchange.unaffordable:
+            return None
+        began: float | None = None
+        try:
+            began = await self._gate.enter()
+        finally:
+            if began is None:
+                self._budget.settle(exchange.most, 0.0)
+        return began
+
+    async def _send(self, exchange: _Exchange, began: float) -> Completion | Problem:
+        if self._client is None:
+            self._client = self._connect()
+        kind: Kind | None = None
+        pause = 0.0
+        result: Completion | Problem | None = None
+        try:
+            reply = await self._client.post(exchange.body())
+            result = reply.result
+            kind, pause = _kind(result), reply.wait or 0.0
+            self._completions += isinstance(result, Completion)
+            if isinstance(result, Problem) and kind != "answer":
+                self._last_problem = result
+        finally:
+            self._gate.leave(began, kind, pause)
+            if self._budget is not None:
+                cost = self._budget.charged(exchange.model, result, exchange.most)
+                self._budget.settle(exchange.most, cost)
+        self._tell()
+        return result
+
+    async def _rested(self, exchange: _Exchange, seconds: float, on_rest: Callable[[], None] | None) -> float | None:
+        self.resting += 1
+        try:
+            if on_rest is not None:
+                on_rest()
+            await asyncio.sleep(seconds)
+            return await self._admitted(exchange)
+        finally:
+            self.resting -= 1
+
+    def _refusal(self, exchange: _Exchange) -> Problem:
+        if exchange.unaffordable and self._budget is not None:
+            return Problem(self._budget.reason, retry=False, code=USED_UP)
+        why = self._gate.silence.given_up
+        if why is None:
+            return Problem("the judge was closed before it answered", retry=False)
+        return replace(self._last_problem, message=f"{why}. Its last reply: {self._last_problem.message}", retry=False)
+
+    def _tell(self) -> None:
+        """Logs, once each, that the endpoint has stopped answering, that it is given up, and that it is back."""
+        silence = self._gate.silence
+        news = silence.given_up
+        if news is None and silence.out:
+            news = f"{NO_ANSWERS} {self.patience.longest:g} s at most"
+        if news != self._news:
+            self._news = news
+            message = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"
+            logger.warning("%s: %s", self._name, message)
+
+
+def _kind(result: Completion | Problem) -> Kind:
+    if isinstance(result, Completion) or not (result.retry or result.overload):
+        return "answer"
+    if result.status == _TOO_MANY_REQUESTS:
+        return "limited"
+    return "overload" if result.overload else "fault"
+
+
+class _Exchange:
+    """One request with its replies: the parameters that it is sent with, which they change, and its faults.
+
+    Attributes:
+        model: Who is asked.
+        most: The most that the request can cost as it is sent now, where there is a budget.
+        unaffordable: Whether the budget might not pay for it.
+        seconds_of_faults: For how long the request has been failing while others were answered.
+    """
+
+    def __init__(self, request: ChatRequest, adaptations: Adaptations, patience: Patience) -> None:
+        self.model = request.model
+        self.most = self.seconds_of_faults = 0.0
+        self.unaffordable = False
+        self._request = request
+        self._adaptations = adaptations
+        self._patience = patience
+        self._sent: Mapping[str, Any] = {}
+        self._most_tokens = request.most_tokens
+        self._usage: Usage | None = None
+        self._cut_off: Completion | None = None
+        self._body: bytes | None = None
+        self._faults = 0
+        self._last_fault = float("inf")
+
+    def prepare(self, budget: Budget) -> None:
+        """Makes the request as it will be sent, so that what is set aside for it fits."""
+        self._body = self._encoded()
+        self.most = budget.most(self.model, self._body, limit_of(self._sent))
+
+    def body(self) -> bytes:
+        """The request as it is to be sent now."""
+        body, self._body = self._body, None
+        return self._encoded() if body is None else body
+
+    def _encoded(self) -> bytes:
+        self._sent = self._adaptations.apply(self._request.sampling, self._most_tokens)
+        return self._request.body(self._sent)
+
+    def settled(self, reply: Completion | Problem) -> Completion | Problem | None:
+        """Returns what came of the request; None where it is to be sent again at once, with other parameters."""
+        if isinstance(reply, Completion):
+            self._usage = reply.usage if self._usage is None else self._usage + reply.usage
+            reply = Completion(reply.text, reply.finish_reason, reply.model, self._usage, self._sent, reply.thought)
+            if not (reply.is_cut_off_by_thinking and self._adaptations.grow(self._sent, self._most_tokens)):
+                return reply
+            self._cut_off = reply
+            return None
+        has_grown = (limit_of(self._sent) or 0) > (limit_of(self._request.sampling) or 0)
+        if reply.status in (400, 422) and has_grown:
+            # The endpoint takes no such limit, or has no room for it beside this prompt.
+            if self._cut_off is not None and self._cut_off.sampling is not None:
+                self._adaptations.shrink(limit_of(self._cut_off.sampling) or 0)
+                return self._cut_off
+            self._most_tokens = 0
+            return None
+        return None if self._adaptations.learn(reply, self._sent) else reply
+
+    def pause_after_fault(self, began: float, now: float, silence: Silence) -> float:
+        """Counts a fault, and returns the seconds to wait before the request is sent again.
+
+        Args:
+            began: When the request was sent.
+            now: When it failed.
+            silence: What is known of the endpoint's answers to all requests.
+        """
+        self._faults += 1
+        wait = 0.0 if silence.out else self._patience.backoff(self._faults, random.random())  # noqa: S311
+        # A fault is the request's own, and not the endpoint's, where others were answered since the last one.
+        if silence.answered_at >= min(began, self._last_fault):
+            self.seconds_of_faults += now - began + wait
+        self._last_fault = now
+        return wait
+
+
+def limit_of(sampling: Mapping[str, Any]) -> int | None:
+    """Returns the limit of tokens among sampling parameters, or None."""
+    return next((value for name in LIMITS if isinstance(value := sampling.get(name), int)), None)
+
+
+class Adaptations:
+    """What one model takes in place of the parameters that were meant."""
+
+    def __init__(self) -> None:
+        self._instead: dict[str, str | None] = {}
+        self._simpler: set[str] = set()
+        self._limit = 0
+        self._largest = MOST_TOKENS
+
+    def apply(self, sampling: Mapping[str, Any], most_tokens: int = 0) -> Mapping[str, Any]:
+        """Returns the parameters to send for those that are meant.
+
+        Args:
+            sampling: The parameters as meant.
+            most_tokens: How far their limit of tokens may grow; by default not at all, as in a judge's identity.
+        """
+        if not (self._instead or self._simpler or self._limit):
+            return sampling
+        sent: dict[str, Any] = {}
+        for meant, value in sampling.items():
+            name: str | None = meant
+            while name in self._instead:
+                name = self._instead[name]
+            if name is None:
+                continue
+            if name in LIMITS and isinstance(value, int):
+                value = max(value, min(self._limit, most_tokens))
+            sent[name] = _SIMPLER_VALUES[name] if name in self._simpler else value
+        return sent
+
+    def learn(self, problem: Problem, sent: Mapping[str, Any]) -> bool:
+        """Learns from an endpoint's complaint.
+
+        Args:
+            problem: What came back.
+            sent: Sampling parameters as sent.
+
+        Returns:
+            Whether the request is worth sending again with other parameters.
+        """
+        name = _complained_about(problem, sent)
+        if name is None:
+            return False
+        if name in _SIMPLER_VALUES and sent[name] != _SIMPLER_VALUES[name]:
+            self._simpler.add(name)
+        elif name not in self._instead:
+            self._instead[name] = _SUCCESSORS.get(name)
+            if name not in _SUCCESSORS:
+                logger.warning("judge: the endpoint takes no %s, so it is left out: %s", name, problem.message)
+        return True
+
+    def grow(self, sent: Mapping[str, Any], most_tokens: int) -> bool:
+        """Raises the limit of tokens that thinking used up, for this request and all that follow.
+
+        Args:
+            sent: Sampling parameters as sent.
+            most_tokens: How far the limit may grow.
+
+        Returns:
+            Whether the request is worth sending again with a larger limit.
+        """
+        limit = limit_of(sent)
+        if limit is None or limit >= min(most_tokens, self._largest):
+            return False
+        if self._limit <= limit:
+            self._limit = min(_GROWTH * limit, self._largest)
+        return True
+
+    def shrink(self, accepted: int) -> None:
+        """Learns that the endpoint refuses a limit which had grown, and took this one before."""
+        self._largest = max(accepted, 1)
+        self._limit = min(self._limit, self._largest)
+
+    def adopt(self, meant: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+        """Learns from parameters that were sent in an earlier run, as the cache holds them."""
+        for name in meant.keys() - sent.keys():
+            successor = _SUCCESSORS.get(name)
+            self._instead.setdefault(name, successor)
+            if successor is not None and successor not in sent:
+                self._instead.setdefault(successor, None)
+        self._simpler |= {name for name, value in _SIMPLER_VALUES.items() if sent.get(name) == value != meant.get(name)}
+        before, after = limit_of(meant), limit_of(sent)
+        if before is not None and after is not None and after > before:
+            self._limit = max(self._limit, min(after, self._largest))
+
+
+def _complained_about(problem: Problem, sent: Mapping[str, Any]) -> str | None:
+    if problem.status not in (400, 422) or problem.refused:
+        return None
+    if problem.param in sent:
+        return problem.param
+    for name, alias in _ALIASES.items():
+        if name in sent and re.search(alias, f"{problem.param} {problem.message}"):
+            return name
+    if not _COMPLAINT.search(problem.message):
+        return None
+    named = [name for name in sent if re.search(rf"\b{re.escape(name)}\b", problem.message)]
+    return named[0] if named else None

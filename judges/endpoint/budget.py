@@ -1,0 +1,206 @@
+"""What a run may spend on its judges, in money or tokens (``CULTURE_JUDGE_BUDGET``).
+
+Before a request is sent, the most that it can cost is set aside: a token has at least one byte, so the request has no
+more tokens than bytes, and its reply none beyond the limit. Once the reply is there, what it did cost takes that place.
+A request that what is left might not pay for waits for those in flight, and isn't sent if that doesn't help. So what is
+spent never exceeds the budget, as far as the endpoint counts right and keeps to the limit.
+
+The budget is that of a process, so of a command. With several ranks, each has its share of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
+from culture_tasks.errors import SettingsError
+from culture_tasks.judges.completions import Completion, Problem
+from culture_tasks.judges.rubric.verdicts import Usage
+from culture_tasks.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+USED_UP = "judge_budget_used_up"
+"""Code of the problem that a request had which wasn't sent for that reason."""
+
+_UNLIMITED_REPLY = 32_768
+# A number, with commas or underscores between its digits, and what it counts: "5", "5 USD", "2,000,000 tokens".
+_AMOUNT = re.compile(r"(?P<number>[0-9][0-9_,]*(?:\.[0-9]+)?)\s*(?P<unit>[^\W\d_]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    amount: float
+    unit: Literal["money", "tokens"]
+    shown: str
+
+
+class Budget:
+    """What a process may spend. To be used inside the event loop, or where none runs.
+
+    Args:
+        limit: The amount.
+        prices: What judges cost.
+        ranks: How many processes share it.
+
+    Attributes:
+        refused: How many requests were not sent.
+    """
+
+    def __init__(self, limit: _Limit, prices: Prices, ranks: int = 1) -> None:
+        self.refused = 0
+        self._limit = limit
+        self._prices = prices
+        self._ranks = ranks
+        self._amount = limit.amount / ranks
+        self._spent = 0.0
+        self._held = 0.0
+        self._in_flight = 0
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def check(self, model: str) -> None:
+        """Makes sure that what a model costs is known.
+
+        Raises:
+            SettingsError: If the budget is in money, and the model has no price by tokens.
+        """
+        if self._limit.unit == "money" and self._prices.of_requests(model, Usage()) is None:
+            raise SettingsError(
+                f"CULTURE_JUDGE_BUDGET={self._limit.shown}: the judge {model!r} has no price by tokens. Give it one "
+                f"in a file, CULTURE_JUDGE_PRICES=FILE ({EXAMPLE}), or the budget in tokens, as 2000000 tokens."
+            )
+
+    def most(self, model: str, body: bytes, limit: int | None, *, in_a_batch: bool = False) -> float:
+        """Returns the most that a request can cost.
+
+        Args:
+            model: Who is asked.
+            body: The request.
+            limit: Most tokens of its reply; None where it has no limit, which counts as 32,768.
+            in_a_batch: Whether it has a batch's discount.
+        """
+        usage = Usage(len(body), _UNLIMITED_REPLY if limit is None else limit)
+        return self.cost(model, usage.in_a_batch if in_a_batch else usage)
+
+    def cost(self, model: str, usage: Usage) -> float:
+        """Returns what tokens count."""
+        if self._limit.unit == "tokens":
+            return usage.prompt_tokens + usage.completion_tokens
+        return self._prices.of_requests(model, usage) or 0.0
+
+    def charged(self, model: str, result: Completion | Problem | None, most: float) -> float:
+        """Returns what a request counts once it has ended.
+
+        Args:
+            model: Who was asked.
+            result: What came of it; None where nothing is known.
+            most: What was set aside for it: it counts in full where it may be charged, and nobody says how much.
+        """
+        if isinstance(result, Completion) and result.usage != Usage():
+            return self.cost(model, result.usage)
+        if isinstance(result, Problem) and (result.unsent or (result.status is not None and result.status >= 400)):
+            return 0.0
+        return most
+
+    async def reserve(self, most: float) -> bool:
+        """Sets an amount aside, once it is left; False where it isn't, whatever the requests in flight cost."""
+        while not self.reserve_now(most):
+            if not self._in_flight:
+                self.refuse()
+                return False
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
+        return True
+
+    def reserve_now(self, most: float) -> bool:
+        """Sets an amount aside, if it is left."""
+        if self._spent + self._held + most > self._amount:
+            return False
+        self._held += most
+        self._in_flight += 1
+        return True
+
+    def settle(self, most: float, cost: float) -> None:
+        """Puts what a request did cost in the place of what was set aside for it."""
+        self._in_flight -= 1
+        self._held = self._held - most if self._in_flight else 0.0  # no error of rounding adds up
+        self._spent += cost
+        waiting, self._waiting = self._waiting, []
+        for request in waiting:
+            if not request.done():
+                request.set_result(None)
+
+    @property
+    def reason(self) -> str:
+        """Why a request is not sent, and how to go on."""
+        is_money = self._limit.unit == "money"
+        spent = self._prices.shown(self._spent) if is_money else f"{self._spent:,.0f} tokens"
+        share = f", of which this process has 1/{self._ranks}" if self._ranks > 1 else ""
+        return (
+            f"the budget of {self._limit.shown} (CULTURE_JUDGE_BUDGET{share}) is used up: {spent} spent, "
+            "and the rest might not pay for the next request. Verdicts that came are stored: raise the budget and "
+            "grade the logged samples with `culture-tasks rejudge`, which asks only for what is missing"
+        )
+
+    def refuse(self, requests: int = 1) -> None:
+        """Notes requests that are not sent; the log says so once."""
+        if not self.refused:
+            logger.warning("judge: %s.", self.reason)
+        self.refused += requests
+
+
+def _parsed(text: str, prices: Prices) -> _Limit:
+    amount = _AMOUNT.fullmatch(text.strip())
+    if amount is not None:
+        number, unit = float(amount["number"].replace(",", "").replace("_", "")), amount["unit"].casefold()
+        if number > 0.0 and unit in ("token", "tokens"):
+            return _Limit(number, "tokens", f"{number:,.0f} tokens")
+        if number > 0.0 and unit in ("", prices.currency.casefold()):
+            return _Limit(number, "money", f"{number:g} {prices.currency}")
+    raise SettingsError(
+        f"CULTURE_JUDGE_BUDGET={text!r}: expected an amount of money above 0, as 5 or 5 {prices.currency} (the "
+        "prices' currency), or a number of tokens, as 2000000 tokens. Correct or unset it."
+    )
+
+
+_budgets: dict[tuple[int, str, Path | None], Budget] = {}
+_lock = threading.Lock()
+
+
+def shared_budget(settings: Settings) -> Budget | None:
+    """Returns the process's budget for these settings, made on first use; None where there is none.
+
+    Raises:
+        SettingsError: If the amount or the file of prices can't be used.
+    """
+    if settings.judge_budget is None:
+        return None
+    key = (os.getpid(), settings.judge_budget, settings.prices_file)
+    with _lock:
+        if key not in _budgets:
+            prices = read_prices(settings.prices_file)
+            ranks = os.environ.get("WORLD_SIZE", "1")
+            _budgets[key] = Budget(
+                _parsed(settings.judge_budget, prices), prices, max(1, int(ranks)) if ranks.isdecimal() else 1
+            )
+        return _budgets[key]
+
+
+def forget_budgets() -> None:
+    """Begins new budgets: what was spent so far counts no more."""
+    with _lock:
+        _budgets.clear()
+
+
+def refused_requests() -> str:
+    """Returns how many requests were not sent and how to go on, as a sentence; empty where all were."""
+    with _lock:
+        exceeded = [budget for budget in _budgets.values() if budget.refused]
+    return " ".join(f"{budget.refused:,} requests to the judge were not sent: {budget.reason}." for budget in exceeded)

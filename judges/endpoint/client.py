@@ -1,0 +1,375 @@
+"""Posts a request to an endpoint, and reads what it sends back: a completion, or a problem with its meaning.
+
+It never retries, but it reads what a reply says about asking again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
+
+import aiohttp
+from multidict import istr
+from yarl import URL
+
+from culture_tasks.judges.completions import Completion, Problem
+from culture_tasks.judges.endpoint.addresses import Address
+from culture_tasks.judges.endpoint.redaction import Secrets
+from culture_tasks.judges.rubric.verdicts import Usage
+from culture_tasks.text import storable
+
+_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": "culture-tasks",
+}
+# A judge that thinks for 128,000 tokens writes half a megabyte, or 1.5 MB where every character is escaped.
+_LONGEST_BODY = 2 * 1024 * 1024
+# A body that is announced to be no longer is read at once, and unpacks to a thousand times as much at most.
+_SMALL_BODY = 16 * 1024
+_LONGEST_MESSAGE = 300
+_TOO_MANY_TOKENS = 2**53  # some JSON readers and databases lose digits of larger integers
+_FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+# Headers that say how much remains and when all of it is there again; aiohttp finds names of this type faster.
+_RATE_LIMITS = tuple(
+    (istr(f"x-ratelimit-remaining{kind}"), istr(f"x-ratelimit-reset{kind}")) for kind in ("-requests", "-tokens", "")
+)
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+# One part of a duration such as "1m30s" or "250ms".
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+# Seconds or milliseconds, without a sign or an exponent.
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+# Larger numbers in a reset header are points in time, in seconds or milliseconds since 1970.
+_EPOCH_SECONDS, _EPOCH_MILLISECONDS = 1e9, 1e12
+
+
+class Reply(NamedTuple):
+    """What one request brought.
+
+    Attributes:
+        result: The completion, or what went wrong.
+        wait: Seconds for which the endpoint asked to be left alone, or None.
+    """
+
+    result: Completion | Problem
+    wait: float | None = None
+
+
+class OverlongBodyError(Exception):
+    """A body that is longer than any completion."""
+
+
+class Client:
+    """Asks one endpoint. To be made, used and closed inside an event loop.
+
+    Args:
+        address: The endpoint.
+        timeout: Seconds that one request may take, all in all.
+        proxy: Proxy to go through.
+    """
+
+    def __init__(self, address: Address, timeout: float, proxy: str | None = None) -> None:
+        self._address = address
+        self._url = URL(address.url)
+        self._timeout = timeout
+        self._proxy = proxy
+        self._session = aiohttp.ClientSession(
+            # Connections are as many as requests are let in at a time: the gate counts them, not the connector.
+            connector=aiohttp.TCPConnector(limit=0, ssl=ssl.create_default_context(), socket_factory=_socket),
+            headers={**address.headers, **_HEADERS},
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        self._running: dict[asyncio.Timeout, float] = {}
+        self._watch: asyncio.TimerHandle | None = None
+
+    async def post(self, body: bytes) -> Reply:
+        """Sends one request and reads the whole reply, within the timeout.
+
+        Redirects are never followed: a key must not travel on.
+        """
+        limit = self._limited()
+        try:
+            async with limit:
+                post = self._session.post(self._url, data=body, proxy=self._proxy, allow_redirects=False)
+                async with post as response:
+                    text = (await _whole(response)).decode("utf-8", "replace")
+        except TimeoutError:
+            return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True))
+        except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
+            return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False, unsent=True))
+        except OverlongBodyError as error:
+            return Reply(Problem(f"unreadable reply: {error}", retry=False, stray=True))
+        except (aiohttp.ClientError, OSError) as error:
+            unsent = isinstance(error, aiohttp.ClientConnectorError)
+            return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
+        finally:
+            del self._running[limit]
+        wait = asked_to_wait(response.status, response.headers, time.time())
+        return Reply(read_without_secrets(response.status, response.headers, text, self._address.secrets), wait)
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        if self._watch is not None:
+            self._watch.cancel()
+        await self._session.close()
+
+    def _limited(self) -> asyncio.Timeout:
+        """Begins the time that a request may take. One timer looks after all of them: a timer each costs more."""
+        loop = asyncio.get_running_loop()
+        limit = asyncio.timeout(None)
+        self._running[limit] = loop.time() + self._timeout
+        if self._watch is None:
+            self._watch = loop.call_later(min(1.0, self._timeout / 8), self._end_overdue)
+        return limit
+
+    def _end_overdue(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._watch = loop.call_later(min(1.0, self._timeout / 8), self._end_overdue) if self._running else None
+        for limit, end in self._running.items():
+            if end > loop.time():
+                break
+            limit.reschedule(end)
+
+    def _described(self, error: Exception) -> str:
+        text = str(error).replace(self._address.url, self._address.shown)
+        if self._proxy:
+            text = text.replace(self._proxy, "the proxy")
+        return self._address.secrets.hidden(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """Reads a body, which aiohttp unpacks where a server packed it unasked. Of an error's body the beginning is enough.
+
+    Raises:
+        OverlongBodyError: If it is too long.
+    """
+    if response.content_length is not None and response.content_length <= _SMALL_BODY:
+        return await response.read()
+    body = bytearray()
+    async for part in response.content.iter_any():
+        body += part
+        if len(body) > _LONGEST_BODY:
+            if response.status >= 400:
+                break
+            raise OverlongBodyError(f"the body is too long: over {_LONGEST_BODY:,} bytes")
+    return bytes(body)
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Makes a socket with keep-alive: a judge may think for minutes, and routers forget a silent connection."""
+    family, kind, protocol, _, _ = address
+    connection = socket.socket(family, kind, protocol)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return connection
+
+
+def read_without_secrets(status: int, headers: Mapping[str, str], text: str, secrets: Secrets) -> Completion | Problem:
+    """Reads a reply; what it means is told from its own words, what is shown of it holds no secret."""
+    result = read_reply(status, headers, text)
+    if isinstance(result, Completion):
+        model = None if result.model is None else secrets.hidden_in_reply(result.model)
+        shown = secrets.hidden_in_reply(result.text)
+        unchanged = shown == result.text and model == result.model
+        return result if unchanged else replace(result, text=shown, model=model)
+    # Hidden before the message is made, since that may cut a secret short, and after, since JSON was read then.
+    again = read_reply(status, headers, secrets.hidden(text))
+    message = again.message if isinstance(again, Problem) else result.message
+    return replace(result, message=secrets.hidden(message))
+
+
+def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion | Problem:
+    """Reads a reply.
+
+    Args:
+        status: HTTP status.
+        headers: Reply headers.
+        text: The body.
+    """
+    if 300 <= status < 400:
+        message = "the endpoint redirects elsewhere, and credentials don't follow: correct its URL"
+        return Problem(message, retry=False, status=status, stray=True)
+    if status >= 400:
+        return _read_error(status, headers, text)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return Problem(f"the reply is not JSON: {one_line(text) or 'an empty body'}", True, status=status)
+    return _read_content(status, content)
+
+
+def _read_content(status: int, content: Any) -> Completion | Problem:
+    try:
+        choice = content["choices"][0]
+        message = choice["message"]
+        finish_reason, refusal, written = choice.get("finish_reason"), message.get("refusal"), message.get("content")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return Problem(f"the reply has no choices with a message: {one_line(str(content))}", True, status=status)
+    if refusal or finish_reason == "content_filter":
+        declined = refusal if isinstance(refusal, str) else "stopped by the content filter"
+        return Problem(f"the judge declined: {one_line(declined)}", False, refused=True, status=status)
+    text = _written_text(written)
+    if not text.strip() and finish_reason != "length":
+        return Problem("the reply is empty", True, status=status)
+    reason = finish_reason if isinstance(finish_reason, str) else None
+    model = content.get("model")
+    usage = content.get("usage")
+    return Completion(
+        storable(text),
+        finish_reason=reason,
+        model=model if isinstance(model, str) else None,
+        usage=_usage(usage),
+        thought=_thought(message, usage),
+    )
+
+
+def _thought(message: Mapping[str, Any], usage: Any) -> bool:
+    """Whether a reply says that the model thought: by its text, apart from the answer, or by a count of tokens."""
+    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    count = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    apart = message.get("reasoning_content") or message.get("reasoning")
+    return bool(apart) or (isinstance(count, int) and count > 0)
+
+
+def _written_text(content: Any) -> str:
+    """Returns the text of a message, which some endpoints send in parts."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
+
+
+def _usage(usage: Any) -> Usage:
+    if not isinstance(usage, dict):
+        return Usage()
+    prompt_tokens = _count(usage.get("prompt_tokens"))
+    details = usage.get("prompt_tokens_details")
+    cached_tokens = _count(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    return Usage(
+        prompt_tokens=prompt_tokens,
+        completion_tokens=_count(usage.get("completion_tokens")),
+        cached_tokens=min(cached_tokens, prompt_tokens),
+    )
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and 0 <= value < _TOO_MANY_TOKENS else 0
+
+
+def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:
+    error = _error_of(text)
+    code, param = (_text_or_none(error.get(name)) for name in ("code", "param"))
+    inner = error.get("innererror")
+    codes = {
+        code,
+        _text_or_none(error.get("type")),
+        _text_or_none(inner.get("code")) if isinstance(inner, dict) else None,
+    }
+    refused = status in (400, 403) and not codes.isdisjoint(_FILTER_CODES)
+    hopeless = refused or "insufficient_quota" in codes
+    explanation = one_line(str(error.get("message") or text))
+    return Problem(
+        f"HTTP {status} {_MEANINGS.get(status, '')}".rstrip() + (f": {explanation}" if explanation else ""),
+        retry=retriable(status, headers) and not hopeless,
+        overload=overloaded(status) and not hopeless,
+        refused=refused,
+        status=status,
+        code=code,
+        param=param,
+        stray=not error,
+    )
+
+
+_MEANINGS: Mapping[int, str] = {
+    400: "bad request",
+    401: "wrong or missing key",
+    403: "not allowed",
+    404: "unknown model or URL",
+    429: "rate limit",
+}
+
+
+def _error_of(text: str) -> dict[str, Any]:
+    """Finds the error object of a body: under ``error``, or the body itself; servers differ."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    error = content.get("error", content) if isinstance(content, dict) else content
+    return error if isinstance(error, dict) else {"message": str(error)}
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def one_line(text: str) -> str:
+    """Returns a text as an error shows it: one line, and not a long one."""
+    line = " ".join(storable(text).split())
+    return line if len(line) <= _LONGEST_MESSAGE else line[:_LONGEST_MESSAGE] + "…"
+
+
+def retriable(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether a reply of this status may become a better one: 408, 409, 429 and 5xx.
+
+    The endpoint's header ``x-should-retry`` decides where there is one.
+    """
+    decision = headers.get("x-should-retry")
+    if decision in ("true", "false"):
+        return decision == "true"
+    return status in (408, 409, 429) or status >= 500
+
+
+def overloaded(status: int) -> bool:
+    """Whether a reply of this status asks for fewer requests at a time."""
+    return status in (429, 503, 504, 529)
+
+
+def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float | None:
+    """Reads how many seconds an endpoint wants to be left alone.
+
+    ``Retry-After-Ms`` and ``Retry-After`` (seconds or a date) count with any error status. The reset times of
+    ``X-RateLimit-*`` count where the header beside them says that nothing remains.
+
+    Args:
+        status: HTTP status.
+        headers: Reply headers, looked up by names in lower case.
+        now: Seconds since 1970.
+
+    Returns:
+        Seconds from now, or None where no header says so.
+    """
+    if status >= 400:
+        milliseconds = headers.get("retry-after-ms", "")
+        wait = (
+            float(milliseconds) / 1000 if _NUMBER.fullmatch(milliseconds) else _seconds(headers.get("retry-after"), now)
+        )
+        if wait is not None:
+            return wait
+    resets = [_seconds(headers.get(reset), now) for remaining, reset in _RATE_LIMITS if headers.get(remaining) == "0"]
+    return max((reset for reset in resets if reset is not None), default=None)
+
+
+def _seconds(text: str | None, now: float) -> float | None:
+    """Reads seconds, a duration such as ``1m30s``, a point in time or an HTTP date."""
+    text = (text or "").strip()
+    if _NUMBER.fullmatch(text):
+        number = float(text)
+        if number > _EPOCH_MILLISECONDS:
+            number /= 1000
+        return max(0.0, number - now) if number > _EPOCH_SECONDS else number
+    if re.fullmatch(rf"(?:{_DURATION.pattern})+", text):
+        return sum(float(amount) * _UNITS[unit] for amount, unit in _DURATION.findall(text))
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,117 @@
+"""Judges behind an OpenAI-compatible endpoint (``openai:<model>``)."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable
+
+from culture_tasks.judges.endpoint.addresses import Address, address_of
+from culture_tasks.judges.endpoint.budget import shared_budget
+from culture_tasks.judges.endpoint.engine import Connection
+from culture_tasks.judges.endpoint.jobs import JudgedBy, PendingTicket, Progress, VerdictJob
+from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.judges.endpoint.readiness import check_endpoint
+from culture_tasks.judges.judge import Judge
+from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
+from culture_tasks.settings import Settings
+
+
+class EndpointJudge(Judge):
+    """Asks a model behind an OpenAI-compatible endpoint: OpenAI, Azure, ``vllm serve``, Ollama, ….
+
+    Args:
+        model: Model name, or Azure deployment.
+        settings: Where the endpoint is, and how it is used.
+        patience: How persistent to be; None means as the settings say.
+
+    Raises:
+        SettingsError: If the endpoint's address is not allowed, or the budget can't be used.
+    """
+
+    def __init__(self, model: str, settings: Settings, patience: Patience | None = None) -> None:
+        self._address = address_of(settings, model)
+        self._settings = settings
+        budget = shared_budget(settings)
+        if budget is not None:
+            budget.check(model)
+        self._patience = patience or Patience(settings.judge_patience)
+        delimiters = settings.judge_delimiters == "on"
+        self._by = JudgedBy(
+            backend="openai",
+            endpoint=self._address.shown,
+            model=model,
+            place=self._address.fingerprint,
+            delimiters=delimiters,
+            ask_again=settings.judge_ask_again,
+            form=settings.judge_form,
+            parameters=settings.judge_parameters,
+            hides=self._address.secrets,
+        )
+        self._progress = Progress(f"judge {model}")
+        self._run_began = time.time()
+        self._connection: Connection | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def address(self) -> Address:
+        """The endpoint."""
+        return self._address
+
+    def identity(self, rubric: Rubric) -> JudgeIdentity:
+        """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far.
+
+        The limit of tokens is the one that was meant, whether or not thinking made it grow: each verdict says what
+        was sent.
+        """
+        connection, sampling = self._connection, self._by.sampling(rubric)
+        if connection is not None:
+            sampling = connection.asker.adaptations(self._by.model).apply(sampling)
+        return self._by.identity(rubric, sampling)
+
+    def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
+        """Asks for a verdict on one item; identical requests are asked once."""
+        job = self._job(rubric, item)
+        self._connected().submit(job)
+        return job.ticket
+
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
+        """Asks the endpoint for one verdict (see :func:`~culture_tasks.judges.endpoint.readiness.check_endpoint`).
+
+        Raises:
+            JudgeUnreachableError: If key, model or address are wrong, there is no answer, or the reply can't be read.
+        """
+        self._run_began = time.time()
+        items = list(expected)
+        return check_endpoint(
+            self._connected(), address=self._address, by=self._by, expected=items, responses_known=responses_known
+        )
+
+    def close(self) -> None:
+        """Gives up what still waits, and closes connections and cache."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
+        self._progress.submitted()
+        return VerdictJob(
+            self._by,
+            rubric,
+            item,
+            progress=self._progress,
+            adaptations=self._connected().asker.adaptations(self._by.model),
+            run_began=self._run_began,
+        )
+
+    def _connected(self) -> Connection:
+        connection = self._connection
+        if connection is not None and connection.pid == os.getpid():
+            return connection
+        with self._lock:
+            if self._connection is None or self._connection.pid != os.getpid():
+                self._connection = Connection(self._address, self._settings, self._patience)
+            return self._connection

@@ -1,0 +1,422 @@
+"""One verdict on its way: who grades and how, the next request, and the ticket that somebody waits with.
+
+An engine answers a :class:`VerdictJob`. Its :class:`Grading` makes the requests and reads the replies,
+without any input or output; its :class:`PendingTicket` holds the verdict once it is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, NamedTuple
+
+from tqdm import tqdm
+
+from culture_tasks.judges.cache.cache_files import Kept, Row
+from culture_tasks.judges.cache.verdict_cache import CacheThread
+from culture_tasks.judges.completions import ChatRequest, Completion, Failure
+from culture_tasks.judges.endpoint.asker import MOST_TOKENS, Adaptations, limit_of
+from culture_tasks.judges.endpoint.engine import Answer
+from culture_tasks.judges.endpoint.redaction import Secrets
+from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, Form, Message, Rubric
+from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Outcome, Usage, Verdict
+from culture_tasks.text import without_reasoning
+
+logger = logging.getLogger(__name__)
+
+_SECONDS_WITHOUT_A_LINE = 3.0
+_SECONDS_BETWEEN_UPDATES = 1.0
+_ANY_ITEM = JudgeItem("question", ("reference", "another"), "response" * LONGEST_TEXT, language="language")
+_handing_over = threading.Lock()
+
+
+class _Wording(NamedTuple):
+    """The wording of a judge's requests by one rubric.
+
+    Attributes:
+        sampling: The sampling parameters that are meant.
+        sha256: Hash of all wording besides the item.
+        layout: Hash of how an item's texts become messages: the wording, the delimiters and the place of each text.
+    """
+
+    sampling: Mapping[str, Any]
+    sha256: str
+    layout: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedBy:
+    """Who grades, and how, besides the rubric.
+
+    Attributes:
+        backend: ``openai`` or ``lm_eval``.
+        endpoint: The endpoint's name without secrets.
+        model: Model name as asked for, or model arguments, without secrets.
+        place: Fingerprint of all else that tells one model from another of that name: the whole URL, or the files of a
+            local model. It is part of the cache's key, and shown nowhere.
+        delimiters: Whether texts to grade are wrapped in delimiters.
+        ask_again: How often an unreadable reply is asked again.
+        hides: Secrets that no verdict's error may show, whatever broke down.
+        form: Form that the endpoint holds replies to (see :meth:`Rubric.form`).
+        parameters: Sampling parameters that the user sets; None leaves one of the rubric's out.
+        takes: Names of the sampling parameters that the backend takes; None means all.
+        secret: The source of the delimiters' codes, new in each run and part of no key: no author of a graded text
+            can know it.
+    """
+
+    backend: str
+    endpoint: str
+    model: str
+    place: str
+    delimiters: bool
+    ask_again: int
+    hides: Secrets
+    form: Form = "free"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    takes: Collection[str] | None = None
+    secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
+    _wordings: dict[str, _Wording] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def sampling(self, rubric: Rubric) -> Mapping[str, Any]:
+        """Returns the sampling parameters that are meant: the rubric's, unless the user sets others."""
+        return self._wording(rubric).sampling
+
+    @property
+    def most_tokens(self) -> int:
+        """How far the limit of tokens may grow where thinking uses it up: not at all where the user sets it."""
+        return 0 if "max_tokens" in self.parameters else MOST_TOKENS
+
+    def identity(self, rubric: Rubric, sampling: Mapping[str, Any]) -> JudgeIdentity:
+        """Returns who grades by this rubric, with the sampling parameters as sent."""
+        return JudgeIdentity(
+            backend=self.backend,
+            model=self.model,
+            rubric=rubric.name,
+            prompt=rubric.user,
+            prompt_sha256=self.prompt_sha256(rubric),
+            delimiters=self.delimiters,
+            sampling=sampling,
+        )
+
+    def prompt_sha256(self, rubric: Rubric) -> str:
+        """Hash of all wording that the judge sees by this rubric, besides the item."""
+        return self._wording(rubric).sha256
+
+    def grading(self, rubric: Rubric, item: JudgeItem) -> Grading:
+        """Begins a verdict on the item."""
+        return Grading(self, rubric, item)
+
+    def request(self, grading: Grading) -> ChatRequest:
+        """Returns the next request of a verdict."""
+        wording = self._wording(grading.rubric)
+        return ChatRequest(
+            endpoint=self.endpoint,
+            model=self.model,
+            messages=grading.messages,
+            sampling=wording.sampling,
+            named_by=[wording.layout, *grading.texts()],
+            sample=grading.sample,
+            place=self.place,
+            most_tokens=self.most_tokens,
+        )
+
+    def _wording(self, rubric: Rubric) -> _Wording:
+        if rubric.name not in self._wordings:
+            both = {**rubric.sampling, **rubric.form(self.form), **self.parameters}
+            taken = both if self.takes is None else {name: both[name] for name in both if name in self.takes}
+            messages = rubric.messages(_ANY_ITEM, delimiters=self.delimiters)
+            self._wordings[rubric.name] = _Wording(
+                sampling={name: value for name, value in taken.items() if value is not None},
+                sha256=rubric.prompt_sha256(delimiters=self.delimiters),
+                layout=hashlib.sha256(json.dumps(messages).encode()).hexdigest(),
+            )
+        return self._wordings[rubric.name]
+
+
+@dataclass(slots=True, eq=False)
+class Grading:
+    """One verdict in the making.
+
+    Ask for a completion of :meth:`messages` as fresh sample number :attr:`sample`, hand it to :meth:`take`, and go on
+    until there is a verdict. A reply that was cut off, or holds no verdict without doubt, is asked again with a
+    reminder of the format; each reply is read on its own.
+
+    Attributes:
+        by: Who grades.
+        rubric: How the item is graded.
+        item: The response to grade.
+        sample: Number of the fresh sample.
+    """
+
+    by: JudgedBy
+    rubric: Rubric
+    item: JudgeItem
+    sample: int = 0
+    _reminder: list[Message] = field(default_factory=list)
+    _attempts: int = 0
+    _usage: Usage = field(default_factory=Usage)
+
+    def messages(self) -> list[Message]:
+        """Returns the next messages, made anew each time: prompts are long, and gradings are many."""
+        first = self.rubric.messages(self.item, delimiters=self.by.delimiters, secret=self.by.secret)
+        return [*first, *self._reminder]
+
+    def texts(self) -> list[object]:
+        """Returns all that the messages hold besides the rubric's wording, as JSON data."""
+        item = self.item
+        return [item.question, item.references, item.response, item.language, self._reminder]
+
+    def take(self, reply: Completion | Failure, model: str, attempts: int, *, cached: bool = False) -> Verdict | None:
+        """Takes a reply into account.
+
+        Args:
+            reply: The answer to :meth:`messages`.
+            model: Model name that was asked for.
+            attempts: How often the judge was asked for this reply in this run.
+            cached: Whether the reply was read from the cache.
+
+        Returns:
+            The verdict, or None where the judge is to be asked again.
+        """
+        self._attempts += attempts
+        if isinstance(reply, Failure):
+            return self._verdict(reply.outcome, error=reply.error)
+        self._usage += reply.usage
+        # A reply that was cut off may have been about to say something else: it is no verdict.
+        reading = None if reply.is_cut_off else self.rubric.read(reply.text)
+        if reading is None and self.sample < self.by.ask_again:
+            text = without_reasoning(reply.text)
+            # An endpoint may refuse an empty message: without a reply to remind of, the question gets a fresh sample.
+            self._reminder = self.rubric.reminder_messages(text) if text.strip() else []
+            self.sample += 1
+            return None
+        error = None
+        if reading is None:
+            error = "the reply holds no rating that can be read without doubt"
+            if reply.is_cut_off:
+                error = "the reply was cut off at the largest number of tokens"
+        return self._verdict(
+            "unparsable" if reading is None else "scored",
+            score=None if reading is None else float(reading.rating),
+            rationale=reply.text.strip() if reading is None else reading.rationale,
+            completion=reply.text,
+            error=error,
+            cached=cached and self._attempts == 0,
+            reply_model=reply.model if reply.model != model else None,
+        )
+
+    def _verdict(self, outcome: Outcome, **reply: Any) -> Verdict:
+        return Verdict(
+            outcome,
+            usage=self._usage,
+            attempts=self._attempts,
+            asked_again=self.sample > 0,
+            endpoint=self.by.endpoint,
+            **reply,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class VerdictJob:
+    """Asks for one verdict until its ticket is resolved. Prompts are made when the engine gets to it, not before.
+
+    Completions that an earlier run kept are used, unless they add up to no verdict: then the judge is asked afresh,
+    once, and its new completions take their place.
+
+    Attributes:
+        by: Who grades.
+        rubric: How the item is graded.
+        item: The response to grade.
+        progress: Counts the verdicts.
+        adaptations: Parameters that the judge's model takes in place of others.
+        run_began: When the run began, in seconds since 1970.
+        ticket: Where the verdict arrives.
+        afresh: Whether completions of earlier runs don't count any more.
+    """
+
+    by: JudgedBy
+    rubric: Rubric
+    item: JudgeItem
+    _: KW_ONLY
+    progress: Progress
+    adaptations: Adaptations
+    run_began: float
+    ticket: PendingTicket = field(init=False)
+    afresh: bool = field(default=False, init=False)
+    _used_others: bool = field(default=False, init=False)
+    _grading: Grading | None = field(default=None, init=False)
+    _request: ChatRequest | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.ticket = PendingTicket(self.progress)
+
+    @property
+    def request(self) -> ChatRequest:
+        """The next request."""
+        if self._request is None:
+            self._grading = self._grading or self.by.grading(self.rubric, self.item)
+            self._request = self.by.request(self._grading)
+        return self._request
+
+    @property
+    def prompt_order(self) -> tuple[object, ...]:
+        """Sorts jobs so that prompts that begin alike are together."""
+        return self.rubric.prompt_order(self.item)
+
+    def row(self, completion: Completion) -> Row:
+        """Returns a completion of that request as the cache keeps it."""
+        return Row(self.request, self.rubric.name, completion, replaces=self.afresh)
+
+    def take(self, answer: Answer) -> bool:
+        """Takes an answer; False where there is another request to answer first."""
+        reply, meant = answer.reply, self.request.sampling
+        is_old = answer.kept_since is not None and answer.kept_since <= self.run_began
+        if is_old and self.afresh:
+            return False
+        sent = reply.sampling if isinstance(reply, Completion) else None
+        if sent is not None and sent != meant:
+            self.adaptations.adopt(meant, sent)
+        assert self._grading is not None
+        verdict = self._grading.take(reply, self.by.model, answer.attempts, cached=answer.kept_since is not None)
+        self._used_others |= not is_old
+        if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
+            self.afresh, self._grading, verdict = True, None, None
+        if verdict is None:
+            self._request = None
+            return False
+        limit = None if sent is None else limit_of(sent)
+        self._resolve(verdict if limit in (None, limit_of(meant)) else replace(verdict, max_tokens=limit))
+        return True
+
+    def abandon(self, error: str, *, quietly: bool = False) -> None:
+        """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
+        self._resolve(Verdict("failed", error=error, endpoint=self.by.endpoint), quietly=quietly)
+
+    def _resolve(self, verdict: Verdict, *, quietly: bool = False) -> None:
+        if verdict.error is not None:
+            verdict = replace(verdict, error=self.by.hides.hidden(verdict.error))
+        if self.ticket.resolve(verdict) and not quietly:
+            self.progress.given(verdict)
+
+
+def kept_answer(job: VerdictJob, kept: Kept | None) -> Answer | None:
+    """Returns the cache's answer to a job, unless it is to be asked afresh."""
+    return None if kept is None or job.afresh else Answer.of(kept)
+
+
+def open_requests(
+    jobs: Sequence[VerdictJob],
+    cache: CacheThread,
+    answer: Callable[[VerdictJob, Kept | None], Answer | None] = kept_answer,
+) -> dict[bytes, list[VerdictJob]]:
+    """Answers jobs as far as answers are at hand, and returns the others by the key of the request that is open.
+
+    Args:
+        jobs: The jobs.
+        cache: The verdict cache.
+        answer: Returns the answer to a job, or None; gets the cache's completion.
+    """
+    open_: dict[bytes, list[VerdictJob]] = {}
+    while jobs:
+        kept = cache.get_many(list({job.request.key for job in jobs})).result()
+        rest = []
+        for job in jobs:
+            key = job.request.key
+            if (reply := answer(job, kept.get(key))) is None:
+                open_.setdefault(key, []).append(job)
+            elif not job.take(reply):
+                rest.append(job)
+        jobs = rest
+    return open_
+
+
+class PendingTicket:
+    """A ticket that another thread resolves, once.
+
+    An event is made only for a ticket that somebody waits for: of 100,000 tickets, a handful.
+    """
+
+    __slots__ = ("_event", "_pid", "_progress", "_verdict")
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._pid = os.getpid()
+        self._verdict: Verdict | None = None
+        self._event: threading.Event | None = None
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the verdict is there."""
+        return self._verdict is not None
+
+    def verdict(self) -> Verdict:
+        """Waits for the verdict."""
+        if self._verdict is None:
+            if self._pid != os.getpid():
+                return Verdict("failed", error="asked before this process was forked: no answer will come here")
+            self._wait()
+        assert self._verdict is not None
+        return self._verdict
+
+    def resolve(self, verdict: Verdict) -> bool:
+        """Hands over the verdict; False if there was one already, which then stays."""
+        with _handing_over:
+            if self._verdict is not None:
+                return False
+            self._verdict = verdict
+            event = self._event
+        if event is not None:
+            event.set()
+        return True
+
+    def _wait(self) -> None:
+        with _handing_over:
+            if self._verdict is not None:
+                return
+            event = self._event = self._event or threading.Event()
+        self._progress.waiting(event)
+
+
+class Progress:
+    """How far a judge is: a progress line during a long wait, and warnings that count instead of repeating.
+
+    Args:
+        name: Who grades, as shown.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._submitted = 0
+        self._given = 0
+        self._without_score: dict[str, int] = {}
+
+    def submitted(self) -> None:
+        """Counts a verdict that was asked for."""
+        self._submitted += 1
+
+    def given(self, verdict: Verdict) -> None:
+        """Counts a verdict that is there, and warns at the first, tenth, hundredth, … without a score."""
+        self._given += 1
+        if verdict.outcome == "scored":
+            return
+        count = self._without_score[verdict.outcome] = self._without_score.get(verdict.outcome, 0) + 1
+        if count == 10 ** (len(str(count)) - 1):
+            logger.warning("%s: %d %s so far; the last: %s", self._name, count, verdict.outcome, verdict.error)
+
+    def waiting(self, event: threading.Event) -> None:
+        """Waits for the event; shows a line if that takes long."""
+        if event.wait(_SECONDS_WITHOUT_A_LINE):
+            return
+        # One line at a time; without a terminal there is none.
+        with self._lock, tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None) as line:
+            while not event.wait(_SECONDS_BETWEEN_UPDATES):
+                line.total = self._submitted
+                line.update(self._given - line.n)

@@ -1,0 +1,1 @@
+"""Judges that run in this process."""

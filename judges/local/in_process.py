@@ -1,0 +1,302 @@
+"""Judges that lm-eval loads into this process (``lm_eval:<backend>,<model args>``)."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import SecretStr
+
+from culture_tasks.errors import JudgeUnreachableError, SettingsError
+from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
+from culture_tasks.judges.completions import ChatRequest, Completion, Failure
+from culture_tasks.judges.endpoint.addresses import secrets_of
+from culture_tasks.judges.endpoint.asker import Adaptations
+from culture_tasks.judges.endpoint.engine import Answer
+from culture_tasks.judges.endpoint.jobs import JudgedBy, PendingTicket, Progress, VerdictJob, open_requests
+from culture_tasks.judges.endpoint.readiness import OTHERWISE, check_model, is_at_hand, unreadable
+from culture_tasks.judges.endpoint.redaction import secrets_of_arguments
+from culture_tasks.judges.judge import Judge
+from culture_tasks.judges.local.local_model import BACKEND_WITH_FORMS, FORMS, PARAMETERS, LocalModel, named_by
+from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
+from culture_tasks.settings import Settings
+from culture_tasks.text import storable
+
+_Arrival = Callable[[str, Completion, int], None]
+"""Takes a prompt's completion, and how often the model was asked for it."""
+
+
+class InProcessJudge(Judge):
+    """Grades with a model in this process, all at once: the first verdict waited for has everything graded.
+
+    The model is loaded then, after the evaluated model has done its work. Greedy, with the model's chat template.
+
+    Args:
+        model: ``<backend>,<model args>``, such as ``hf,pretrained=Qwen/Qwen3-8B,dtype=bfloat16``.
+        settings: The user's settings.
+
+    Raises:
+        SettingsError: If they set what lm-eval's backend takes from no request: a sampling parameter, or a form.
+    """
+
+    def __init__(self, model: str, settings: Settings) -> None:
+        if settings.judge_budget is not None:
+            raise SettingsError(
+                "CULTURE_JUDGE_BUDGET: a judge that lm-eval loads counts no tokens, so no budget holds it. Unset the "
+                "variable, or name the judge as openai:<model>."
+            )
+        self._backend, _, arguments = model.partition(",")
+        if settings.judge_form != "free" and self._backend != BACKEND_WITH_FORMS:
+            raise SettingsError(
+                f"CULTURE_JUDGE_FORM={settings.judge_form}: lm-eval's {self._backend} can't hold replies to a form. "
+                f"Unset the variable, or name the judge as lm_eval:{BACKEND_WITH_FORMS},<model args> or openai:<model>."
+            )
+        self._arguments = SecretStr(arguments)
+        self._secrets = secrets_of_arguments(arguments) | secrets_of(settings)
+        self._settings = settings
+        identity = named_by(arguments)
+        delimiters = settings.judge_delimiters == "on"
+        ask_again = settings.judge_ask_again
+        self._by = JudgedBy(
+            backend="lm_eval",
+            endpoint=f"lm_eval:{self._backend}" + (f" at {identity.address}" if identity.address else ""),
+            model=identity.model,
+            place=identity.fingerprint,
+            delimiters=delimiters,
+            ask_again=ask_again,
+            form=settings.judge_form,
+            parameters=_parameters(settings),
+            takes=PARAMETERS if settings.judge_form == "free" else (*PARAMETERS, *FORMS),
+            hides=self._secrets,
+        )
+        self._progress = _Flushing(f"judge lm_eval:{self._backend},{identity.model}", self)
+        self._run_began = time.time()
+        self._adaptations = Adaptations()
+        self._lock = threading.RLock()
+        self._pending: deque[VerdictJob] = deque()
+        self._model: LocalModel | None = None
+        self._broken: str | None = None
+        self._asked = False
+        self._cache: CacheThread | None = None
+        self._cache_pid = 0
+
+    def identity(self, rubric: Rubric) -> JudgeIdentity:
+        """Returns who grades by this rubric."""
+        return self._by.identity(rubric, self._by.sampling(rubric))
+
+    def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
+        """Notes an item to be graded; nothing happens until somebody waits for a verdict."""
+        job = self._job(rubric, item)
+        self._pending.append(job)
+        return job.ticket
+
+    def check(
+        self,
+        expected: Iterable[tuple[Rubric, JudgeItem]],
+        *,
+        responses_known: bool = False,
+    ) -> Verdict | None:
+        """Makes sure that the model can be loaded, as far as that can be known before it is.
+
+        A model behind an API is asked one question, as an endpoint is.
+
+        Raises:
+            JudgeUnreachableError: If not.
+        """
+        self._run_began = time.time()
+        items = list(expected)
+        if responses_known and is_at_hand(self._opened_cache(), adaptations=Adaptations(), by=self._by, expected=items):
+            return None
+        is_remote = check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
+        return self._ask_once(*items[0]) if is_remote and items and not self._asked else None
+
+    def close(self) -> None:
+        """Grades no more, and lets go of the model."""
+        with self._lock:
+            for job in self._taken():
+                job.abandon("the judge was closed before it answered")
+            if self._model is not None:
+                self._model.close()
+                self._model = None
+            if self._cache is not None and self._cache_pid == os.getpid():
+                released(self._settings.cache_file)
+            self._cache = None
+
+    def flush(self) -> None:
+        """Grades all that was submitted."""
+        with self._lock:
+            jobs = self._taken()
+            try:
+                while jobs:
+                    jobs = self._answered(open_requests(jobs, self._opened_cache()), keeps=True)
+            except BaseException as error:  # at an interrupt, too, no thread may be left waiting
+                for job in jobs:
+                    job.abandon(self._reason(error))
+                if not isinstance(error, Exception):
+                    raise
+
+    def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
+        self._progress.submitted()
+        return VerdictJob(
+            self._by,
+            rubric,
+            item,
+            progress=self._progress,
+            adaptations=self._adaptations,
+            run_began=self._run_began,
+        )
+
+    def _taken(self) -> list[VerdictJob]:
+        # One by one, since other threads may submit meanwhile.
+        return [self._pending.popleft() for _ in range(len(self._pending))]
+
+    def _answered(self, open_: dict[bytes, list[VerdictJob]], *, keeps: bool) -> list[VerdictJob]:
+        """Has the model answer open requests and stores its completions; returns the jobs that have another request."""
+        rest: list[VerdictJob] = []
+
+        def settle(key: bytes, answer: Answer) -> None:
+            for job in open_.pop(key, ()):
+                rest.extend([] if job.take(answer) else [job])
+                answer = answer._replace(attempts=0)
+
+        def arrived(key: bytes, completion: Completion, times: int) -> None:
+            if key in open_:  # else it was reported before
+                if keeps:
+                    self._opened_cache().put([open_[key][0].row(completion)])
+                settle(key, Answer(completion, attempts=times))
+
+        by_sampling: dict[str, dict[bytes, ChatRequest]] = {}
+        for key, (first, *_) in open_.items():
+            by_sampling.setdefault(repr(first.request.sampling), {})[key] = first.request
+        for requests in by_sampling.values():
+            try:
+                for key in self._complete(requests, arrived):
+                    settle(key, Answer(Failure("failed", "the prompt is longer than the judge's context")))
+            except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way, and ends verdicts, not the run
+                for key in requests:
+                    settle(key, Answer(Failure("failed", self._reason(error))))
+        return rest
+
+    def _complete(
+        self, requests: Mapping[bytes, ChatRequest], arrived: Callable[[bytes, Completion, int], None]
+    ) -> list[bytes]:
+        """Completes requests with the same sampling parameters; returns the keys of those that are too long."""
+        model, meant = self._loaded(), next(iter(requests.values())).sampling
+        keys: dict[str, list[bytes]] = {}
+        too_long = []
+        for key, request in requests.items():
+            prompt = model.prompt(request.messages)
+            if model.fits(prompt, meant["max_tokens"]):
+                keys.setdefault(prompt, []).append(key)
+            else:
+                too_long.append(key)
+
+        def arrived_for_all(prompt: str, completion: Completion, times: int) -> None:
+            for key in keys[prompt]:
+                arrived(key, completion, times)
+
+        self._ask(model, list(keys), meant=meant, arrived=arrived_for_all)
+        return too_long
+
+    def _ask(self, model: LocalModel, prompts: Collection[str], *, meant: Mapping[str, Any], arrived: _Arrival) -> None:
+        """Completes prompts that fit; what thinking cuts off is completed again with a larger limit, if it has room."""
+        times = 0
+        while prompts:
+            times += 1
+            grown = self._adaptations.apply(meant, self._by.most_tokens)
+            roomy = [prompt for prompt in prompts if model.fits(prompt, grown["max_tokens"])]
+            others = sorted(set(prompts).difference(roomy))
+            prompts = [
+                prompt
+                for sampling, some in ((grown, roomy), (meant, others))
+                if some
+                for prompt in self._cut_off(model, some, sampling=sampling, arrived=arrived, times=times)
+            ]
+
+    def _cut_off(
+        self, model: LocalModel, prompts: Sequence[str], *, sampling: Mapping[str, Any], arrived: _Arrival, times: int
+    ) -> list[str]:
+        """Completes prompts once; returns those to complete again, and reports all others."""
+        again: dict[str, None] = {}
+
+        def take(prompt: str, text: str) -> None:
+            if prompt in again:
+                return
+            completion = model.completed(prompt, storable(self._secrets.hidden_in_reply(text)), sampling)
+            if completion.is_cut_off_by_thinking and self._adaptations.grow(sampling, self._by.most_tokens):
+                larger = self._adaptations.apply(sampling, self._by.most_tokens)["max_tokens"]
+                if model.fits(prompt, larger):
+                    again[prompt] = None
+                    return
+            arrived(prompt, completion, times)
+
+        model.generate(prompts, sampling, take)
+        return list(again)
+
+    def _ask_once(self, rubric: Rubric, item: JudgeItem) -> Verdict:
+        """Asks for the verdict on a right answer, past the cache."""
+        who = f"judge lm_eval:{self._backend},{self._by.model}"
+        job = self._job(rubric, replace(item, response=item.references[0]))
+        jobs = [job]
+        with self._lock:
+            while jobs:
+                jobs = self._answered({job.request.key: jobs}, keeps=False)
+        verdict = job.ticket.verdict()
+        self._asked, self._broken = verdict.outcome == "scored", None
+        if verdict.outcome == "failed":
+            raise JudgeUnreachableError(f"{who}: {verdict.error}. {OTHERWISE}")
+        if not self._asked:
+            raise JudgeUnreachableError(unreadable(who, rubric, verdict))
+        return verdict
+
+    def _loaded(self) -> LocalModel:
+        if self._broken is not None:
+            raise RuntimeError(self._broken)
+        if self._model is None:
+            try:
+                self._model = LocalModel(self._backend, self._arguments.get_secret_value())
+            except Exception as error:  # broad, as in _grade_round; raised again
+                self._broken = self._secrets.hidden(f"it could not be loaded: {type(error).__name__}: {error}")
+                raise
+        return self._model
+
+    def _reason(self, error: BaseException) -> str:
+        text = self._secrets.hidden(str(error))
+        return f"the judge broke down: {type(error).__name__}: {' '.join(text.split())[:300]}"
+
+    def _opened_cache(self) -> CacheThread:
+        if self._cache is None or self._cache_pid != os.getpid():
+            self._cache, self._cache_pid = opened_cache(self._settings.cache_file), os.getpid()
+        return self._cache
+
+
+def _parameters(settings: Settings) -> Mapping[str, Any]:
+    unknown = [
+        name for name, value in settings.judge_parameters.items() if value is not None and name not in PARAMETERS
+    ]
+    if unknown:
+        raise SettingsError(
+            f"CULTURE_JUDGE=lm_eval:…: a judge in this process takes no {unknown[0]} (set by "
+            "CULTURE_JUDGE_REASONING_EFFORT or CULTURE_JUDGE_EXTRA_BODY), only "
+            f"{', '.join(PARAMETERS)}. Unset it; model arguments such as enable_thinking=False say whether it thinks."
+        )
+    return settings.judge_parameters
+
+
+class _Flushing(Progress):
+    """Grades everything before it waits."""
+
+    def __init__(self, name: str, judge: InProcessJudge) -> None:
+        super().__init__(name)
+        self._judge = judge
+
+    def waiting(self, event: threading.Event) -> None:
+        """Grades all that was submitted, unless another thread has just done so."""
+        self._judge.flush()
+        event.wait()

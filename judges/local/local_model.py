@@ -1,0 +1,219 @@
+"""A language model that lm-eval loads into this process, as judges use it."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import inspect
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from culture_tasks.judges.completions import Completion
+from culture_tasks.judges.endpoint.redaction import is_secret_name, shown_arguments, shown_url
+from culture_tasks.judges.rubric.rubrics import Message
+from culture_tasks.text import without_reasoning
+
+logger = logging.getLogger(__name__)
+
+# lm-eval's default is one prompt at a time. vLLM and SGLang batch by themselves where they are given all at once.
+_BATCH_SIZES: Mapping[str, int | str] = {"vllm": "auto", "sglang": "auto"}
+_BATCH_SIZE = 8
+_PROBE = "e5b1c7"
+
+PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens")
+"""Sampling parameters that lm-eval's backends take from a request."""
+
+FORMS = ("response_format", "structured_outputs")
+"""Parameters that hold a reply to a form (see :meth:`Rubric.form`)."""
+
+BACKEND_WITH_FORMS = "vllm"
+
+Arrival = Callable[[str, str], None]
+"""Called with a prompt and its completion, as soon as the completion is there."""
+
+
+# Arguments that say where and how fast a model runs, and don't change its answers.
+_PLACE = frozenset(("base_url", "device"))
+_SPEED = frozenset(("batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout"))
+_MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"))
+
+
+class Named(NamedTuple):
+    """The model that model arguments name.
+
+    Attributes:
+        model: The arguments that make it the model it is, without secrets.
+        address: Where it is asked, without secrets; None for a model in this process.
+        fingerprint: SHA-256 of all that tells it from another model of that name: its whole address, the absolute path
+            and the files of a local folder.
+    """
+
+    model: str
+    address: str | None
+    fingerprint: str
+
+
+def named_by(arguments: str) -> Named:
+    """Tells from model arguments which model they name; looks at the files that they name."""
+    given = [argument for argument in arguments.split(",") if argument]
+    names = {argument: argument.partition("=")[0].strip() for argument in given}
+    naming = [argument for argument in given if names[argument] not in _PLACE | _SPEED]
+    addresses = [argument.partition("=")[2] for argument in given if names[argument] == "base_url"]
+    files = [_files_at(argument.partition("=")[2]) for argument in naming]
+    told_apart = [[argument for argument in naming if not is_secret_name(names[argument])], addresses, files]
+    return Named(
+        shown_arguments(",".join(naming)),
+        shown_url(addresses[0]) if addresses else None,
+        hashlib.sha256(json.dumps(told_apart).encode("utf-8", "surrogatepass")).hexdigest(),
+    )
+
+
+def _files_at(value: str) -> list[Any] | None:
+    """Returns absolute path, names, sizes and times of a model's files; None where the value is no local path."""
+    path = Path(value).expanduser()
+    try:
+        if not value or not path.exists():
+            return None
+        files = [path] if path.is_file() else [file for file in path.iterdir() if file.suffix in _MODEL_FILES]
+        stats = sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return [str(path.resolve()), stats]
+
+
+def model_options(arguments: str) -> dict[str, Any]:
+    """Returns model arguments as lm-eval reads them."""
+    from lm_eval.utils import simple_parse_args_string
+
+    parsed: dict[str, Any] = simple_parse_args_string(arguments)
+    return parsed
+
+
+class LocalModel:
+    """One of lm-eval's model classes, loaded.
+
+    Args:
+        backend: Name in lm-eval's registry, such as ``hf``.
+        arguments: Model arguments, as after ``--model_args``.
+    """
+
+    def __init__(self, backend: str, arguments: str) -> None:
+        from lm_eval.api.registry import get_model
+
+        _release_memory()
+        cls = get_model(backend)
+        options = model_options(arguments)
+        if "batch_size" in inspect.signature(cls.__init__).parameters:
+            options.setdefault("batch_size", _BATCH_SIZES.get(backend, _BATCH_SIZE))
+        self._model = cls.create_from_arg_obj(options)
+        self._has_template = self._rendered([{"role": "user", "content": _PROBE}]) is not None
+        if not self._has_template:
+            logger.warning("judge lm_eval:%s has no chat template: prompts are plain text", backend)
+        system: list[Message] = [{"role": "system", "content": _PROBE}, {"role": "user", "content": "?"}]
+        self._keeps_system = _PROBE in (self._rendered(system) or "")
+
+    def prompt(self, messages: Sequence[Message]) -> str:
+        """Returns the messages as one prompt, by the model's chat template.
+
+        A template that takes no system message gets its text before the first user message. Without any template
+        the texts follow each other, with an empty line between them.
+        """
+        if not self._has_template:
+            return "\n\n".join(message["content"] for message in messages) + "\n\n"
+        return self._rendered(messages if self._keeps_system else _without_system(messages)) or ""
+
+    def fits(self, prompt: str, new_tokens: int) -> bool:
+        """Whether prompt and reply fit into the model's context; lm-eval would cut the prompt's beginning off."""
+        longest, encode = getattr(self._model, "max_length", None), getattr(self._model, "tok_encode", None)
+        if not isinstance(longest, int) or not callable(encode):
+            return True
+        # One token takes at least one character, but for byte fallbacks, so short prompts need no count.
+        return 4 * len(prompt) + new_tokens <= longest or len(encode(prompt)) + new_tokens <= longest
+
+    def completed(self, prompt: str, text: str, sampling: Mapping[str, Any]) -> Completion:
+        """Returns a completion with the reason why it ended, which lm-eval doesn't tell.
+
+        A reply as long as the limit was cut off, as far as the model's tokenizer tells, and one that never ends its
+        thinking. Thinking begins in the reply, or in the prompt where the template opens it.
+        """
+        encode, limit = getattr(self._model, "tok_encode", None), sampling["max_tokens"]
+        # The prompt of an API model is no text, but holds one.
+        thinks = getattr(prompt, "prompt", prompt).rstrip().endswith("<think>") and "</think>" not in text
+        unended = bool(text.strip()) and not without_reasoning(text).strip()
+        # One character takes four tokens at most, so short replies need no count.
+        is_cut_off = unended or (4 * len(text) >= limit and callable(encode) and len(encode(text)) >= limit)
+        return Completion(text, "length" if is_cut_off else "stop", sampling=sampling, thought=thinks)
+
+    def generate(self, prompts: Sequence[str], sampling: Mapping[str, Any], arrived: Arrival) -> None:
+        """Completes all prompts in one call, and reports each completion as it comes."""
+        from lm_eval.api.instance import Instance
+
+        options = _generation_options(sampling)
+        requests = [
+            Instance(
+                request_type="generate_until",
+                doc={},
+                arguments=(prompt, dict(options)),
+                idx=index,
+                metadata=("judge", index, 1),
+            )
+            for index, prompt in enumerate(prompts)
+        ]
+        self._model.set_cache_hook(_Hook(arrived))
+        for prompt, text in zip(prompts, self._model.generate_until(requests), strict=True):
+            arrived(prompt, text)
+
+    def close(self) -> None:
+        """Lets go of the model."""
+        self._model = None
+        _release_memory()
+
+    def _rendered(self, messages: Sequence[Message]) -> str | None:
+        try:
+            rendered: str = self._model.apply_chat_template([dict(message) for message in messages])
+        except (ValueError, NotImplementedError, AttributeError):
+            return None
+        return rendered
+
+
+class _Hook:
+    """Stands where lm-eval keeps its response cache, which hears of each completion as it comes."""
+
+    def __init__(self, arrived: Arrival) -> None:
+        self._arrived = arrived
+
+    def add_partial(self, attribute: str, request: Any, result: Any) -> None:  # lm-eval's signature
+        if attribute == "generate_until" and isinstance(result, str) and isinstance(request[0], str):
+            self._arrived(request[0], result)
+
+
+def _generation_options(sampling: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns lm-eval's names for sampling parameters; greedy unless a temperature says otherwise."""
+    options = {name: sampling[name] for name in PARAMETERS if name in sampling and name != "max_tokens"}
+    options.setdefault("temperature", 0.0)
+    form = sampling.get("structured_outputs", {})
+    if "response_format" in sampling:
+        form = {"json": sampling["response_format"]["json_schema"]["schema"]}
+    if form:
+        from vllm.sampling_params import StructuredOutputsParams  # type: ignore[import-not-found, unused-ignore]
+
+        options["structured_outputs"] = StructuredOutputsParams(**form)
+    return {**options, "until": [], "do_sample": options["temperature"] > 0, "max_gen_toks": sampling["max_tokens"]}
+
+
+def _without_system(messages: Sequence[Message]) -> list[Message]:
+    system = [message["content"] for message in messages if message["role"] == "system"]
+    others = [message for message in messages if message["role"] != "system"]
+    return [{"role": others[0]["role"], "content": "\n\n".join([*system, others[0]["content"]])}, *others[1:]]
+
+
+def _release_memory() -> None:
+    """Frees the devices' memory of the evaluated model, as far as nothing holds it."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

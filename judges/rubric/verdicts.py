@@ -1,0 +1,167 @@
+"""What is asked of a judge, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+Outcome = Literal["scored", "unparsable", "refused", "failed", "unjudged"]
+"""How a request for a verdict ended.
+
+``scored``: read and valid. ``unparsable``: the judge replied, not in its format. ``refused``: the judge or its
+provider declined. ``failed``: no usable reply. ``unjudged``: no judge was asked (``CULTURE_JUDGE=none``).
+Only scored verdicts enter a mean.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeItem:
+    """One response to grade.
+
+    Attributes:
+        question: What the evaluated model was asked.
+        references: Answers that count as right, at least one.
+        response: What the evaluated model said.
+        language: Name of the language, for prompts that tell the judge; else empty.
+    """
+
+    question: str
+    references: tuple[str, ...]
+    response: str
+    language: str = ""
+
+
+@dataclass(frozen=True)
+class JudgeIdentity:
+    """Who graded, with what prompt and settings: two scores compare only where these agree.
+
+    The address is no part of it: the same model on another port is the same judge (see :attr:`Verdict.endpoint`).
+
+    Attributes:
+        backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
+        model: Model name as asked for, or model arguments.
+        rubric: Name of the rubric.
+        prompt: Name and version of its prompt file.
+        prompt_sha256: Hash of everything in the prompt that isn't the item.
+        delimiters: Whether texts to grade were wrapped in delimiters.
+        sampling: Sampling parameters as the endpoint takes them, with the limit of tokens that was meant: a limit that
+            had to grow makes no other judge (see :attr:`Verdict.max_tokens`).
+    """
+
+    backend: str
+    model: str
+    rubric: str
+    prompt: str
+    prompt_sha256: str
+    delimiters: bool
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def json(self) -> Mapping[str, Any]:
+        """The identity as plain JSON data, made once: ten thousand records hold it."""
+        return {
+            "backend": self.backend,
+            "model": self.model,
+            "rubric": self.rubric,
+            "prompt": self.prompt,
+            "prompt_sha256": self.prompt_sha256,
+            "delimiters": self.delimiters,
+            "sampling": dict(self.sampling),
+        }
+
+
+DISCOUNTS = frozenset(("cached_tokens", "batch_prompt_tokens", "batch_completion_tokens"))
+"""Names of the numbers of tokens that cost less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or several requests; those with a discount are among the others.
+
+    Attributes:
+        prompt_tokens: Tokens that the judge read.
+        completion_tokens: Tokens that it wrote.
+        cached_tokens: Of those that it read, the ones that were in the endpoint's prompt cache.
+        batch_prompt_tokens: Of those that it read, the ones of requests in batches.
+        batch_completion_tokens: Of those that it wrote, the ones of requests in batches.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    batch_prompt_tokens: int = 0
+    batch_completion_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Returns the sum of both."""
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.batch_prompt_tokens + other.batch_prompt_tokens,
+            self.batch_completion_tokens + other.batch_completion_tokens,
+        )
+
+    @property
+    def in_a_batch(self) -> Usage:
+        """The same tokens of requests in a batch, whose discount is the only one that counts."""
+        return Usage(
+            self.prompt_tokens,
+            self.completion_tokens,
+            batch_prompt_tokens=self.prompt_tokens,
+            batch_completion_tokens=self.completion_tokens,
+        )
+
+    @property
+    def discounts(self) -> dict[str, int]:
+        """The numbers of tokens with a discount, without those that are 0, by name."""
+        return {name: number for name in sorted(DISCOUNTS) if (number := getattr(self, name))}
+
+
+def discounts_of(usage: Usage) -> str:
+    """Returns in words how many tokens had a discount, in parentheses; empty where there are none."""
+    in_batches = usage.batch_prompt_tokens + usage.batch_completion_tokens
+    parts = [f"{usage.cached_tokens:,} from the endpoint's prompt cache"] if usage.cached_tokens else []
+    parts += [f"{in_batches:,} in batches"] if in_batches else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One graded response.
+
+    Attributes:
+        outcome: How it ended.
+        score: The rating on the rubric's own scale (see :class:`~culture_tasks.judges.rubric.rubrics.Rubric`); None unless
+            scored.
+        rationale: The judge's reasons, as text; None without a reply.
+        completion: The raw reply; None without one.
+        error: Why there is no score, in one line without secrets; None when scored.
+        usage: Tokens used.
+        attempts: How often the judge was asked for this verdict in this run; 0 from the cache.
+        asked_again: Whether the reply came after a reminder of the format.
+        cached: Whether the reply was read from the verdict cache.
+        reply_model: Model name that the endpoint reported, where it differs from what was asked for.
+        endpoint: Where the judge was asked: base URL without user, password and query, or ``lm_eval:<backend>``; None
+            for a judge without one.
+        max_tokens: Most tokens as sent, where thinking needed more than were meant; else None.
+    """
+
+    outcome: Outcome
+    score: float | None = None
+    rationale: str | None = None
+    completion: str | None = None
+    error: str | None = None
+    usage: Usage = Usage()
+    attempts: int = 0
+    asked_again: bool = False
+    cached: bool = False
+    reply_model: str | None = None
+    endpoint: str | None = None
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.outcome == "scored") != (self.score is not None):
+            raise ValueError(f"Verdict: outcome {self.outcome!r} does not go with score {self.score!r}")

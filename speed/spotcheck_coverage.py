@@ -1,0 +1,340 @@
+"""How often intervals hold the truth when people check a biased judge: the table of docs/spotcheck.md.
+
+Each world draws questions, people's scores and a judge's anew, has some responses rated, and compares the judge's
+own interval, that of the ratings alone and the corrected one with the mean that people would give to all questions of
+the world. ``python speed/spotcheck_coverage.py`` prints the table (about seven minutes on one core).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from culture_tasks.metrics.intervals import mean_interval
+from culture_tasks.metrics.prediction_powered import Corrected, corrected_mean
+from culture_tasks.text_tables import as_markdown
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
+
+
+class Draw(NamedTuple):
+    """One draw of a world.
+
+    Attributes:
+        people: The score that people would give to each response.
+        judge: The judge's.
+        cultures: The culture of each.
+        clusters: What each shares with others; None where each stands alone.
+    """
+
+    people: Floats
+    judge: Floats
+    cultures: Numbers
+    clusters: Numbers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A judge and its bias.
+
+    Attributes:
+        about: What it is like.
+        draw: Draws questions with people's and the judge's scores.
+        ends: Ends of the scale.
+        rated: Numbers of ratings to try.
+    """
+
+    about: str
+    draw: Callable[[np.random.Generator], Draw]
+    ends: tuple[float, float]
+    rated: tuple[int, ...]
+
+
+def ratings(rng: np.random.Generator, noise: tuple[float, float, float]) -> Draw:
+    """450 ratings from 1 to 10 in three cultures; the judge is off by +0.8, 0 and -0.4 points."""
+    cultures = np.repeat(np.arange(3), 150)
+    quality = np.array([6.0, 7.0, 5.0])[cultures] + rng.normal(0.0, 1.5, 450)
+    judged = quality + np.array([0.8, 0.0, -0.4])[cultures] + rng.normal(0.0, 1.0, 450) * np.array(noise)[cultures]
+    return Draw(_on_scale(quality + rng.normal(0.0, 1.0, 450)), _on_scale(judged), cultures)
+
+
+def clustered(rng: np.random.Generator, *, across: bool) -> Draw:
+    """The same, five questions a scenario, which lies within one culture or is asked in all of them."""
+    cultures = np.repeat(np.arange(3), 150)
+    scenarios = np.tile(np.repeat(np.arange(30), 5), 3) if across else np.repeat(np.arange(90), 5)
+    quality = np.array([6.0, 7.0, 5.0])[cultures] + rng.normal(0.0, 1.1, 90)[scenarios] + rng.normal(0.0, 1.0, 450)
+    taste = rng.normal(0.0, 0.7, 90)[scenarios]  # people and judge see a scenario otherwise
+    judged = quality + taste + np.array([0.8, 0.0, -0.4])[cultures] + rng.normal(0.0, 0.8, 450)
+    return Draw(_on_scale(quality + rng.normal(0.0, 0.8, 450)), _on_scale(judged), cultures, scenarios)
+
+
+def right_or_wrong(rng: np.random.Generator) -> Draw:
+    """2,310 right or wrong answers in eleven cultures; the judge errs in 5 to 15 % of cases, either way."""
+    cultures = np.repeat(np.arange(11), 210)
+    right = rng.random(2310) < np.linspace(0.5, 0.85, 11)[cultures]
+    missed, accepted = np.linspace(0.05, 0.15, 11)[cultures], np.linspace(0.15, 0.05, 11)[cultures]
+    errs = rng.random(2310) < np.where(right, missed, accepted)
+    return Draw(right.astype(float), (right != errs).astype(float), cultures)
+
+
+def rarely_wrong(rng: np.random.Generator) -> Draw:
+    """450 answers, nine in ten right, in three cultures; the judge takes 40 % of the wrong ones for right."""
+    cultures = np.repeat(np.arange(3), 150)
+    right = rng.random(450) < 0.9
+    return Draw(right.astype(float), (right | (rng.random(450) < 0.4)).astype(float), cultures)
+
+
+def unequally_wrong(rng: np.random.Generator) -> Draw:
+    """600 answers in three cultures, where the judge errs in about 2, 10 and 35 % of cases."""
+    cultures = np.repeat(np.arange(3), 200)
+    right = rng.random(600) < np.array([0.8, 0.6, 0.5])[cultures]
+    errs = rng.random(600) < np.array([0.02, 0.10, 0.35])[cultures] * np.where(right, 0.5, 1.5)
+    return Draw(right.astype(float), (right != errs).astype(float), cultures)
+
+
+class GrossErrors(NamedTuple):
+    """A judge that agrees with people but for rare gross errors, in three cultures.
+
+    Attributes:
+        scores: The scores that people give.
+        shares: How often they give each.
+        size: Number of responses.
+        share: Share of responses that the judge gets grossly wrong.
+        error: How far it is off there, up to the end of the scale: upwards, or downwards where that leaves the scale.
+        one_way: Whether it is off upwards alone.
+        noise: Share of responses that a rater, or the judge, scores one step up or down besides.
+        raters: Number of raters, whose mean counts.
+        together: Number of questions in a scenario, which the judge gets wrong as a whole.
+        cultures: Number of cultures in which it errs.
+    """
+
+    scores: Sequence[float]
+    shares: Sequence[float]
+    size: int
+    share: float
+    error: float
+    one_way: bool = False
+    noise: float = 0.0
+    raters: int = 1
+    together: int = 1
+    cultures: int = 3
+
+    def __call__(self, rng: np.random.Generator) -> Draw:
+        """Draws the responses."""
+        scores, step = np.array(self.scores), self.scores[1] - self.scores[0]
+        cultures, scenarios = np.arange(self.size) * 3 // self.size, np.arange(self.size) // self.together
+        quality = rng.choice(scores, self.size, p=self.shares)
+
+        def seen_by_one() -> Floats:
+            steps = rng.choice((-step, step), self.size) * (rng.random(self.size) < self.noise)
+            return np.clip(quality + steps, scores[0], scores[-1])
+
+        people = np.mean([seen_by_one() for _ in range(self.raters)], axis=0) if self.raters > 1 else quality
+        wrong = (rng.random(self.size) < self.share)[scenarios] & (cultures < self.cultures)
+        down = (quality + self.error > scores[-1]) & (not self.one_way)
+        judge = np.where(wrong, quality + np.where(down, -self.error, self.error), seen_by_one())
+        clusters = scenarios if self.together > 1 else None
+        return Draw(people, np.clip(judge, scores[0], scores[-1]), cultures, clusters)
+
+
+def _on_scale(values: Floats) -> Floats:
+    return np.clip(np.round(values), 1.0, 10.0)
+
+
+_HALVES = ((0.0, 0.5, 1.0), (0.2, 0.3, 0.5))
+_MOSTLY_RIGHT = ((0.0, 1.0), (0.06, 0.94))
+_TENTHS = (tuple(range(1, 11)), (0.02, 0.03, 0.05, 0.08, 0.12, 0.16, 0.2, 0.18, 0.11, 0.05))
+
+
+def _gross(about: str, ends: tuple[float, float], rated: tuple[int, ...], errors: GrossErrors) -> World:
+    return World(f"{about}, N = {errors.size:,}", errors, ends, rated)
+
+
+WORLDS: Mapping[str, World] = {
+    "ratings": World("ratings 1-10, judge's noise 1", lambda rng: ratings(rng, (1, 1, 1)), (1, 10), (15, 30, 60, 100)),
+    "noisy": World("the same, noise 2", lambda rng: ratings(rng, (2, 2, 2)), (1, 10), (30, 60)),
+    "uneven": World("the same, noise 0.5, 1 and 3", lambda rng: ratings(rng, (0.5, 1, 3)), (1, 10), (30, 60)),
+    "scenarios": World(
+        "the same, five questions a scenario", lambda rng: clustered(rng, across=False), (1, 10), (60, 100)
+    ),
+    "shared scenarios": World(
+        "the same, scenarios asked in all cultures", lambda rng: clustered(rng, across=True), (1, 10), (60, 100)
+    ),
+    "right or wrong": World("right / wrong, judge errs 5-15 %", right_or_wrong, (0, 1), (55, 110, 220, 330)),
+    "unequally wrong": World("right / wrong, judge errs 2, 10 and 35 %", unequally_wrong, (0, 1), (60, 100)),
+    "rarely wrong": World("right / wrong, judge errs 4 %, one way", rarely_wrong, (0, 1), (30, 60, 100)),
+    "halves": _gross("0 / 0.5 / 1, 4 % gross errors", (0, 1), (21, 51, 100, 200), GrossErrors(*_HALVES, 3000, 0.04, 1)),
+    "few halves": _gross("the same", (0, 1), (21, 51, 100), GrossErrors(*_HALVES, 450, 0.04, 1)),
+    "half errors": _gross("the same, 8 % errors of 0.5", (0, 1), (21, 51), GrossErrors(*_HALVES, 150, 0.08, 0.5)),
+    "scenarios wrong": _gross(
+        "the same, 6 % of scenarios wrong", (0, 1), (51, 100), GrossErrors(*_HALVES, 450, 0.06, 1, together=5)
+    ),
+    "three raters": _gross(
+        "the same, three raters", (0, 1), (21, 51, 100), GrossErrors(*_HALVES, 3000, 0.04, 1, noise=0.15, raters=3)
+    ),
+    "one culture": _gross(
+        "the same, 10 % in one culture alone", (0, 1), (21, 51, 100), GrossErrors(*_HALVES, 3000, 0.1, 1, cultures=1)
+    ),
+    "mostly right": _gross(
+        "right / wrong, 94 % right, 4 % errors", (0, 1), (21, 51, 100), GrossErrors(*_MOSTLY_RIGHT, 3000, 0.04, 1)
+    ),
+    "tenths": _gross(
+        "ratings 1-10, 3 % gross errors", (1, 10), (21, 51, 100, 200), GrossErrors(*_TENTHS, 3000, 0.03, 9)
+    ),
+    "too generous": _gross(
+        "the same, 5 % too generous", (1, 10), (51, 100), GrossErrors(*_TENTHS, 450, 0.05, 9, one_way=True)
+    ),
+    "noisy tenths": _gross(
+        "the same, 3 %, off by one in 30 %", (1, 10), (21, 51, 100), GrossErrors(*_TENTHS, 3000, 0.03, 9, noise=0.3)
+    ),
+}
+
+
+class Coverage(NamedTuple):
+    """How an interval did.
+
+    Attributes:
+        holds: Share of draws in which it held the truth.
+        width: Its mean width.
+        least: The same share for the culture in which it is least; NaN where it wasn't tried.
+    """
+
+    holds: float
+    width: float
+    least: float
+
+
+def coverage(world: World, rated: int, *, draws: int, seed: int = 0) -> dict[str, Coverage]:
+    """Returns how the judge's own interval, that of the ratings alone and the corrected ones do.
+
+    Args:
+        world: The world.
+        rated: Number of ratings, the same in each culture.
+        draws: How often the world is drawn.
+        seed: Seed of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    truth, by_culture = _truth(world)
+    ways: dict[str, list[tuple[bool, float, list[bool]]]] = {}
+    for _ in range(draws):
+        drawn = world.draw(rng)
+        given = _given(drawn, rated, rng)
+        truths = [drawn.people[drawn.cultures == culture].mean() for culture in range(by_culture.size)]
+        for way, (overall, parts) in _estimates(world, drawn, given).items():
+            of_set = way == "corrected, these questions"
+            held = [_holds(part, one) for part, one in zip(parts, truths if of_set else by_culture, strict=True)]
+            interval = (overall[0], overall[1])
+            of_all = drawn.people.mean() if of_set else truth
+            ways.setdefault(way, []).append((_holds(interval, of_all), interval[1] - interval[0], held))
+    return {way: _summed(found) for way, found in ways.items()}
+
+
+def _truth(world: World) -> tuple[float, Floats]:
+    """Returns the mean that people would give to all questions of a world, and by culture."""
+    rng = np.random.default_rng(2**32)
+    draws = [world.draw(rng) for _ in range(400)]
+    people, cultures = np.concatenate([one.people for one in draws]), np.concatenate([one.cultures for one in draws])
+    by_culture = np.bincount(cultures, weights=people) / np.bincount(cultures)
+    return float(people.mean()), by_culture
+
+
+def _given(drawn: Draw, rated: int, rng: np.random.Generator) -> Floats:
+    given = np.full(drawn.people.size, np.nan)
+    cultures = int(drawn.cultures.max()) + 1
+    for culture in range(cultures):
+        chosen = rng.choice(np.flatnonzero(drawn.cultures == culture), rated // cultures, replace=False)
+        given[chosen] = drawn.people[chosen]
+    return given
+
+
+Ends = tuple[float, float]
+
+
+def _estimates(world: World, drawn: Draw, given: Floats) -> dict[str, tuple[Ends, list[Ends]]]:
+    cultures, clusters = drawn.cultures.tolist(), drawn.clusters
+    labels = range(int(drawn.cultures.max()) + 1)
+    corrected = corrected_mean(drawn.judge, given, cultures, clusters=clusters, ends=world.ends)
+    nothing = np.full(given.size, np.nan)
+    alone = corrected_mean(nothing, given, cultures, clusters=clusters, ends=world.ends)
+    own = mean_interval(drawn.judge, clusters)
+    parts = [mean_interval(drawn.judge[drawn.cultures == culture]) for culture in labels]
+    each = _weight_for_each(drawn, given)
+    return {
+        "judge alone": ((own.low, own.high), [(one.low, one.high) for one in parts]),
+        "people alone": (_ends(alone.overall), [_ends(alone.strata[one]) for one in labels]),
+        "a weight for each culture": (each, [each for _ in labels]),
+        "corrected": (_ends(corrected.overall), [_ends(corrected.strata[one]) for one in labels]),
+        "corrected, these questions": (
+            (corrected.overall.set_low, corrected.overall.set_high),
+            [(corrected.strata[one].set_low, corrected.strata[one].set_high) for one in labels],
+        ),
+    }
+
+
+def _weight_for_each(drawn: Draw, given: Floats) -> Ends:
+    """Returns the overall interval as the papers have it: a weight and a variance for each culture, and no clusters."""
+    value, variance, size, used = 0.0, 0.0, drawn.people.size, 0
+    for culture in np.unique(drawn.cultures):
+        judge, people = drawn.judge[drawn.cultures == culture], given[drawn.cultures == culture]
+        f, y = judge[~np.isnan(people)], people[~np.isnan(people)]
+        spread = float(np.var(f, ddof=1))
+        weight = min(max(float(np.cov(y, f)[0, 1]) / spread, 0.0), 1.5) if spread else 0.0
+        share, residuals = judge.size / size, y - weight * f
+        off = float(((residuals - residuals.mean()) ** 2).sum()) / (f.size - 2)
+        value += share * (weight * judge.mean() + residuals.mean())
+        variance += share**2 * (np.var(y, ddof=1) / judge.size + (1 / f.size - 1 / judge.size) * off)
+        used += f.size - 2
+    reach = float(stats.t.ppf(0.975, used)) * variance**0.5
+    return value - reach, value + reach
+
+
+def _ends(one: Corrected) -> Ends:
+    return one.low, one.high
+
+
+def _holds(ends: Ends, truth: float) -> bool:
+    return bool(ends[0] <= truth <= ends[1])
+
+
+def _summed(found: list[tuple[bool, float, list[bool]]]) -> Coverage:
+    by_culture = np.array([held for _, _, held in found]).mean(axis=0)
+    return Coverage(
+        float(np.mean([held for held, _, _ in found])),
+        float(np.nanmean([width for _, width, _ in found])),
+        float(by_culture.min()),
+    )
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=2_000, help="draws of each world (default: %(default)s)")
+    options = parser.parse_args()
+    rows = []
+    for world in WORLDS.values():
+        for rated in world.rated:
+            found = coverage(world, rated, draws=options.draws)
+            digits = 2 if world.ends[1] > 1 else 3
+            shown = [f"{one.holds:.1%}, {one.width:.{digits}f}" for one in found.values()]
+            least = (f"{found[way].least:.1%}" for way in ("corrected", "corrected, these questions"))
+            rows.append([world.about, str(rated), *shown, ", ".join(least)])
+    ways = (
+        "judge alone",
+        "people alone",
+        "a weight for each culture",
+        "corrected",
+        "corrected, these questions",
+        "corrected, worst culture",
+    )
+    print(as_markdown(("world", "rated", *ways), rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,289 @@
+import argparse
+import csv
+import json
+import re
+from dataclasses import dataclass
+
+import datasets
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from support.scripted_judge import scripted_identity
+
+from culture_tasks.cli import agreement as command
+from culture_tasks.errors import CultureTasksError, DataError, SettingsError
+from culture_tasks.judges.judge import Judge
+from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
+from culture_tasks.people.rated_responses import RatedResponse
+from culture_tasks.people.raters import Rater, compare, grade, human_rater
+from culture_tasks.people.rating_pictures import confusion, confusion_counts, scatter
+
+WORDS = ["tea", "rice", "boat", "moon", "lamp", "song", "drum", "silk", "gate", "pine"]
+FILES = {"agreement.json", "agreement.md", "agreement.csv", "ratings.csv"}
+PICTURES = {f"{name}.{suffix}" for name in ("scatter", "confusion") for suffix in ("png", "svg")}
+
+
+@dataclass(frozen=True)
+class Ready:
+    answer: Verdict
+
+    def verdict(self):
+        return self.answer
+
+
+ENDPOINT = "http://localhost:1/v1"
+
+
+class ShiftingJudge(Judge):
+    """Rates by the number of words of the response plus a shift; fails where the response says so."""
+
+    def __init__(self, shift, model="fake"):
+        self.shift, self.model = shift, model
+        self.checked, self.closed = [], False
+
+    def identity(self, rubric):
+        return scripted_identity(rubric, self.model)
+
+    def submit(self, rubric, item):
+        if item.response in ("refused", "failed", "unparsable"):
+            return Ready(Verdict(item.response, error="=asked\nfor it"))
+        words = len(item.response.split())
+        return Ready(Verdict("scored", float(min(10, max(1, words + self.shift))), endpoint=ENDPOINT))
+
+    def check(self, expected, *, responses_known=False):
+        self.checked = list(expected)
+
+    def close(self):
+        self.closed = True
+
+
+def care_rows(questions=30, responses=4, seed=0):
+    rng = np.random.default_rng(seed)
+    categories = ["Cultural entities", "Opinion", "Social norms", "Cultural commonsense", "Literacy"]
+    cultures = ["Native (Chinese)", "Native (Arab)", "Native (Japanese)"]
+    for number in range(questions):
+        for _ in range(responses):
+            right = int(rng.integers(1, 11))
+            yield {
+                "question": f"Which ten words, number {number}?",
+                "answer": " ".join(WORDS),
+                "response": " ".join(WORDS[:right]),
+                "human_rating": int(np.clip(right + rng.integers(-1, 2), 1, 10)),
+                "source": "LLM",
+                "cul_type": categories[number % 5],
+                "associated_culture": cultures[number % 3],
+            }
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "rated.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in care_rows()), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "CULTURE_JUDGE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "cache.sqlite3"))
+
+    def call(*arguments):
+        parser = argparse.ArgumentParser(prog="culture-tasks")
+        command.register(parser.add_subparsers(required=True))
+        args = parser.parse_args(["agreement", *map(str, arguments)])
+        return args.handler(args)
+
+    return call
+
+
+@pytest.fixture
+def fakes(monkeypatch):
+    made = {}
+
+    def make(spec, settings):
+        made[spec.model] = ShiftingJudge({"kind": 1, "strict": -1}[spec.model], spec.model)
+        return made[spec.model]
+
+    monkeypatch.setattr("culture_tasks.judges.selection.make_judge", make)
+    return made
+
+
+def test_the_commit_of_the_hub_that_was_read_is_reported(run, tmp_path, monkeypatch):
+    commit = "0123456789abcdef" * 2 + "01234567"
+    folder = tmp_path / "geyang627___care" / "default" / "0.0.0" / commit  # as `datasets` leaves what it downloaded
+    datasets.Dataset.from_list(list(care_rows())).save_to_disk(folder)
+    (folder / "data-00000-of-00001.arrow").rename(folder / "care-train.arrow")
+    (folder / "dataset_info.json").write_text('{"config_name": "default", "splits": {"train": {}}}')
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    monkeypatch.setenv("CULTURE_TASKS_REVISION", f"geyang627/CARE={commit}")
+    assert run("--judge", "lexical", "-o", tmp_path / "out", "--resamples", 10) == 0
+    found = json.loads((tmp_path / "out" / "agreement.json").read_text(encoding="utf-8"))
+    assert found["data"]["origin"] == f"geyang627/CARE at commit {commit}"
+
+
+def test_lexical_judge_from_end_to_end(run, data, tmp_path, capsys):
+    assert run("--judge", "lexical", "--data", data, "-o", tmp_path / "out", "--resamples", 50) == 0
+    printed = capsys.readouterr().out
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES | PICTURES
+    assert re.search(r"overall +all +120 +30 +100\.0%", printed)
+    assert re.search(r"paper: GPT-4o +0\.933 +0\.901 +0\.733", printed)
+    assert "the paper's figures, not measured here" in printed
+    assert [line.split()[1] for line in printed.splitlines() if line.startswith("language")] == ["ar", "ja", "zh"]
+    found = json.loads((tmp_path / "out" / "agreement.json").read_text(encoding="utf-8"))
+    groups = found["comparisons"][0]["groups"]
+    assert [group["group"] for group in groups[4:]] == ["entities", "opinion", "norms", "commonsense", "literacy"]
+    overall = groups[0]["statistics"]["pearson"]
+    assert overall["low"] < overall["value"] < overall["high"]
+    assert overall["value"] > 0.9
+
+
+def test_who_judged_is_in_every_output(run, fakes, data, tmp_path, capsys):
+    run("--judge", "openai:kind", "--data", data, "-o", tmp_path, "--resamples", 10)
+    texts = [capsys.readouterr().out]
+    texts += [(tmp_path / name).read_text(encoding="utf-8").replace("\\", "") for name in FILES]
+    for text in texts:
+        assert "kind" in text
+        assert "http://localhost:1/v1" in text
+        assert "care_literacy.v1" in text
+        assert "0" * 12 in text
+    assert fakes["kind"].closed
+
+
+def test_two_judges_with_and_without_people(run, fakes, data, tmp_path, capsys):
+    run("--judge", "openai:kind", "--judge", "openai:strict", "--data", data, "-o", tmp_path / "a", "--resamples", 10)
+    pairs = json.loads((tmp_path / "a" / "agreement.json").read_text(encoding="utf-8"))["comparisons"]
+    assert [(pair["first"], pair["second"]) for pair in pairs] == [
+        ("human", "openai:kind"),
+        ("human", "openai:strict"),
+        ("openai:kind", "openai:strict"),
+    ]
+    assert {path.name for path in (tmp_path / "a").iterdir()} >= {"scatter_3.png", "confusion_2.svg"}
+    rows = [{name: value for name, value in row.items() if name != "human_rating"} for row in care_rows()]
+    (tmp_path / "bare.json").write_text(json.dumps(rows), encoding="utf-8")
+    capsys.readouterr()
+    run("--judge", "openai:kind", "--judge", "openai:strict", "--data", tmp_path / "bare.json", "--resamples", 10)
+    printed = capsys.readouterr().out
+    assert "openai:strict against openai:kind" in printed
+    assert "human" not in printed
+    assert "paper" not in printed
+
+
+def test_failures_are_counted_and_never_scored(run, fakes, tmp_path, capsys):
+    rows = [*care_rows(questions=10, responses=1)]
+    for row, outcome in zip(rows, ("refused", "failed", "failed", "unparsable"), strict=False):
+        row["response"] = outcome
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    run("--judge", "openai:kind", "--data", path, "-o", tmp_path / "out", "--resamples", 10)
+    printed = capsys.readouterr().out
+    assert re.search(r"overall +all +6 +6 +60\.0% \(low\)", printed)
+    assert "verdicts: 2 failed, 1 refused, 6 scored, 1 unparsable" in printed
+    found = json.loads((tmp_path / "out" / "agreement.json").read_text(encoding="utf-8"))
+    assert found["comparisons"][0]["groups"][0]["coverage"] == 0.6
+    assert found["judges"][0]["outcomes"] == {"refused": 1, "failed": 2, "unparsable": 1, "scored": 6}
+    with (tmp_path / "out" / "ratings.csv").open(encoding="utf-8-sig", newline="") as file:
+        first = next(iter(csv.DictReader(file)))
+    assert first["openai:kind outcome"] == "refused"
+    assert first["openai:kind error"] == "'=asked\nfor it"
+    path.write_text(json.dumps(rows[:3]), encoding="utf-8")
+    assert run("--judge", "openai:kind", "--data", path, "-o", tmp_path / "none") == 0
+    assert "no response has both ratings" in capsys.readouterr().out
+    found = json.loads((tmp_path / "none" / "agreement.json").read_text(encoding="utf-8"))
+    assert found["comparisons"][0]["groups"][0]["statistics"]["pearson"]["value"] is None
+
+
+def test_texts_from_data_can_not_act(run, tmp_path):
+    rows = [row | {"cul_type": "=cmd|'[x](http://a)<b>", "question": "=1+1"} for row in care_rows(3, 2)]
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    run("--judge", "lexical", "--data", path, "--rubric", "care_literacy", "-o", tmp_path / "out", "--resamples", 10)
+    assert r"=cmd\|'\[x\](http://a)\<b\>" in (tmp_path / "out" / "agreement.md").read_text(encoding="utf-8")
+    for name in ("agreement.csv", "ratings.csv"):
+        with (tmp_path / "out" / name).open(encoding="utf-8-sig", newline="") as file:
+            assert not [cell for row in csv.reader(file) for cell in row if cell.startswith("=")]
+
+
+def test_the_same_run_gives_the_same_files(run, data, tmp_path):
+    for name in ("a", "b"):
+        run("--judge", "lexical", "--data", data, "--sample", 40, "--seed", 5, "-o", tmp_path / name, "--resamples", 20)
+    for name in FILES | PICTURES:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (["--judge", "none"], SettingsError, "gives no ratings"),
+        (["--judge", "lexical", "--judge", "lexical"], SettingsError, "named twice"),
+        (["--judge", "gpt-4o"], SettingsError, "unknown judge backend"),
+        ([], CultureTasksError, "no judge is configured"),
+        (["--judge", "lexical", "--data", "nowhere.jsonl"], DataError, "no such file"),
+        (["--judge", "lexical", "-o", "/dev/null/x"], SettingsError, "can't write to"),
+    ],
+)
+def test_bad_choices_are_named_before_anything_runs(run, arguments, error, message):
+    with pytest.raises(error, match=message):
+        run(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("--limit=0", "0: expected a whole number of at least 1"),
+        ("--seed=-1", "-1: expected a whole number of at least 0"),
+        ("--resamples=1.5", "1.5: expected a whole number"),
+        ("--confidence=x", "x: expected a number between 0 and 1"),
+    ],
+)
+def test_bad_numbers_are_usage_errors(run, option, expected, capsys):
+    with pytest.raises(SystemExit):
+        run("--judge", "lexical", option)
+    assert f"argument {option.split('=')[0]}: {expected}" in capsys.readouterr().err
+
+
+def responses(ratings):
+    return [
+        RatedResponse(row, JudgeItem(f"q{row // 2}", ("r",), "w " * row), rating, "care_literacy", "literacy", "zh")
+        for row, rating in enumerate(ratings, start=1)
+    ]
+
+
+def test_judges_are_checked_with_all_responses_and_progress_is_told():
+    judge, told = ShiftingJudge(0), []
+    raters = grade({"one": judge, "two": ShiftingJudge(1)}, responses([1, 2, 3]), lambda *step: told.append(step))
+    assert [item.question for _, item in judge.checked] == ["q0", "q1", "q1"]
+    assert told == [(step, 6) for step in range(1, 7)]
+    assert raters[0].ratings == (1.0, 2.0, 3.0)
+    assert human_rater(responses([None, None])) is None
+
+
+def compared(first, second, names=("human", "$x_1$ 文")):
+    raters = [Rater(name, tuple(map(float, ratings))) for name, ratings in zip(names, (first, second), strict=True)]
+    return compare(raters, responses(first), resamples=10)[0]
+
+
+def test_confusion_counts():
+    # Rows are people's ratings, columns the judge's; 2.5 counts at 3.
+    counts = confusion_counts(np.array([1.0, 2.5, 3.0]), np.array([1.0, 3.0, 2.0]), (1, 3))
+    assert counts.tolist() == [[1, 0, 0], [0, 0, 0], [0, 1, 1]]
+
+
+@pytest.mark.parametrize("draw", [scatter, confusion])
+@pytest.mark.parametrize("ratings", [[1, 5, 10, 10], [7], [float("nan")]])
+def test_pictures_are_not_blank_whatever_the_data(draw, ratings):
+    comparison = compared(ratings, ratings)
+    others = [["zh"] * len(ratings)] if draw is scatter else []
+    figure = draw(comparison, *others, (1, 10))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[..., :3]
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 10
+
+
+def test_of_many_points_some_are_drawn():
+    ratings = [1 + row % 10 for row in range(4_000)]
+    figure = scatter(compared(ratings, ratings), [f"l{row % 9}" for row in range(4_000)], (1, 10))
+    legend = figure.axes[0].get_legend()
+    assert "3000 shown" in legend.get_title().get_text()
+    assert len(legend.get_texts()) == 9 + 1

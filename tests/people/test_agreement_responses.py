@@ -1,0 +1,203 @@
+import csv
+import json
+
+import pytest
+
+from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
+from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings, PublishedAgreement
+from culture_tasks.benchmarks.registry import rubric_named
+from culture_tasks.data.sources import Source
+from culture_tasks.errors import DataError
+from culture_tasks.people import rated_responses
+from culture_tasks.people.rated_responses import NO_CATEGORY, language_of, load
+
+CARE_ROW = {
+    "question": "端午节吃什么？",
+    "answer": "粽子",
+    "response": "月饼",
+    "human_rating": 3,
+    "source": "LLM",
+    "cul_type": "Cultural entities",
+    "associated_culture": "Native (Chinese)",
+}
+OWN_ROW = {"question": "q", "reference": "r", "response": "s", "human_rating": 7.5, "rubric": "care_literacy"}
+
+
+def saved(folder, rows, name="rows.jsonl"):
+    path = folder / name
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def test_cares_layout(tmp_path):
+    loaded = load(saved(tmp_path, [CARE_ROW]), None)
+    (response,) = loaded.responses
+    assert loaded.like is HUMAN_RATINGS
+    assert loaded.scale == (1, 10)
+    assert (response.row, response.human, response.rubric) == (1, 3.0, "care_entities_opinion")
+    assert (response.category, response.language) == ("entities", "zh")
+    assert (response.item.question, response.item.references) == (CARE_ROW["question"], ("粽子",))
+
+
+def test_care_in_the_data_folder_goes_before_the_hub(tmp_path):
+    (tmp_path / "care_ratings").mkdir()
+    saved(tmp_path / "care_ratings", [CARE_ROW | {"translated_question (optional)": "What?"}], "train.jsonl")
+    loaded = load("care", tmp_path)
+    assert loaded.like is HUMAN_RATINGS
+    assert loaded.origin.endswith("train.jsonl")
+
+
+def test_a_file_of_ones_own(tmp_path):
+    rows = [OWN_ROW, OWN_ROW | {"reference": ["a", "s"], "language": "sw", "category": "=food|"}]
+    loaded = load(saved(tmp_path, rows), None)
+    first, second = loaded.responses
+    assert loaded.like is None
+    assert (first.category, first.language, first.rubric) == (NO_CATEGORY, "und", "care_literacy")
+    assert (second.category, second.language, second.item.references) == ("=food|", "sw", ("a", "s"))
+    assert loaded.verbatim == 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_all_file_types_give_the_same(tmp_path, suffix):
+    rows = [CARE_ROW, CARE_ROW | {"response": "=粽子"}]
+    expected = load(saved(tmp_path, rows), None)
+    path = tmp_path / f"rows.{suffix}"
+    if suffix == "csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, CARE_ROW)
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        import pyarrow
+
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    found = load(str(path), None)
+    assert [one.item for one in found.responses] == [one.item for one in expected.responses]
+    assert [one.human for one in found.responses] == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"human_rating": 11}, r"row 2, field 'human_rating': found 11\. Expected a number from 1 to 10"),
+        ({"human_rating": "good"}, r"row 2, field 'human_rating': found 'good'"),
+        ({"human_rating": True}, r"row 2, field 'human_rating': found True"),
+        ({"question": "  "}, r"row 2, field 'question'"),
+        ({"reference": []}, r"row 2, field 'reference"),
+        ({"rubric": "care_literary"}, r"row 2, field 'rubric'.*Did you mean 'care_literacy'"),
+        ({"category": "Literature"}, r"row 2, field 'category': care: unknown category .* Did you mean 'Literacy'"),
+        ({"rubric": None}, r"row 2: no rubric for the category 'none'.*--rubric"),
+        ({"rubric": "lave", "human_rating": 2}, r"different scales: care_literacy \(1 to 10\), lave \(1 to 2\)"),
+    ],
+)
+def test_a_bad_row_is_named(tmp_path, change, message):
+    with pytest.raises(DataError, match=message):
+        load(saved(tmp_path, [OWN_ROW, OWN_ROW | change]), None)
+
+
+def test_a_misspelt_column_is_named(tmp_path):
+    row = {("human_ratings" if name == "human_rating" else name): value for name, value in OWN_ROW.items()}
+    with pytest.raises(DataError, match=r"no column 'human_rating'\. Did you mean 'human_ratings'"):
+        load(saved(tmp_path, [row]), None)
+
+
+def test_human_ratings_may_be_missing_between_judges(tmp_path):
+    row = {name: value for name, value in OWN_ROW.items() if name != "human_rating"}
+    loaded = load(saved(tmp_path, [row]), None, needs_human=False)
+    assert loaded.responses[0].human is None
+
+
+def test_invalid_rows_can_be_left_out(tmp_path, caplog):
+    path = saved(tmp_path, [OWN_ROW | {"human_rating": 0}, OWN_ROW, OWN_ROW | {"question": None}])
+    loaded = load(path, None, skip_invalid=True)
+    assert (len(loaded.responses), loaded.skipped, loaded.responses[0].row) == (1, 2, 2)
+    assert "2 of 3 rows left out; the first:" in caplog.text
+    with pytest.raises(DataError, match="none of the 1 rows can be used"):
+        load(saved(tmp_path, [OWN_ROW | {"human_rating": 0}]), None, skip_invalid=True)
+
+
+def test_limit_and_sample(tmp_path):
+    path = saved(tmp_path, [OWN_ROW | {"question": f"q{number}"} for number in range(50)])
+    assert [one.row for one in load(path, None, limit=3).responses] == [1, 2, 3]
+    draws = [load(path, None, sample=10, seed=seed) for seed in (1, 1, 2)]
+    rows = [[one.row for one in draw.responses] for draw in draws]
+    assert rows[0] == rows[1] == sorted(set(rows[0]))
+    assert rows[0] != rows[2]
+    assert draws[0].fingerprint == draws[1].fingerprint != draws[2].fingerprint
+    assert len(load(path, None, sample=99).responses) == 50
+
+
+def test_one_rubric_for_all_rows(tmp_path):
+    rows = [OWN_ROW | {"human_rating": 2}, CARE_ROW | {"human_rating": 1}]
+    rows = [{**row, "reference": "r"} for row in rows]
+    for row in rows:
+        row.pop("answer", None)
+    loaded = load(saved(tmp_path, rows), None, rubric="lave")
+    assert {response.rubric for response in loaded.responses} == {"lave"}
+    assert loaded.scale == (1, 2)
+
+
+class Sayings(OffersHumanRatings):
+    def human_ratings(self):
+        return HumanRatings(
+            about="sayings with ratings",
+            source=Source(folder="sayings_ratings", stems=("rated",), hub=None),
+            aliases={"ending": "reference"},
+            known_by=frozenset({"ending"}),
+            categories=("wise", "silly"),
+            category_named=lambda text: text.casefold() if text.casefold() in ("wise", "silly") else None,
+            rubric_for=lambda category: rubric_named("lave3" if category == "wise" else "lave"),
+            native_language=lambda culture: "swahili" if culture == "coast" else None,
+            kind_of_culture=lambda _: None,
+            tests=(),
+            published=(PublishedAgreement(name="authors", raters="paper: authors", by="category", figures={}),),
+            published_in="Sayings, Table 1",
+        )
+
+
+@pytest.fixture
+def with_sayings(monkeypatch):
+    monkeypatch.setattr(rated_responses, "benchmarks", lambda: {"toy": object(), "sayings": Sayings()})
+    rated_responses.offered.cache_clear()
+    yield
+    rated_responses.offered.cache_clear()
+
+
+def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
+    row = {"question": "A rolling stone", "ending": "gathers no moss", "response": "rolls", "human_rating": 3}
+    rows = [row | {"category": "Wise", "associated_culture": "coast"}, row | {"category": "Wise"}]
+    (tmp_path / "sayings_ratings").mkdir()
+    saved(tmp_path / "sayings_ratings", rows, "rated.jsonl")
+    loaded = load("sayings", tmp_path)
+    assert [(one.category, one.rubric, one.language) for one in loaded.responses] == [
+        ("wise", "lave3", "sw"),
+        ("wise", "lave3", "und"),
+    ]
+    assert loaded.like.published_in == "Sayings, Table 1"
+    own = load(saved(tmp_path, [row | {"category": "wise"}]), None)
+    assert own.like is not None
+    with pytest.raises(DataError, match=r"no rubric for the category 'sad'.* with one of wise, silly"):
+        load(saved(tmp_path, [row | {"category": "sad"}]), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "culture", "language"),
+    [
+        ("a question in no such script", None, "Native (Chinese)", "zh"),
+        ("a question in no such script", None, "NATIVE(Arabic)", "ar"),
+        ("a question in no such script", None, "native - Japanese", "ja"),
+        ("قهوة وتمر", None, "Foreign (Japanese)", "ar"),
+        ("قهوة وتمر", None, "Native (Klingon)", "ar"),
+        ("قهوة وتمر", "Chinese", "Native (Arab)", "zh"),
+        ("قهوة وتمر", "pt_BR", None, "pt"),
+        ("お茶はいつ飲みますか", None, None, "ja"),
+        ("源氏物語の作者は誰", None, None, "ja"),
+        ("端午节吃什么", None, None, "zh"),
+        ("日本人说的“侘び”在中文里怎么翻译", None, None, "zh"),
+        ("What does the word 茶 mean?", None, None, "und"),
+        ("12:30?", None, None, "und"),
+    ],
+)
+def test_the_language_is_that_of_the_column_the_culture_or_the_script(text, column, culture, language):
+    assert language_of(text, language=column, culture=culture) == language

@@ -1,0 +1,370 @@
+"""Ratings that come back: what they correct, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+from support.checked_runs import judged, sample, truth, write_care, write_ratings
+from support.sample_files import JUDGE, crosscult_sample, write_run
+
+from culture_tasks.cli.main import main
+from culture_tasks.metrics.prediction_powered import corrected_mean
+from culture_tasks.people.spotcheck_design import read_rated
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.numbers.scores import Measured
+
+SIZES = {"zh": 80, "ar": 60, "ja": 40}
+
+
+@pytest.fixture
+def checked(tmp_path):
+    """Results, and the sheet that was drawn from them."""
+    write_care(tmp_path / "runs", SIZES)
+    draw = ["spotcheck", "draw", str(tmp_path / "runs"), "-n", "45", "-o", str(tmp_path / "sheet")]
+    assert main(draw) == 0
+    return tmp_path
+
+
+def score(folder, *ratings, results="runs", options=()):
+    sheet, files = folder / "sheet", [str(file) for file in ratings]
+    return main(["spotcheck", "score", str(sheet), *files, "--results", str(folder / results), *options])
+
+
+def tables(folder, **options):
+    rated = read_rated(folder / "sheet")
+    report = build([str(folder / "runs")], Options(rated=(rated,), **options))
+    return {table.key: table for table in report.tables if table.key.startswith("spotcheck")}
+
+
+def cells(table, culture="all", model="toy/model"):
+    row = next(row for row in table.rows if row.labels[-1] == culture and row.labels[0] == model)
+    return dict(zip((column.key for column in table.columns), row.cells, strict=True))
+
+
+def rows_of(folder):
+    return json.loads((folder / "sheet" / "spotcheck.json").read_text())["rows"]
+
+
+def test_the_corrected_score_is_that_of_all_tasks_and_cultures(checked, capsys):
+    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+    said = capsys.readouterr().out
+    assert "Scores corrected by people" in said
+    assert "Agreement of judge and people" in said
+    found = tables(checked)["spotcheck"]
+    items = [(f"{language}-{number}", language) for language, size in SIZES.items() for number in range(size)]
+    chosen = {row["item"] for row in rows_of(checked)}
+    expected = corrected_mean(
+        [judged(item) for item, _ in items],
+        [truth(item) if item in chosen else np.nan for item, _ in items],
+        [language for _, language in items],
+        ends=(1, 10),
+    )
+    row = cells(found)
+    for key, one in (("corrected", expected.overall), ("corrected_here", expected.overall)):
+        assert row[key].value == pytest.approx(one.value)
+    assert row["corrected"].low == pytest.approx(expected.overall.low)
+    assert row["corrected_here"].high == pytest.approx(expected.overall.set_high)
+    assert row["weight"].value == pytest.approx(expected.overall.weight)
+    assert (row["rated"].value, row["responses"].value) == (45, 180)
+    assert row["judge"].value == pytest.approx(np.mean([judged(item) for item, _ in items]))
+    assert cells(found, "ja")["corrected"].value == pytest.approx(expected.strata["ja"].value)
+    everyone = np.mean([truth(item) for item, _ in items])
+    assert row["corrected_here"].low < everyone < row["corrected_here"].high < row["judge"].low
+
+
+def test_agreement_is_of_judge_and_people_and_between_people(checked):
+    rows = rows_of(checked)
+    one = write_ratings(checked / "sheet", checked / "amina.csv")
+    two = write_ratings(checked / "sheet", checked / "li.csv", most=20)
+    assert score(checked, one, two) == 0
+    found = cells(tables(checked)["spotcheck_agreement"])
+    assert found["between"].value == 1.0  # both rate as the truth is
+    errors = [judged(row["item"]) - truth(row["item"]) for row in rows]
+    assert found["higher"].value == pytest.approx(np.mean(errors))
+    assert found["apart"].value == pytest.approx(np.mean(np.abs(errors)))
+    assert found["rated"].value == 45
+    assert cells(tables(checked)["spotcheck_agreement"], "ar")["rated"].value == 15
+
+
+def test_the_mean_of_several_raters_counts(checked):
+    rows = [row["row"] for row in rows_of(checked)]
+    one = write_ratings(checked / "sheet", checked / "one.csv", **dict.fromkeys(rows, 4))
+    two = write_ratings(checked / "sheet", checked / "two.csv", **dict.fromkeys(rows, 7))
+    assert score(checked, one, two) == 0
+    assert cells(tables(checked)["spotcheck"])["people"].value == pytest.approx(5.5)
+
+
+def test_another_judge_of_the_same_responses_is_corrected_to_the_same_score(checked):
+    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+    first = "20260101_000000_results.json"
+    write_care(checked / "runs", SIZES, "20260102_000000", first, judge="judge-2", bias=-1.5)
+    found = tables(checked)["spotcheck"]
+    models = [row.labels[0] for row in found.rows if row.labels[-1] == "all"]
+    assert len(models) == 2
+    one, two = (cells(found, model=model) for model in models)
+    assert abs(one["judge"].value - two["judge"].value) > 1.5
+    assert one["corrected"].value == pytest.approx(two["corrected"].value, abs=0.4)
+
+
+@pytest.fixture
+def four_tasks(tmp_path):
+    """Results of four tasks that weigh the same, three cultures in each, and the sheet that was drawn from them."""
+    own = {}
+    for at, role in enumerate(("reliability", "generality", "cross_language_locality", "cross_scenario_locality")):
+        own[f"crosscult_single_{role}"] = [
+            crosscult_sample(
+                number,
+                float(2 * at),
+                0.0,
+                partition=("en", "zh", "ar")[number % 3],
+                role=role,
+                judge=JUDGE | {"rubric": "crosscult"},
+                runs=[{"response": f"{role} {number}", "outcome": "scored", "rating": float(2 * at)}],
+            )
+            for number in range(30 * (1 + (at == 0)))
+        ]
+    write_run(tmp_path / "runs", "toy/model", own)
+    assert main(["spotcheck", "draw", str(tmp_path / "runs"), "-n", "90", "-o", str(tmp_path / "sheet")]) == 0
+    return tmp_path
+
+
+def test_tasks_that_weigh_the_same_do_so_here(four_tasks):
+    by_row = {row["row"]: 1 + number % 3 for number, row in enumerate(rows_of(four_tasks))}
+    assert score(four_tasks, write_ratings(four_tasks / "sheet", four_tasks / "amina.csv", **by_row)) == 0
+    row = cells(tables(four_tasks)["spotcheck"])
+    assert row["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first task has twice the questions
+    assert {each.labels[-1] for each in tables(four_tasks)["spotcheck"].rows} == {"all", "en", "zh", "ar"}
+
+
+@pytest.mark.parametrize(
+    ("unrated", "reason"),
+    [
+        (lambda row: row["culture"] != "zh", "American and Arabic have no ratings yet"),
+        (
+            lambda row: row["culture"] == "ar" and row["population"] == 0,
+            "Arabic in crosscult_single_reliability has no ratings yet",
+        ),
+    ],
+)
+def test_what_a_score_waits_for_is_named_once(four_tasks, unrated, reason):
+    by_row = {row["row"]: "" if unrated(row) else 1 + number % 3 for number, row in enumerate(rows_of(four_tasks))}
+    assert score(four_tasks, write_ratings(four_tasks / "sheet", four_tasks / "amina.csv", **by_row)) == 0
+    found = tables(four_tasks)["spotcheck"]
+    assert cells(found)["corrected"].note == reason
+    assert cells(found, "zh")["corrected"].low is not None
+
+
+def test_how_many_more_ratings_a_width_takes(checked, capsys):
+    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv"), options=("--width", "0.45")) == 0
+    assert "More ratings for 0.45" in capsys.readouterr().out
+    row = cells(tables(checked)["spotcheck"])
+    width = row["corrected"].high - row["corrected"].low
+    assert 0 < cells(tables(checked, width=0.95 * width)["spotcheck"])["more"].value <= 135
+    assert cells(tables(checked, width=1.01 * width)["spotcheck"])["more"].value == 0
+    never = cells(tables(checked, width=0.01)["spotcheck"])["more"]
+    assert (never.value, never.note) == (None, "ratings of all responses wouldn't be enough")
+
+
+def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
+    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+    rated = read_rated(checked / "sheet")
+    report = build([str(checked / "runs")], Options(rated=(rated,)))
+    [said] = [finding.text for finding in report.findings if finding.question == "judges"]
+    row = cells(tables(checked)["spotcheck"])
+    here, own = row["corrected_here"], row["judge"]
+    shown = f"{here.value:.2f} ({here.low:.2f} to {here.high:.2f})"
+    assert said == (
+        f"People contradict the judge: by their ratings, toy/model is at {shown} on care, and not at {own.value:.2f}."
+    )
+    as_the_judge = {row["row"]: judged(row["item"]) for row in rows_of(checked)}
+    assert score(checked, write_ratings(checked / "sheet", checked / "copy.csv", **as_the_judge)) == 0
+    report = build([str(checked / "runs")], Options(rated=(read_rated(checked / "sheet"),)))
+    [said] = [finding.text for finding in report.findings if finding.question == "judges"]
+    assert said == "People's ratings of a random part of the responses don't contradict the judge's score."
+    assert not [each for each in build([str(checked / "runs")], Options()).findings if each.question == "judges"]
+
+
+def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, capsys):
+    assert score(checked, write_ratings(checked / "sheet", checked / "early.csv", most=30)) == 0
+    said = capsys.readouterr().out
+    assert "15 of 45 drawn responses have no rating." in said
+    assert "were skipped" not in said
+    skipped = {row["row"]: "" for row in rows_of(checked)[:2]}
+    assert score(checked, write_ratings(checked / "sheet", checked / "skipping.csv", **skipped)) == 0
+    assert re.search(r"2 of 45 drawn .*\n2 of them were skipped", capsys.readouterr().out)
+
+
+def test_a_culture_is_shown_as_soon_as_it_has_ratings(checked, capsys):
+    others = {row["row"]: "" for row in rows_of(checked) if row["culture"] != "ja"}
+    assert score(checked, write_ratings(checked / "sheet", checked / "yuki.csv", **others)) == 0
+    said = capsys.readouterr().out
+    assert f"{len(others)} of 45 drawn responses have no rating." in said
+    assert "were skipped" not in said
+    assert "all: Arabic and Chinese have no ratings yet" in said
+    assert "('" not in said
+    found = tables(checked)["spotcheck"]
+    assert cells(found, "ja")["corrected"].low < cells(found, "ja")["corrected"].high
+    assert cells(found, "ja")["corrected_here"].value == cells(found, "ja")["corrected"].value
+    assert cells(found, "ar")["corrected"].note == "no ratings yet"
+    assert cells(found)["corrected"].value is None
+
+
+def test_a_larger_draw_takes_earlier_ratings(checked):
+    ratings = write_ratings(checked / "sheet", checked / "amina.csv")
+    assert main(["spotcheck", "draw", str(checked / "runs"), "-n", "90", "-o", str(checked / "more")]) == 0
+    assert main(["spotcheck", "score", str(checked / "more"), str(ratings), "--results", str(checked / "runs")]) == 0
+
+
+def edited(path, change):
+    """Changes the lines of a filled-in sheet."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = list(csv.DictReader(file))
+    change(lines)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    return path
+
+
+def set_in(line, **values):
+    return lambda lines: lines[line].update(values)
+
+
+def swap_ratings_text(lines):
+    lines[0]["response"], lines[1]["response"] = lines[1]["response"], lines[0]["response"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (set_in(0, row="0123456789ab", rating="5"), r"row 2, field 'row': '0123456789ab' wasn't drawn"),
+        (set_in(1, rating="11"), r"row 3, field 'rating': found 11\. Expected a number from 1 to 10"),
+        (set_in(1, rating="good"), r"row 3, field 'rating': found 'good'"),
+        (swap_ratings_text, r"row 2, field 'response': not the response that was drawn .* sorted by itself"),
+        (lambda lines: [line.pop("rating") for line in lines], r"no column 'rating'"),
+        (lambda lines: [line.update(rating="") for line in lines], r"no rating in"),
+        (
+            lambda lines: lines.append(lines[0] | {"rating": "9", "rater": " sheet "}),
+            r"row 47, field 'rating': found 9, while sheet gave 5 elsewhere",
+        ),
+    ],
+)
+def test_ratings_that_cannot_be_right_are_named(checked, capsys, change, said):
+    sheet = edited(checked / "sheet" / "sheet.csv", lambda lines: [line.update(rating="5") for line in lines])
+    assert score(checked, edited(sheet, change)) == 1
+    assert re.search(said, capsys.readouterr().err)
+    assert not (checked / "sheet" / "rated.json").exists()
+
+
+def test_a_sheet_that_a_spreadsheet_saved_is_read(checked):
+    def as_spreadsheets_do(lines):
+        for line in lines:
+            line["rating"] = "7"
+            line["response"] = line["response"].replace(" ", "\r\n")
+
+    assert score(checked, edited(checked / "sheet" / "sheet.csv", as_spreadsheets_do)) == 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "changes", "said"),
+    [
+        (
+            {"zh": 79, "ar": 60, "ja": 40},
+            {},
+            "care_zh, which these results don't have: (the drawn ones are the same|1 of)",
+        ),
+        (SIZES, {"response": "something else"}, r"have changed since, such as that to item 'zh-\d+'"),
+        ({"ar": 60, "ja": 40}, {}, "care_zh, which these results don't have: no judged run of the task is there"),
+    ],
+)
+def test_other_results_are_refused(checked, capsys, sizes, changes, said):
+    ratings = write_ratings(checked / "sheet", checked / "amina.csv")
+    write_care(checked / "others", sizes, **changes)
+    assert score(checked, ratings, results="others") == 1
+    assert re.search(said, capsys.readouterr().err)
+
+
+def test_one_changed_response_that_was_not_drawn_is_noticed(checked, capsys):
+    drawn = {row["item"] for row in rows_of(checked)}
+    number = next(number for number in range(80) if f"zh-{number}" not in drawn)
+    [file] = (checked / "runs").glob("*samples_care_zh.jsonl")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    lines[number] = json.dumps(sample("zh", number, response="changed"))
+    file.write_text("\n".join(lines), encoding="utf-8")
+    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 1
+    assert "the drawn ones are the same, but others have changed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("spotcheck.json", lambda content: content.update(seed="x"), "spotcheck.json, field 'seed'"),
+        ("spotcheck.json", lambda content: content["rows"].append(content["rows"][0]), "two rows have one name"),
+        ("spotcheck.json", lambda content: content["rows"][0].update(population=9), "a population that isn't there"),
+    ],
+)
+def test_a_damaged_design_is_named(checked, capsys, name, change, said):
+    ratings = write_ratings(checked / "sheet", checked / "amina.csv")
+    path = checked / "sheet" / name
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    assert score(checked, ratings) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Expected a file that `culture-tasks spotcheck draw` has written" in error
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda content: content["ratings"]["amina"].update(zzz=5), "amina rated zzz, which wasn't drawn"),
+        (
+            lambda content: content["ratings"]["amina"].update({content["design"]["rows"][0]["row"]: 99}),
+            "off its scale",
+        ),
+        (lambda content: content.update(ratings={}), "field 'ratings'"),
+    ],
+)
+def test_the_report_checks_ratings_again(checked, capsys, change, said):
+    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+    path = checked / "sheet" / "rated.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    out = str(checked / "out")
+    assert main(["report", str(checked / "runs"), "-o", out, "--spotcheck", str(path)]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_another_model_with_a_damaged_file_is_no_obstacle(checked):
+    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+    other = write_care(checked / "runs" / "other", SIZES, "20260104_000000", response="of another model")
+    other.write_text(other.read_text().replace("toy/model", "toy/other"))
+    [file] = other.parent.glob("*samples_care_ar.jsonl")
+    file.write_text(file.read_text(encoding="utf-8")[:-40], encoding="utf-8")
+    assert {row.labels[0] for row in tables(checked)["spotcheck"].rows} == {"toy/model"}
+
+
+def test_the_same_draw_twice_is_refused(checked, capsys):
+    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+    twice = ["--spotcheck", str(checked / "sheet")] * 2
+    assert main(["report", str(checked / "runs"), "-o", str(checked / "out"), *twice]) == 1
+    assert "two of the files with ratings are of the same responses" in capsys.readouterr().err
+
+
+def test_a_missing_sheet_is_named(tmp_path, capsys):
+    assert main(["spotcheck", "score", str(tmp_path), str(tmp_path / "x.csv"), "--results", str(tmp_path)]) == 1
+    assert "spotcheck.json can't be read (No such file or directory)" in capsys.readouterr().err
+
+
+def test_a_score_that_is_no_mean_of_responses_is_not_corrected(checked, capsys, monkeypatch):
+    ratings = write_ratings(checked / "sheet", checked / "amina.csv")
+    monkeypatch.setattr(Measured, "is_mean_of_samples", False)
+    assert score(checked, ratings) == 1
+    assert "the score of care is no mean of its responses' scores" in capsys.readouterr().err
