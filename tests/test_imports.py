@@ -1,11 +1,13 @@
-"""Importing the package has no effects and stays light."""
+"""Importing the package has no effects and stays light, and a room imports only the rooms above it."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,33 @@ def test_the_plug_in_and_the_catalogue_load_no_heavy_library(tmp_path):
     """lmms-eval imports them at every start, before it knows whether a task of ours is asked for."""
     report, _, _ = watch(tmp_path, "culture_tasks.harness.lmms_eval.plugin")
     assert report["loaded"] == {"culture_tasks.harness.lmms_eval.plugin": []}
+
+
+ROOMS = (
+    *({"errors", "text", "docstrings"}, {"text_tables", "prompt_files", "key_value_store", "settings"}, {"metrics"}),
+    *({"data", "published", "costs"}, {"judges"}, {"benchmarks"}, {"insertion"}, {"harness"}, {"results"}),
+    *({"pages"}, {"people"}, {"report", "rejudge"}, {"frames"}, {"preferences"}, {"cli"}),
+)
+"""Rooms of the package from the bottom to the top; those of one set don't import each other."""
+
+
+def imports() -> Iterator[tuple[str, str]]:
+    """Yields each module of the package with each module of ours that it imports, anywhere in its text."""
+    for name in modules():
+        path = ROOT.joinpath(*name.split("."))
+        file = path.with_suffix(".py")
+        file = file if file.is_file() else path / "__init__.py"
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("culture_tasks."):
+                yield name, str(node.module)
+
+
+def test_a_room_imports_only_rooms_above_it_in_the_list():
+    place = {room: at for at, rooms in enumerate(ROOMS) for room in rooms}
+    found = [
+        f"{importer} imports {imported}"
+        for importer, imported in imports()
+        if (own := importer.split(".")[1:2]) and (other := imported.split(".")[1]) != own[0]
+        if place[other] >= place[own[0]]
+    ]
+    assert found == []

@@ -1,8 +1,8 @@
 """Questions of tests, which a model must not be trained on: the same ones are left out, those much like one are listed.
 
 Two questions are the same if they are so without case, punctuation and width
-(:func:`~culture_tasks.results.training_manifest.normalised`). They are near duplicates if at least 70 % of their words and
-pairs of neighbouring words, taken together, are in both (Jaccard's index); a character is a word in scripts without
+(:func:`~culture_tasks.results.training_manifest.normalised`). They are near duplicates if at least 70 % of their words
+and pairs of neighbouring words, taken together, are in both (Jaccard's index); a character is a word in scripts without
 spaces.
 """
 

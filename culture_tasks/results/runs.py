@@ -198,8 +198,8 @@ class Sample:
         question: What was asked.
         references: Answers that count as right.
         response: What the model said: the first of several.
-        outcome: How grading ended (:data:`culture_tasks.judges.rubric.verdicts.Outcome`); without a judge ``scored``, or
-            ``unparsable`` where nothing could be read, which counts as wrong.
+        outcome: How grading ended (:data:`culture_tasks.judges.rubric.verdicts.Outcome`); without a judge ``scored``,
+            or ``unparsable`` where nothing could be read, which counts as wrong.
         score: On the unit's scale; None unless scored.
         rationale: The judge's reasons; without a judge what was read from the response. None without any.
         groups: Its groups, by field.

@@ -134,8 +134,8 @@ class Verdict:
 
     Attributes:
         outcome: How it ended.
-        score: The rating on the rubric's own scale (see :class:`~culture_tasks.judges.rubric.rubrics.Rubric`); None unless
-            scored.
+        score: The rating on the rubric's own scale (see :class:`~culture_tasks.judges.rubric.rubrics.Rubric`); None
+            unless scored.
         rationale: The judge's reasons, as text; None without a reply.
         completion: The raw reply; None without one.
         error: Why there is no score, in one line without secrets; None when scored.
