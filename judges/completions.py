@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from culture_tasks.judges.rubric.rubrics import Message
 from culture_tasks.judges.rubric.verdicts import Usage
@@ -109,24 +109,11 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """No reply that could be read.
-
-    Attributes:
-        outcome: Whether the judge declined, or did not answer.
-        error: Why, in one line without secrets.
-    """
-
-    outcome: Literal["refused", "failed"]
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
 class Problem:
     """A request that brought no completion.
 
     Attributes:
-        message: What went wrong, in one line.
+        message: Why, in one line without secrets.
         retry: Whether the same request may work later.
         overload: Whether fewer requests at a time are asked for.
         refused: Whether the judge or its provider declined.
@@ -138,7 +125,7 @@ class Problem:
     """
 
     message: str
-    retry: bool
+    retry: bool = False
     overload: bool = False
     refused: bool = False
     status: int | None = None
@@ -149,12 +136,22 @@ class Problem:
 
     @property
     def says_unknown_model(self) -> bool:
-        """Whether the endpoint doesn't know the model, or there is no such endpoint."""
+        """Whether the endpoint doesn't know the model, or there is no endpoint at the address."""
         return self.status == 404 or self.code in _MODEL_CODES
 
-    def as_failure(self) -> Failure:
-        """Returns the problem as it ends a verdict."""
-        return Failure("refused" if self.refused else "failed", self.message)
+
+class Answer(NamedTuple):
+    """How a request ended.
+
+    Attributes:
+        reply: The completion, or why there is none.
+        attempts: How often the endpoint was asked; 0 for a completion from the cache or shared with another job.
+        kept_since: When a completion from the cache came, in seconds since 1970; None for one that was just asked for.
+    """
+
+    reply: Completion | Problem
+    attempts: int = 0
+    kept_since: float | None = None
 
 
 @lru_cache(maxsize=64)

@@ -112,7 +112,7 @@ class FoundRun(NamedTuple):
 def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
     """Finds the runs that result files, folders or patterns name, in the order of their dates.
 
-    Of a run that was graded again, a folder stands for its gradings alone, one or several.
+    Of a run that was graded again, a folder means its gradings alone, one or several.
 
     Raises:
         DataError: If a path does not exist, holds no result file, or a result file can't be read.

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 from culture_tasks.judges.batch.batch_files import BatchLine, name_of
 from culture_tasks.judges.cache.cache_files import Kept
-from culture_tasks.judges.completions import Completion, Failure, Problem
+from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.asker import Adaptations, limit_of
 from culture_tasks.judges.endpoint.budget import shared_budget
 from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
-from culture_tasks.judges.endpoint.engine import Answer
 from culture_tasks.judges.endpoint.jobs import PendingTicket, VerdictJob, kept_answer, open_requests
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
@@ -102,7 +101,7 @@ class BatchJudge(EndpointJudge):
         def body(job: VerdictJob) -> bytes:
             return job.request.body(self.sent_sampling(job.rubric))
 
-        jobs = sorted(self._advanced().items(), key=lambda pair: pair[1].prompt_order)
+        jobs = sorted(self._advanced().items(), key=lambda pair: pair[1].rubric.prompt_order(pair[1].item))
         return [BatchLine(name, partial(body, job)) for name, job in jobs]
 
     def open_prompts(self) -> list[tuple[Rubric, Sequence[Message]]]:
@@ -147,9 +146,9 @@ class BatchJudge(EndpointJudge):
             self._budget.refuse(unsent)
         for job in self._unfinished:
             reply = self._replies.get(name_of(job.request.key))
-            problem = reply.result if reply is not None and isinstance(reply.result, Problem) else None
+            known = reply.result if reply is not None else None
             reason = self._budget.reason if self._budget is not None else "no batch has answered it"
-            job.take(Answer(problem.as_failure() if problem else Failure("failed", reason)))
+            job.take(Answer(known if isinstance(known, Problem) else Problem(reason)))
         self._unfinished = []
         self._connected().cache.flush()
 
@@ -183,13 +182,13 @@ class BatchJudge(EndpointJudge):
             return Answer(result, attempts=reply.times if is_new else 0)
         if (answer := kept_answer(job, kept)) is not None:
             return answer
-        return Answer(result, attempts=reply.times) if isinstance(result, Failure) and reply is not None else None
+        return Answer(result, attempts=reply.times) if isinstance(result, Problem) and reply is not None else None
 
-    def _settled(self, reply: _Reply, rubric: Rubric) -> Completion | Failure | None:
+    def _settled(self, reply: _Reply, rubric: Rubric) -> Completion | Problem | None:
         """Returns what a request's last result comes to; None if it is to be sent again."""
         result, may_go_on = reply.result, reply.times < _MOST_TIMES
         if isinstance(result, Problem):
-            return None if result.retry and may_go_on else result.as_failure()
+            return None if result.retry and may_go_on else result
         sent = reply.sent.get(rubric.name, self._by.sampling(rubric))
         if may_go_on and result.is_cut_off_by_thinking and self._adaptations.grow(sent, self._by.most_tokens):
             return None

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from culture_tasks.errors import JudgeError
-from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.completions import Answer, ChatRequest, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.key_value_store import TableLayout, opened
 
@@ -100,6 +100,11 @@ class Kept(NamedTuple):
 
     completion: Completion
     created: float
+
+    @property
+    def answer(self) -> Answer:
+        """The completion as the answer to its request."""
+        return Answer(self.completion, kept_since=self.created)
 
 
 def read_row(row: tuple[Any, ...]) -> Kept | None:

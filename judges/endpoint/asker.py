@@ -14,9 +14,9 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from culture_tasks.judges.completions import ChatRequest, Completion, Problem
+from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.budget import USED_UP, Budget
 from culture_tasks.judges.endpoint.client import Client
 from culture_tasks.judges.endpoint.pacing import NO_ANSWERS, Gate, Kind, Patience, Silence
@@ -44,18 +44,6 @@ _COMPLAINT = re.compile(
     r"unsupported|not support|n't support|unrecogni[sz]ed|unknown|not (?:allowed|permitted)|extra inputs|deprecated",
     re.IGNORECASE,
 )
-
-
-class Result(NamedTuple):
-    """How a request ended.
-
-    Attributes:
-        result: The completion, or the last problem.
-        attempts: How often the endpoint was asked.
-    """
-
-    result: Completion | Problem
-    attempts: int
 
 
 class Asker:
@@ -109,7 +97,7 @@ class Asker:
 
     async def ask(
         self, request: ChatRequest, *, patience: Patience | None = None, on_rest: Callable[[], None] | None = None
-    ) -> Result:
+    ) -> Answer:
         """Asks the endpoint until there is a completion, or patience ends.
 
         All requests share the time that an endpoint without answers is given. A request that fails while others are
@@ -141,7 +129,7 @@ class Asker:
                 began = await self._admitted(exchange)
                 continue
             if isinstance(result, Completion):
-                return Result(result, attempts)
+                return Answer(result, attempts)
             now = loop.time()
             slowed = _kind(result) == "limited" and gate.rate.value is not None
             wait = 0.0 if slowed else exchange.pause_after_fault(began, now, gate.silence)
@@ -151,9 +139,9 @@ class Asker:
             if result.stray and strays < _MOST_STRAYS and self._completions > completions:
                 retry, strays, completions = True, strays + 1, self._completions
             if not retry or (hopeless and gate.silence.given_up is None):
-                return Result(result, attempts)
+                return Answer(result, attempts)
             began = await (self._admitted(exchange) if slowed else self._rested(exchange, wait, on_rest))
-        return Result(self._refusal(exchange), attempts)
+        return Answer(self._refusal(exchange), attempts)
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -290,7 +278,7 @@ class _Exchange:
             return None
         has_grown = (limit_of(self._sent) or 0) > (limit_of(self._request.sampling) or 0)
         if reply.status in (400, 422) and has_grown:
-            # The endpoint takes no such limit, or has no room for it beside this prompt.
+            # The endpoint takes no larger limit, or has no room for it beside this prompt.
             if self._cut_off is not None and self._cut_off.sampling is not None:
                 self._adaptations.shrink(limit_of(self._cut_off.sampling) or 0)
                 return self._cut_off

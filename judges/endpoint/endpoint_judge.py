@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterable
 
-from culture_tasks.judges.endpoint.addresses import Address, address_of
+from culture_tasks.judges.endpoint.addresses import address_of
 from culture_tasks.judges.endpoint.budget import shared_budget
 from culture_tasks.judges.endpoint.engine import Connection
 from culture_tasks.judges.endpoint.jobs import JudgedBy, PendingTicket, Progress, VerdictJob
@@ -27,38 +27,35 @@ class EndpointJudge(Judge):
         settings: Where the endpoint is, and how it is used.
         patience: How persistent to be; None means as the settings say.
 
+    Attributes:
+        address: The endpoint.
+
     Raises:
         SettingsError: If the endpoint's address is not allowed, or the budget can't be used.
     """
 
     def __init__(self, model: str, settings: Settings, patience: Patience | None = None) -> None:
-        self._address = address_of(settings, model)
+        self.address = address_of(settings, model)
         self._settings = settings
         budget = shared_budget(settings)
         if budget is not None:
             budget.check(model)
         self._patience = patience or Patience(settings.judge_patience)
-        delimiters = settings.judge_delimiters == "on"
         self._by = JudgedBy(
             backend="openai",
-            endpoint=self._address.shown,
+            endpoint=self.address.shown,
             model=model,
-            place=self._address.fingerprint,
-            delimiters=delimiters,
+            place=self.address.fingerprint,
+            delimiters=settings.judge_delimiters == "on",
             ask_again=settings.judge_ask_again,
             form=settings.judge_form,
             parameters=settings.judge_parameters,
-            hides=self._address.secrets,
+            hides=self.address.secrets,
         )
         self._progress = Progress(f"judge {model}")
         self._run_began = time.time()
         self._connection: Connection | None = None
         self._lock = threading.Lock()
-
-    @property
-    def address(self) -> Address:
-        """The endpoint."""
-        return self._address
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far.
@@ -86,7 +83,7 @@ class EndpointJudge(Judge):
         self._run_began = time.time()
         items = list(expected)
         return check_endpoint(
-            self._connected(), address=self._address, by=self._by, expected=items, responses_known=responses_known
+            self._connected(), address=self.address, by=self._by, expected=items, responses_known=responses_known
         )
 
     def close(self) -> None:
@@ -97,7 +94,6 @@ class EndpointJudge(Judge):
             connection.close()
 
     def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
-        self._progress.submitted()
         return VerdictJob(
             self._by,
             rubric,
@@ -113,5 +109,5 @@ class EndpointJudge(Judge):
             return connection
         with self._lock:
             if self._connection is None or self._connection.pid != os.getpid():
-                self._connection = Connection(self._address, self._settings, self._patience)
+                self._connection = Connection(self.address, self._settings, self._patience)
             return self._connection

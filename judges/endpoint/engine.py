@@ -17,11 +17,11 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from culture_tasks.judges.cache.cache_files import Kept
 from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
-from culture_tasks.judges.completions import Completion, Failure
+from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import Address
 from culture_tasks.judges.endpoint.asker import Asker
 from culture_tasks.judges.endpoint.budget import shared_budget
@@ -44,25 +44,6 @@ _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
 _CLOSED = "the judge was closed before it answered"
 _SECONDS_TO_STOP = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.25
-
-
-class Answer(NamedTuple):
-    """What a job gets.
-
-    Attributes:
-        reply: The completion, or why there is none.
-        attempts: How often the endpoint was asked; 0 for a completion from the cache or shared with another job.
-        kept_since: When a completion from the cache came, in seconds since 1970; None for one that was just asked for.
-    """
-
-    reply: Completion | Failure
-    attempts: int = 0
-    kept_since: float | None = None
-
-    @classmethod
-    def of(cls, kept: Kept) -> Answer:
-        """Returns a completion of the cache as an answer."""
-        return cls(kept.completion, kept_since=kept.created)
 
 
 class Engine:
@@ -167,7 +148,7 @@ class Engine:
         stored = await self._look_up([job.request.key for job in claimed if not job.afresh])
         self._ready.extend(job for job in claimed if job.request.key not in stored)
         hits = [job for job in claimed if job.request.key in stored]
-        return [rest for job in hits for rest in self._settle(job, Answer.of(stored[job.request.key]))]
+        return [rest for job in hits for rest in self._settle(job, stored[job.request.key].answer)]
 
     async def _watch(self) -> None:
         """Takes up jobs again that other processes asked for, as these get their answers, fail or end.
@@ -213,7 +194,7 @@ class Engine:
     def _settle(self, leader: VerdictJob, answer: Answer) -> list[VerdictJob]:
         """Hands an answer to a job and its followers; returns those that have another request to answer."""
         followers = self._followers.pop(leader.request.key)
-        if answer.kept_since is not None or isinstance(answer.reply, Failure):
+        if answer.kept_since is not None or isinstance(answer.reply, Problem):
             self._cache.claims.release(leader.request.key)  # else when the completion is committed
         rest = [] if self._taken(leader, answer) else [leader]
         shared = answer._replace(attempts=0)
@@ -247,10 +228,9 @@ class Engine:
             job = self._ready.popleft()
             self._room.set()
             try:
-                result, attempts = await self._asker.ask(job.request, on_rest=self._start_workers)
-                answer = Answer(result if isinstance(result, Completion) else result.as_failure(), attempts)
+                answer = await self._asker.ask(job.request, on_rest=self._start_workers)
             except Exception as error:  # noqa: BLE001  # broad, as in _taken
-                answer = Answer(Failure("failed", f"the judge broke down: {type(error).__name__}: {error}"))
+                answer = Answer(Problem(f"the judge broke down: {type(error).__name__}: {error}"))
             self._answered.append((job, answer))
             if len(self._answered) == 1:
                 loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self._asker.in_flight else 0.0, self._hand_over)

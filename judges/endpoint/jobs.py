@@ -21,9 +21,8 @@ from tqdm import tqdm
 
 from culture_tasks.judges.cache.cache_files import Kept, Row
 from culture_tasks.judges.cache.verdict_cache import CacheThread
-from culture_tasks.judges.completions import ChatRequest, Completion, Failure
+from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.asker import MOST_TOKENS, Adaptations, limit_of
-from culture_tasks.judges.endpoint.engine import Answer
 from culture_tasks.judges.endpoint.redaction import Secrets
 from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, Form, Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Outcome, Usage, Verdict
@@ -100,18 +99,10 @@ class JudgedBy:
             model=self.model,
             rubric=rubric.name,
             prompt=rubric.user,
-            prompt_sha256=self.prompt_sha256(rubric),
+            prompt_sha256=self._wording(rubric).sha256,
             delimiters=self.delimiters,
             sampling=sampling,
         )
-
-    def prompt_sha256(self, rubric: Rubric) -> str:
-        """Hash of all wording that the judge sees by this rubric, besides the item."""
-        return self._wording(rubric).sha256
-
-    def grading(self, rubric: Rubric, item: JudgeItem) -> Grading:
-        """Begins a verdict on the item."""
-        return Grading(self, rubric, item)
 
     def request(self, grading: Grading) -> ChatRequest:
         """Returns the next request of a verdict."""
@@ -173,7 +164,7 @@ class Grading:
         item = self.item
         return [item.question, item.references, item.response, item.language, self._reminder]
 
-    def take(self, reply: Completion | Failure, model: str, attempts: int, *, cached: bool = False) -> Verdict | None:
+    def take(self, reply: Completion | Problem, model: str, attempts: int, *, cached: bool = False) -> Verdict | None:
         """Takes a reply into account.
 
         Args:
@@ -186,8 +177,8 @@ class Grading:
             The verdict, or None where the judge is to be asked again.
         """
         self._attempts += attempts
-        if isinstance(reply, Failure):
-            return self._verdict(reply.outcome, error=reply.error)
+        if isinstance(reply, Problem):
+            return self._verdict("refused" if reply.refused else "failed", error=reply.message)
         self._usage += reply.usage
         # A reply that was cut off may have been about to say something else: it is no verdict.
         reading = None if reply.is_cut_off else self.rubric.read(reply.text)
@@ -256,19 +247,15 @@ class VerdictJob:
 
     def __post_init__(self) -> None:
         self.ticket = PendingTicket(self.progress)
+        self.progress.submitted()
 
     @property
     def request(self) -> ChatRequest:
         """The next request."""
         if self._request is None:
-            self._grading = self._grading or self.by.grading(self.rubric, self.item)
+            self._grading = self._grading or Grading(self.by, self.rubric, self.item)
             self._request = self.by.request(self._grading)
         return self._request
-
-    @property
-    def prompt_order(self) -> tuple[object, ...]:
-        """Sorts jobs so that prompts that begin alike are together."""
-        return self.rubric.prompt_order(self.item)
 
     def row(self, completion: Completion) -> Row:
         """Returns a completion of that request as the cache keeps it."""
@@ -308,7 +295,7 @@ class VerdictJob:
 
 def kept_answer(job: VerdictJob, kept: Kept | None) -> Answer | None:
     """Returns the cache's answer to a job, unless it is to be asked afresh."""
-    return None if kept is None or job.afresh else Answer.of(kept)
+    return None if kept is None or job.afresh else kept.answer
 
 
 def open_requests(

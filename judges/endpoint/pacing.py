@@ -29,7 +29,7 @@ class Patience:
     Attributes:
         longest: Seconds to wait for an endpoint that gives no answer, and to go on with one request that alone fails.
         first: Seconds of the first wait after a fault; each later one is twice as long.
-        cap: Longest such wait in seconds.
+        cap: Longest of these waits in seconds.
     """
 
     longest: float = 600.0

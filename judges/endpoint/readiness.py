@@ -21,7 +21,7 @@ from typing import Any
 
 from culture_tasks.errors import WAYS_OUT, JudgeUnreachableError, nearest
 from culture_tasks.judges.cache.verdict_cache import CacheThread
-from culture_tasks.judges.completions import Completion, Problem
+from culture_tasks.judges.completions import Problem
 from culture_tasks.judges.endpoint.addresses import Address
 from culture_tasks.judges.endpoint.asker import Adaptations
 from culture_tasks.judges.endpoint.budget import USED_UP
@@ -77,7 +77,7 @@ def check_endpoint(
         if address.is_keyless_openai:
             raise JudgeUnreachableError(f"{who} needs a key. {WAYS_OUT}")
         rubric, item = expected[0]
-        result = _probe(connection, by, by.grading(rubric, replace(item, response=item.references[0])))
+        result = _probe(connection, by, Grading(by, rubric, replace(item, response=item.references[0])))
         if isinstance(result, Verdict):
             if result.outcome != "scored":
                 raise JudgeUnreachableError(unreadable(who, rubric, result))
@@ -93,7 +93,7 @@ def check_endpoint(
 def is_at_hand(cache: CacheThread, *, adaptations: Adaptations, by: JudgedBy, expected: Expected) -> bool:
     """Whether the cache holds a score for each response; takes over what it tells of the endpoint's parameters."""
     for start in range(0, len(expected), _GRADINGS_PER_LOOKUP):
-        gradings = [by.grading(rubric, item) for rubric, item in expected[start : start + _GRADINGS_PER_LOOKUP]]
+        gradings = [Grading(by, rubric, item) for rubric, item in expected[start : start + _GRADINGS_PER_LOOKUP]]
         while gradings:
             requests = [by.request(grading) for grading in gradings]
             completions = cache.get_many([request.key for request in requests]).result()
@@ -116,10 +116,10 @@ def is_at_hand(cache: CacheThread, *, adaptations: Adaptations, by: JudgedBy, ex
 
 def _probe(connection: Connection, by: JudgedBy, grading: Grading) -> Verdict | Problem:
     while True:
-        result, attempts = connection.run(connection.asker.ask(by.request(grading), patience=_PATIENCE))
-        if not isinstance(result, Completion):
-            return result
-        verdict = grading.take(result, by.model, attempts)
+        answer = connection.run(connection.asker.ask(by.request(grading), patience=_PATIENCE))
+        if isinstance(answer.reply, Problem):
+            return answer.reply
+        verdict = grading.take(answer.reply, by.model, answer.attempts)
         if verdict is not None:
             return verdict
 
@@ -249,7 +249,7 @@ def _missing_weights(folder: Path) -> Iterator[str]:
 
 
 def _unreadable_model(pretrained: str, options: Mapping[str, Any]) -> Iterator[str]:
-    """Loads configuration and tokenizer as the backend will; code of the model's own runs only if the user says so."""
+    """Loads configuration and tokenizer as the backend will; the model's code runs only if the user says so."""
     from transformers import AutoConfig, AutoTokenizer
 
     settings = {name: options[name] for name in _FOR_CONFIG if options.get(name) is not None}

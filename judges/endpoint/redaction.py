@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 HIDDEN = "***"
-# Values that documentation tells users to give where no key is needed: error messages hold such words by themselves.
+# Values that documentation tells users to give where no key is needed: error messages hold these words by themselves.
 _PLACEHOLDERS = frozenset(
     [
         "empty",

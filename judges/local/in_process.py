@@ -14,10 +14,9 @@ from pydantic import SecretStr
 
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
-from culture_tasks.judges.completions import ChatRequest, Completion, Failure
+from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import secrets_of
 from culture_tasks.judges.endpoint.asker import Adaptations
-from culture_tasks.judges.endpoint.engine import Answer
 from culture_tasks.judges.endpoint.jobs import JudgedBy, PendingTicket, Progress, VerdictJob, open_requests
 from culture_tasks.judges.endpoint.readiness import OTHERWISE, check_model, is_at_hand, unreadable
 from culture_tasks.judges.endpoint.redaction import secrets_of_arguments
@@ -61,15 +60,13 @@ class InProcessJudge(Judge):
         self._secrets = secrets_of_arguments(arguments) | secrets_of(settings)
         self._settings = settings
         identity = named_by(arguments)
-        delimiters = settings.judge_delimiters == "on"
-        ask_again = settings.judge_ask_again
         self._by = JudgedBy(
             backend="lm_eval",
             endpoint=f"lm_eval:{self._backend}" + (f" at {identity.address}" if identity.address else ""),
             model=identity.model,
             place=identity.fingerprint,
-            delimiters=delimiters,
-            ask_again=ask_again,
+            delimiters=settings.judge_delimiters == "on",
+            ask_again=settings.judge_ask_again,
             form=settings.judge_form,
             parameters=_parameters(settings),
             takes=PARAMETERS if settings.judge_form == "free" else (*PARAMETERS, *FORMS),
@@ -96,12 +93,7 @@ class InProcessJudge(Judge):
         self._pending.append(job)
         return job.ticket
 
-    def check(
-        self,
-        expected: Iterable[tuple[Rubric, JudgeItem]],
-        *,
-        responses_known: bool = False,
-    ) -> Verdict | None:
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
         """Makes sure that the model can be loaded, as far as that can be known before it is.
 
         A model behind an API is asked one question, as an endpoint is.
@@ -142,14 +134,9 @@ class InProcessJudge(Judge):
                     raise
 
     def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
-        self._progress.submitted()
+        began = self._run_began
         return VerdictJob(
-            self._by,
-            rubric,
-            item,
-            progress=self._progress,
-            adaptations=self._adaptations,
-            run_began=self._run_began,
+            self._by, rubric, item, progress=self._progress, adaptations=self._adaptations, run_began=began
         )
 
     def _taken(self) -> list[VerdictJob]:
@@ -177,10 +164,10 @@ class InProcessJudge(Judge):
         for requests in by_sampling.values():
             try:
                 for key in self._complete(requests, arrived):
-                    settle(key, Answer(Failure("failed", "the prompt is longer than the judge's context")))
+                    settle(key, Answer(Problem("the prompt is longer than the judge's context")))
             except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way, and ends verdicts, not the run
                 for key in requests:
-                    settle(key, Answer(Failure("failed", self._reason(error))))
+                    settle(key, Answer(Problem(self._reason(error))))
         return rest
 
     def _complete(

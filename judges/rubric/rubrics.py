@@ -178,7 +178,7 @@ def delimited(name: str, text: str, secret: str = "") -> str:
     Args:
         name: What the text is: ``question``, ``reference`` or ``response``.
         text: The text, already :func:`shortened`.
-        secret: What no author of the text can know. Without one, anybody can compute the tags: such a prompt names a
+        secret: What no author of the text can know. Without one, anybody can compute the tags: that prompt names a
             request (see :class:`~culture_tasks.judges.completions.ChatRequest`), and is not sent.
     """
     code = hashlib.sha256(f"{secret}\n{name}\n{text}".encode()).hexdigest()[:12]

@@ -10,8 +10,57 @@ from support.judging import KEY, QUICK
 
 from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
 from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.judges.local.in_process import InProcessJudge
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.settings import Settings
+
+
+class Double:
+    """Takes the place of one of lm-eval's model classes."""
+
+    made: int
+    calls: list[list[str]]
+    max_length = 4000
+    template = True
+    keeps_system = True
+    opening = ""
+
+    def __init__(self, pretrained: str = "", batch_size: int | str = 1, **rest: Any) -> None:
+        type(self).made += 1
+        self.batch_size = batch_size
+
+    @staticmethod
+    def reply(prompt: str) -> str:
+        return "Rating: [[9]]" if "[[number]]" in prompt else "rating=2"
+
+    @classmethod
+    def says(cls, reply: Callable[[str], str]) -> None:
+        """Replies so from now on."""
+        cls.reply = staticmethod(reply)
+
+    @classmethod
+    def create_from_arg_obj(cls, options: dict[str, Any]) -> Double:
+        return cls(**options)
+
+    def apply_chat_template(self, messages: list[dict[str, str]]) -> str:
+        if not self.template:
+            raise ValueError("no template")
+        kept = [each for each in messages if self.keeps_system or each["role"] != "system"]
+        return "".join(f"<{each['role']}>{each['content']}" for each in kept) + "<assistant>" + self.opening
+
+    def tok_encode(self, text: str) -> list[str]:
+        return text.split()
+
+    def set_cache_hook(self, hook: Any) -> None:
+        self.cache_hook = hook
+
+    def generate_until(self, requests: list[Any]) -> list[str]:
+        type(self).calls.append([request.args[0] for request in requests])
+        replies = []
+        for request in requests:
+            replies.append(self.reply(request.args[0]))
+            self.cache_hook.add_partial("generate_until", request.args, replies[-1])
+        return replies
 
 
 @pytest.fixture
@@ -23,7 +72,7 @@ def server() -> Iterator[FaultServer]:
 
 @pytest.fixture
 def settings_for(server: FaultServer, tmp_path: Path) -> Callable[..., Settings]:
-    """Makes settings for the server, with a cache of the test's own."""
+    """Makes settings for the server, with a cache for the test alone."""
 
     def make(**changes: Any) -> Settings:
         base = {
@@ -62,3 +111,29 @@ def items() -> Callable[[int], list[JudgeItem]]:
         return [JudgeItem(f"What is dish {number}?", ("biryani",), f"biryani {number}") for number in range(count)]
 
     return make
+
+
+@pytest.fixture
+def double(monkeypatch):
+    import lm_eval.models  # noqa: F401
+    from lm_eval.api import registry
+
+    class Fresh(Double):
+        made = 0
+
+    Fresh.calls = []
+    monkeypatch.setattr(registry, "get_model", lambda name: Fresh)
+    return Fresh
+
+
+@pytest.fixture
+def local_judge_for(settings_for):
+    made = []
+
+    def make(model="hf,pretrained=somewhere", **changes):
+        made.append(InProcessJudge(model, settings_for(**changes)))
+        return made[-1]
+
+    yield make
+    for judge in made:
+        judge.close()

@@ -16,14 +16,19 @@ from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
 
 
+def put(file, model, *usages):
+    cache = VerdictCache(file)
+    for number, usage in enumerate(usages):
+        request = ChatRequest("http://x/v1", model, [{"role": "user", "content": str(number)}], {})
+        cache.put_many([Row(request, "lave", Completion("rating=2", usage=usage))])
+        assert cache.get_many([request.key])[request.key].completion.usage == usage
+    cache.close()
+
+
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     file = tmp_path / "verdicts.sqlite3"
-    cache = VerdictCache(file)
-    for number in range(3):
-        request = ChatRequest("http://x/v1", "judge", [{"role": "user", "content": str(number)}], {})
-        cache.put_many([Row(request, "lave", Completion("rating=2", usage=Usage(1000, 2)))])
-    cache.close()
+    put(file, "judge", *[Usage(1000, 2)] * 3)
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(file))
     return file
 
@@ -36,19 +41,14 @@ def run(*arguments):
 
 
 def test_stats_count_completions_discounts_and_money(file, tmp_path, capsys):
-    cache = VerdictCache(file)
-    for number, usage in enumerate((Usage(1_000_000, 0, 200_000), Usage(1_000_000, 100_000).in_a_batch)):
-        request = ChatRequest("http://x/v1", "gpt-4o", [{"role": "user", "content": str(number)}], {})
-        cache.put_many([Row(request, "lave", Completion("rating=2", usage=usage))])
-        assert cache.get_many([request.key])[request.key].completion.usage == usage
-    cache.close()
+    put(file, "gpt-4o", Usage(1_000_000, 0, 200_000), Usage(1_000_000, 100_000).in_a_batch)
     assert run("stats") == 0
     output = capsys.readouterr().out
     assert f"{file}: 5 completions" in output
     assert "http://x/v1  judge  lave: 3 completions, 3,000 + 6 tokens, no price" in output
     # 0.8 M at 2.5, 0.2 M at 1.25, and half of 2.5 and of 0.1 M at 10
-    said = "2,000,000 + 100,000 tokens (200,000 from the endpoint's prompt cache, 1,100,000 in batches), 4.00 USD"
-    assert f"gpt-4o  lave: 2 completions, {said}" in output
+    tokens = "2,000,000 + 100,000 tokens (200,000 from the endpoint's prompt cache, 1,100,000 in batches), 4.00 USD"
+    assert f"gpt-4o  lave: 2 completions, {tokens}" in output
     assert f"Prices: {list_prices().origin}" in output
     for action in ("stats", "export", "clear"):
         assert run(action, "--file", tmp_path / "none") == 0
@@ -63,7 +63,7 @@ def test_clear_needs_a_yes(file, capsys):
     assert "3 completions deleted" in capsys.readouterr().out
 
 
-def test_export_leaves_out_what_is_not_as_it_was_written(file, tmp_path, capsys, caplog):
+def test_export_leaves_out_rows_that_are_not_as_they_were_written(file, tmp_path, capsys, caplog):
     assert run("export") == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
     with closing(sqlite3.connect(file)) as database, database:
@@ -74,12 +74,12 @@ def test_export_leaves_out_what_is_not_as_it_was_written(file, tmp_path, capsys,
     assert "1 rows are not as they were written, and left out" in caplog.text
 
 
-def test_what_is_no_cache_is_said(tmp_path, monkeypatch):
+def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path, monkeypatch):
     (tmp_path / "x").write_text("no database" * 100)
     for action in (["stats"], ["clear", "--yes"], ["export"]):
         with pytest.raises(JudgeError, match="can't be used"):
             run(*action, "--file", tmp_path / "x")
-    assert [path.name for path in tmp_path.iterdir()] == ["x"]  # looking doesn't set a file aside
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
     with pytest.raises(SettingsError, match="there is no cache"):
         run("stats")

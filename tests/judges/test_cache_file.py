@@ -1,4 +1,4 @@
-"""The verdict cache and its file in bad times: locked, full, damaged, of another layout, taken away."""
+"""The verdict cache and its file in good times and bad: locked, full, damaged, of another layout, taken away."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from support.fault_server import says
 
 from culture_tasks import key_value_store
-from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.cache.cache_files import Row
-from culture_tasks.judges.cache.verdict_cache import VerdictCache
+from culture_tasks.judges.cache.verdict_cache import CacheThread, VerdictCache
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
 
@@ -23,22 +21,14 @@ def row(number: int, text: str = "rating=2") -> Row:
     return Row(request, "lave", Completion(text, "stop", "judge-1", Usage(3, 4), {"max_tokens": 5}))
 
 
-def key(number: int) -> bytes:
-    return row(number).request.key
-
-
 def texts(cache, numbers):
-    return {
-        number: kept.completion.text
-        for number in numbers
-        for kept in [cache.get_many([key(number)]).get(key(number))]
-        if kept
-    }
+    keys = {number: row(number).request.key for number in numbers}
+    kept = [(number, cache.get_many([key]).get(key)) for number, key in keys.items()]
+    return {number: found.completion.text for number, found in kept if found}
 
 
 class Clock:
-    def __init__(self):
-        self.now = 100.0
+    now = 100.0
 
     def __call__(self):
         return self.now
@@ -60,6 +50,17 @@ def locked(file):
     return database
 
 
+def changed(file, *statement):
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(*statement)
+
+
+def scramble(file, start, size):
+    with file.open("r+b") as raw:
+        raw.seek(start)
+        raw.write(os.urandom(size))
+
+
 def fill(file, count, size=20):
     cache = VerdictCache(file)
     cache.get_many([])
@@ -67,7 +68,31 @@ def fill(file, count, size=20):
     cache.close()
 
 
-def test_what_a_lock_kept_out_is_written_when_it_ends(file, caplog):
+def beside(file, pattern):
+    return list(file.parent.glob(f"*.{pattern}-*[0-9]"))
+
+
+def test_completions_are_read_as_they_were_put_and_stay(file):
+    rows = [row(number) for number in range(1200)]
+    thread = CacheThread(file)
+    for each in rows:
+        thread.put([each])
+    keys = [each.request.key for each in rows]
+    assert len(thread.get_many(keys).result()) == 1200
+    with pytest.raises(ZeroDivisionError):
+        thread.call(lambda cache: 1 // 0).result()
+    unstorable = row(2000)
+    unstorable.request.sample = 2**70
+    thread.put([unstorable])
+    thread.flush()
+    thread.put([row(1, "second")])
+    thread.close()
+    cache = VerdictCache(file)
+    assert cache.get_many([*keys, b"absent"]) == {each.request.key: (each.completion, each.created) for each in rows}
+    cache.close()
+
+
+def test_completions_that_a_lock_kept_out_are_written_when_it_ends(file, caplog):
     clock = Clock()
     cache = VerdictCache(file, clock)
     cache.put_many([row(0)])
@@ -77,7 +102,6 @@ def test_what_a_lock_kept_out_is_written_when_it_ends(file, caplog):
         clock.now += 0.5
     assert set(texts(cache, range(50))) == set(range(50))
     assert caplog.text.count("wait in memory") == 1
-    other.execute("ROLLBACK")
     other.close()
     clock.now += 100
     cache.put_many([row(50)])
@@ -108,11 +132,14 @@ def test_a_disk_that_was_full_gets_everything_later(file, caplog):
 
 @pytest.mark.parametrize("is_open_elsewhere", [False, True])
 def test_a_file_on_a_read_only_disk_is_read(file, monkeypatch, caplog, is_open_elsewhere):
+    def contents():
+        return {path: path.read_bytes() for path in file.parent.iterdir() if path.suffix != ".sqlite3-shm"}
+
     fill(file, 5)
     other = VerdictCache(file)  # has the log beside the file, without which SQLite opens none on a read-only disk
     if not is_open_elsewhere:
         other.close()
-    before = {path: path.read_bytes() for path in file.parent.iterdir()}
+    before = contents()
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     clock = Clock()
     cache = VerdictCache(file, clock)
@@ -122,9 +149,7 @@ def test_a_file_on_a_read_only_disk_is_read(file, monkeypatch, caplog, is_open_e
     cache.put_many([row(6)])
     cache.close()
     assert cache_files.stats(file)[0].completions == 5
-    assert {path: path.read_bytes() for path in file.parent.iterdir() if path.suffix != ".sqlite3-shm"} == {
-        path: content for path, content in before.items() if path.suffix != ".sqlite3-shm"
-    }
+    assert contents() == before
     other.close()
     begin, end = (record.getMessage() for record in caplog.records)
     assert "readonly database" in begin
@@ -132,75 +157,66 @@ def test_a_file_on_a_read_only_disk_is_read(file, monkeypatch, caplog, is_open_e
     assert "2 completions are lost" in end
 
 
-def test_the_last_try_is_at_the_end_and_says_what_is_lost(file, caplog):
+@pytest.mark.parametrize("lasts", [True, False])
+def test_the_last_try_is_at_the_end_and_losses_are_named(file, caplog, lasts):
     fill(file, 0)
-    cache = VerdictCache(file)
-    with closing(locked(file)):
-        cache.put_many([row(1), row(2)])
-        cache.close()
-    assert "2 completions are lost" in caplog.text
-    caplog.clear()
     cache = VerdictCache(file)
     other = locked(file)
     cache.put_many([row(1), row(2)])
+    if not lasts:
+        other.close()
+    cache.close()
     other.close()
-    cache.close()
-    assert "lost" not in caplog.text
-    assert cache_files.stats(file)[0].completions == 2
+    assert ("2 completions are lost" in caplog.text) == lasts
+    assert sum(found.completions for found in cache_files.stats(file)) == (0 if lasts else 2)
 
 
-@pytest.mark.parametrize("damage", [b"this is no database, and long enough to be read as one" * 100, b"\0" * 5000])
-def test_a_file_that_is_no_database_is_set_aside_with_a_warning(file, caplog, damage):
-    file.parent.mkdir()
-    file.write_bytes(damage)
-    cache = VerdictCache(file)
-    cache.put_many([row(1)])
-    assert texts(cache, [1])
-    cache.close()
-    assert [path.read_bytes() for path in file.parent.glob("*.damaged-*")] == [damage]
-    assert "set aside" in caplog.text
-    assert "0 rows were saved" in caplog.text
+NO_DATABASE = b"this is no database, and long enough to be read as one" * 100
+DAMAGES = {
+    "no database": (lambda file: file.write_bytes(NO_DATABASE), 0, 0),
+    "zeros": (lambda file: file.write_bytes(b"\0" * 5000), 0, 0),
+    "only the beginning is left": (lambda file: scramble(file, 4096, file.stat().st_size - 4096), 0, 0),
+    "in the middle": (lambda file: scramble(file, file.stat().st_size // 2, 20 * 4096), 1000, 1999),
+}
 
 
-def test_rows_before_and_behind_the_damage_are_saved(file, caplog):
+@pytest.mark.parametrize(("damage", "fewest", "most"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_set_aside_and_its_readable_rows_are_saved(file, caplog, damage, fewest, most):
     fill(file, 2000, 500)
-    with file.open("r+b") as raw:
-        raw.seek(file.stat().st_size // 2)
-        raw.write(os.urandom(20 * 4096))
+    damage(file)
+    before = file.read_bytes()
     cache = VerdictCache(file)
     found = texts(cache, range(2000))
     cache.put_many([row(number) for number in range(2000)])
     assert len(texts(cache, range(2000))) == 2000
     cache.close()
+    assert fewest <= len(found) <= most
     assert all(text.startswith(f"rating={number} ") for number, text in found.items())
-    assert 1000 < len(found) < 2000
-    assert {0, 1999} <= found.keys()
-    assert f"{len(found)} rows were saved" in caplog.text
-    assert len(list(file.parent.glob("*.damaged-*[0-9]"))) == 1
-
-
-def test_damage_while_in_use_is_survived(file, caplog):
-    fill(file, 200, 3000)
-    with file.open("r+b") as raw:
-        raw.seek(4096)
-        raw.write(os.urandom(file.stat().st_size - 4096))
-    cache = VerdictCache(file)
-    keys = [key(number) for number in range(200)]
-    assert cache.get_many(keys) == {}
-    cache.put_many([row(1)])
-    assert len(cache.get_many(keys)) == 1
-    cache.close()
+    assert {0, 1999} <= found.keys() or not fewest
+    assert [path.read_bytes() for path in beside(file, "damaged")] == [before]
     assert "set aside" in caplog.text
+    assert f"{len(found)} rows were saved" in caplog.text
 
 
-SPOILT = {"text": "'rating=1'", "created": "'yesterday'", "reply_model": "cast(x'ff' as text)"}
+def test_two_that_find_the_same_damage_set_one_file_aside(file):
+    fill(file, 300, 500)
+    caches = [VerdictCache(file), VerdictCache(file)]
+    assert all(texts(cache, [1]) for cache in caches)
+    scramble(file, 4096 * 10, 4096 * 10)
+    for cache in caches:
+        cache._store._database.execute("PRAGMA cache_size = 0")
+        texts(cache, range(300))
+        cache.put_many([row(number) for number in range(300)])
+    for cache in caches:
+        assert len(texts(cache, range(300))) == 300
+        cache.close()
+    assert len(beside(file, "damaged")) == 1
 
 
-@pytest.mark.parametrize("column", SPOILT)
-def test_a_row_that_is_not_as_it_was_written_is_asked_again_and_replaced(file, caplog, column):
+@pytest.mark.parametrize("change", ["text = 'rating=1'", "created = 'yesterday'", "reply_model = cast(x'ff' as text)"])
+def test_a_row_that_is_not_as_it_was_written_is_asked_again_and_replaced(file, caplog, change):
     fill(file, 10)
-    with closing(sqlite3.connect(file)) as database, database:
-        database.execute(f"UPDATE completions SET {column} = {SPOILT[column]} WHERE key = ?", (key(3),))
+    changed(file, f"UPDATE completions SET {change} WHERE key = ?", (row(3).request.key,))
     cache = VerdictCache(file)
     assert set(texts(cache, range(10))) == set(range(10)) - {3}
     assert "1 rows are not as they were written" in caplog.text
@@ -214,48 +230,39 @@ def test_a_row_that_is_not_as_it_was_written_is_asked_again_and_replaced(file, c
     assert caplog.text == ""
 
 
-OTHER_LAYOUTS = {"newer": "PRAGMA user_version = 99", "no table": "DROP TABLE completions"}
-
-
-@pytest.mark.parametrize("change", OTHER_LAYOUTS)
+@pytest.mark.parametrize("change", ["PRAGMA user_version = 99", "DROP TABLE completions"])
 def test_a_file_of_another_layout_is_moved_aside_once(file, caplog, change):
     fill(file, 5)
-    with closing(sqlite3.connect(file)) as database:
-        database.execute(OTHER_LAYOUTS[change])
-    cache = VerdictCache(file)
-    cache.put_many([row(1)])
-    cache.close()
-    assert caplog.text.count("set aside as verdicts.sqlite3.other-layout-") == 1
-    caplog.clear()
-    cache = VerdictCache(file)
-    assert texts(cache, [1])
-    cache.close()
-    assert caplog.text == ""
-    assert len(list(file.parent.glob("*.other-layout-*[0-9]"))) == 1
+    changed(file, change)
+    for times in (1, 0):
+        caplog.clear()
+        cache = VerdictCache(file)
+        cache.put_many([row(1)])
+        assert texts(cache, [1])
+        cache.close()
+        assert caplog.text.count("set aside as verdicts.sqlite3.other-layout-") == times
+    assert len(beside(file, "other-layout")) == 1
 
 
-def test_another_program_s_database_is_left_alone(file, caplog):
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda file: changed(file, "CREATE TABLE theirs (x)"), ["another program's database", "CULTURE_JUDGE_CACHE"]),
+        (lambda file: file.mkdir(), ["can't be used for now"]),
+    ],
+    ids=["another program's database", "a folder"],
+)
+def test_a_file_that_is_no_cache_is_left_alone_and_done_without(file, caplog, make, said):
     file.parent.mkdir()
-    with closing(sqlite3.connect(file)) as database, database:
-        database.execute("CREATE TABLE theirs (x)")
-    before = file.read_bytes()
+    make(file)
+    before = [file.read_bytes() if file.is_file() else None, *file.parent.iterdir()]
     cache = VerdictCache(file)
     cache.put_many([row(1)])
     assert texts(cache, [1])
     cache.close()
-    assert "another program's database" in caplog.text
-    assert "CULTURE_JUDGE_CACHE" in caplog.text
-    assert file.read_bytes() == before
-    assert [path.name for path in file.parent.iterdir()] == [file.name]
-
-
-def test_a_file_that_can_not_be_opened_is_done_without(tmp_path, caplog):
-    cache = VerdictCache(tmp_path)
-    cache.put_many([row(1)])
-    assert texts(cache, [1])
-    cache.close()
-    assert caplog.text.count("can't be used for now") == 1
+    assert all(caplog.text.count(part) >= 1 for part in said)
     assert "1 completions are lost" in caplog.text
+    assert [file.read_bytes() if file.is_file() else None, *file.parent.iterdir()] == before
 
 
 def test_a_file_that_is_taken_away_is_begun_anew(file):
@@ -267,25 +274,3 @@ def test_a_file_that_is_taken_away_is_begun_anew(file):
     assert texts(cache, [1, 2]).keys() == {2}
     cache.close()
     assert cache_files.stats(file)[0].completions == 1
-
-
-def test_two_that_find_the_same_damage_set_one_file_aside(file):
-    fill(file, 300, 500)
-    caches = [VerdictCache(file), VerdictCache(file)]
-    assert all(cache.get_many([key(1)]) for cache in caches)
-    with file.open("r+b") as raw:
-        raw.seek(4096 * 10)
-        raw.write(os.urandom(4096 * 10))
-    for cache in caches:
-        cache._store._database.execute("PRAGMA cache_size = 0")
-        texts(cache, range(300))
-        cache.put_many([row(number) for number in range(300)])
-    for cache in caches:
-        assert len(texts(cache, range(300))) == 300
-        cache.close()
-    assert len(list(file.parent.glob("*.damaged-*[0-9]"))) == 1
-
-
-def test_a_refused_completion_leaves_the_others_in_peace(file, server, judge_for, item):
-    server.script(says("hm \ud800\nrating=2"))
-    assert judge_for(judge_cache=str(file)).submit(LAVE, item).verdict().score == 2.0

@@ -8,7 +8,7 @@ import shutil
 import pytest
 import torch
 from support.fault_server import fails, says
-from tiny_models import make_tiny_lm
+from support.judging import ask
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
@@ -17,15 +17,9 @@ from culture_tasks.judges.endpoint.redaction import Secrets
 from culture_tasks.judges.local.in_process import InProcessJudge
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    return make_tiny_lm(tmp_path_factory.mktemp("tiny") / "lm")
-
-
 @pytest.fixture
-def folder(tiny, tmp_path):
-    shutil.copytree(tiny, tmp_path / "copy")
-    return tmp_path / "copy"
+def folder(tiny_lm, tmp_path):
+    return shutil.copytree(tiny_lm, tmp_path / "copy")
 
 
 @pytest.fixture
@@ -48,18 +42,10 @@ def refusal(text):
     return said
 
 
-def test_a_model_that_can_be_loaded_passes(folder):
-    assert check(f"hf,pretrained={folder},device=cpu") is False
-
-
-def test_no_weights_are_loaded(folder):
+def test_a_model_that_can_be_loaded_passes_without_its_weights_being_read(folder):
     for file in folder.glob("*.safetensors"):
         file.write_bytes(b"no weights at all")
-    check(f"hf,pretrained={folder},device=cpu")
-
-
-def test_an_unknown_backend():
-    assert "Did you mean 'vllm'" in refusal("vlm,pretrained=x")
+    assert check(f"hf,pretrained={folder},device=cpu") is False
 
 
 @pytest.mark.parametrize("backend", ["vllm", "sglang"])
@@ -90,31 +76,44 @@ def test_a_serving_backend_needs_its_gpus(gpus, monkeypatch, folder):
     check(f"vllm,pretrained={folder},tensor_parallel_size=2")
 
 
-def test_a_model_that_is_nowhere():
-    said = refusal("hf,pretrained=org/no-such-model,device=cpu")
-    assert "the configuration of org/no-such-model can't be loaded" in said
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("vlm,pretrained=x", "Did you mean 'vllm'"),
+        ("hf,batch_size=3", "needs the argument pretrained="),
+        ("hf,pretrained=org/no-such-model,device=cpu", "the configuration of org/no-such-model can't be loaded"),
+    ],
+)
+def test_a_model_that_is_nowhere(model, said):
+    assert said in refusal(model)
 
 
-def test_a_folder_without_weights(folder):
-    for file in folder.glob("*.safetensors"):
-        file.unlink()
-    assert "holds no weights" in refusal(f"hf,pretrained={folder},device=cpu")
+SHARDS = {"weight_map": {"a": "model-1.safetensors", "b": "model.safetensors"}}
 
 
-def test_a_shard_that_is_missing(folder):
-    shards = {"weight_map": {"a": "model-1.safetensors", "b": "model.safetensors"}}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(shards))
-    said = refusal(f"hf,pretrained={folder},device=cpu")
-    assert "holds 1 of 2 weight files: model-1.safetensors is missing" in said
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("model.safetensors", None, "holds no weights"),
+        (
+            "model.safetensors.index.json",
+            json.dumps(SHARDS),
+            "holds 1 of 2 weight files: model-1.safetensors is missing",
+        ),
+        ("model.safetensors.index.json", "[]", "model.safetensors.index.json can't be read (TypeError)"),
+        ("config.json", "{", "the configuration of"),
+        ("tokenizer.json", "{", "the tokenizer of"),
+    ],
+)
+def test_a_folder_with_a_missing_or_damaged_part(folder, file, content, said):
+    if content is None:
+        (folder / file).unlink()
+    else:
+        (folder / file).write_text(content)
+    assert said in refusal(f"hf,pretrained={folder},device=cpu")
 
 
-@pytest.mark.parametrize(("name", "part"), [("config.json", "configuration"), ("tokenizer.json", "tokenizer")])
-def test_a_damaged_part(folder, name, part):
-    (folder / name).write_text("{")
-    assert f"the {part} of" in refusal(f"hf,pretrained={folder},device=cpu")
-
-
-def test_code_of_the_model_s_own_runs_only_if_asked_for(folder):
+def test_a_model_s_code_runs_only_if_the_user_says_so(folder):
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": "mine", "auto_map": {"AutoConfig": "configuration_mine.MineConfig"}}
     (folder / "config.json").write_text(json.dumps(config))
@@ -127,18 +126,14 @@ def test_code_of_the_model_s_own_runs_only_if_asked_for(folder):
     assert not (folder / "it ran").exists()
 
 
-def test_a_model_must_be_named():
-    assert "needs the argument pretrained=" in refusal("hf,batch_size=3")
-
-
 @pytest.fixture
 def remote_judge_for(server, settings_for):
     made = []
 
-    def make(**changes):
+    def make():
         url = server.url.replace("//", "//somebody:pass-word-0123@") + "/chat/completions?sig=query-0123456789"
         arguments = f"local-chat-completions,model=m,base_url={url},max_retries=1"
-        made.append(InProcessJudge(arguments, settings_for(openai_base_url=None, **changes)))
+        made.append(InProcessJudge(arguments, settings_for(openai_base_url=None)))
         return made[-1]
 
     yield make
@@ -147,27 +142,21 @@ def remote_judge_for(server, settings_for):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_model_behind_an_api_is_asked_one_question(server, remote_judge_for, item):
+def test_a_model_behind_an_api_is_asked_one_question_unless_all_verdicts_are_at_hand(server, remote_judge_for, item):
     judge = remote_judge_for()
     judge.check([(LAVE, item)])
     judge.check([(LAVE, item)])
-    assert len(server.requests) == 1
-    assert "biryani" in server.requests[0].text
-    assert judge.submit(LAVE, item).verdict().score == 2.0
+    assert ["biryani" in seen.text for seen in server.requests] == [True]
+    assert ask(judge, item).score == 2.0
+    judge.close()
+    server.script(fails(401))
+    remote_judge_for().check([(LAVE, item)], responses_known=True)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("reply", [fails(401, message="bad pass-word-0123"), says("hm")], ids=["401", "unreadable"])
-def test_a_model_behind_an_api_that_can_not_grade_is_found(server, remote_judge_for, item, reply, caplog):
+def test_a_model_behind_an_api_that_can_not_grade_is_found(server, remote_judge_for, item, reply):
     server.script(reply)
     with pytest.raises(JudgeUnreachableError, match="CULTURE_JUDGE=none") as caught:
         remote_judge_for().check([(LAVE, item)])
     assert not any(secret in str(caught.value) for secret in ("pass-word-0123", "query-0123456789"))
-
-
-def test_a_judge_whose_verdicts_are_all_at_hand_need_not_load(remote_judge_for, server, item):
-    judge = remote_judge_for()
-    judge.submit(LAVE, item).verdict()
-    judge.close()
-    server.script(fails(401))
-    remote_judge_for().check([(LAVE, item)], responses_known=True)

@@ -6,32 +6,37 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.judges.endpoint.addresses import address_of
 from culture_tasks.settings import Settings
 
+AZURE = {"azure_endpoint": "https://mine.openai.azure.com/", "openai_api_version": "2024-10-21"}
+ON_AZURE = "https://mine.openai.azure.com/openai/deployments/gpt%204o/chat/completions?api-version=2024-10-21"
+LOCAL = "http://localhost:8000/v1"
 
-def test_openai_by_default():
-    address = address_of(Settings(openai_api_key="k", openai_organization="org", openai_project="p"), "gpt-4o")
-    assert address.url == "https://api.openai.com/v1/chat/completions"
-    assert address.headers == {"Authorization": "Bearer k", "OpenAI-Organization": "org", "OpenAI-Project": "p"}
+
+@pytest.mark.parametrize(
+    ("settings", "url", "shown", "headers"),
+    [
+        (
+            {"openai_api_key": "k\n", "openai_organization": "org", "openai_project": "p"},  # a key file's line end
+            "https://api.openai.com/v1/chat/completions",
+            "https://api.openai.com/v1",
+            {"Authorization": "Bearer k", "OpenAI-Organization": "org", "OpenAI-Project": "p"},
+        ),
+        ({"openai_base_url": LOCAL}, f"{LOCAL}/chat/completions", LOCAL, {}),
+        ({"openai_base_url": f"{LOCAL}/"}, f"{LOCAL}/chat/completions", LOCAL, {}),
+        ({**AZURE, "azure_api_key": "k"}, ON_AZURE, "https://mine.openai.azure.com", {"api-key": "k"}),
+        ({**AZURE, "openai_base_url": LOCAL}, f"{LOCAL}/chat/completions", LOCAL, {}),  # goes before Azure
+    ],
+)
+def test_an_address_is_that_of_the_settings(settings, url, shown, headers):
+    address = address_of(Settings(**settings), "gpt 4o")
+    assert (address.url, address.shown, address.headers) == (url, shown, headers)
     assert not address.is_keyless_openai
     assert address_of(Settings(), "gpt-4o").is_keyless_openai
 
 
-@pytest.mark.parametrize("base", ["http://localhost:8000/v1", "http://localhost:8000/v1/"])
-def test_any_compatible_server_needs_no_key(base):
-    address = address_of(Settings(openai_base_url=base), "m")
-    assert address.url == "http://localhost:8000/v1/chat/completions"
-    assert (address.shown, address.headers) == ("http://localhost:8000/v1", {})
-
-
-def test_azure():
-    settings = Settings(
-        azure_endpoint="https://mine.openai.azure.com/", azure_api_key="k", openai_api_version="2024-10-21"
-    )
-    address = address_of(settings, "gpt 4o")
-    assert address.url == (
-        "https://mine.openai.azure.com/openai/deployments/gpt%204o/chat/completions?api-version=2024-10-21"
-    )
-    assert address.headers == {"api-key": "k"}
-    assert address.shown == "https://mine.openai.azure.com"
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://", "http://[x", "/v1"])
+def test_an_address_that_is_no_url_is_refused(url):
+    with pytest.raises(SettingsError, match="not a URL"):
+        address_of(Settings(openai_base_url=url), "m")
 
 
 def test_azure_needs_a_version():
@@ -39,26 +44,11 @@ def test_azure_needs_a_version():
         address_of(Settings(azure_endpoint="https://mine.openai.azure.com"), "m")
 
 
-def test_a_base_url_goes_before_azure():
-    settings = Settings(azure_endpoint="https://mine.openai.azure.com", openai_base_url="http://localhost/v1")
-    assert address_of(settings, "m").shown == "http://localhost/v1"
-
-
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://", "http://[x", "/v1"])
-def test_what_is_no_url_is_refused(url):
-    with pytest.raises(SettingsError, match="not a URL"):
-        address_of(Settings(openai_base_url=url), "m")
-
-
 @pytest.mark.parametrize("field", ["openai_api_key", "openai_organization", "openai_project"])
 def test_headers_can_not_be_split(field):
     with pytest.raises(SettingsError, match="line break") as caught:
         address_of(Settings(**{field: "a-secret-or-name\r\nX-Evil: 1"}), "m")
     assert "a-secret-or-name" not in str(caught.value)
-
-
-def test_the_line_end_of_a_key_file_is_no_part_of_the_key():
-    assert address_of(Settings(openai_api_key="k\n"), "m").headers == {"Authorization": "Bearer k"}
 
 
 def test_proxies_of_the_environment(monkeypatch):

@@ -1,4 +1,4 @@
-"""A budget: what is spent never exceeds it, what came is kept, and the message says how to go on."""
+"""A budget: the sum spent never exceeds it, verdicts that came are kept, and the message tells how to go on."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import math
 
 import pytest
 from support.fault_server import GOOD, completion, fails, hangs, raw, resets
-from support.judging import BRIEF, QUICK
+from support.judging import BRIEF, ask_all
 from support.written_runs import write_lm_eval
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.cli.main import main
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.endpoint.budget import forget_budgets, refused_requests, shared_budget
-from culture_tasks.judges.local.in_process import InProcessJudge
-from culture_tasks.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -23,14 +21,10 @@ def new_budget():
     forget_budgets()
 
 
-def costs(prompt_tokens, completion_tokens):
-    body = completion(GOOD)
+def costs(prompt_tokens, completion_tokens, text=GOOD):
+    body = completion(text)
     body["usage"] = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
     return raw(json.dumps(body))
-
-
-def verdicts(judge, items):
-    return [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items]]
 
 
 def most(seen):
@@ -39,8 +33,11 @@ def most(seen):
 
 
 @pytest.mark.parametrize("share", [1.0, 0.7, 0.1])
-@pytest.mark.parametrize("concurrency", [1, 16])
-def test_what_is_spent_never_exceeds_the_budget(server, judge_for, items, share, concurrency):
+@pytest.mark.parametrize(("concurrency", "ranks"), [(1, 1), (16, 1), (16, 4)])
+def test_the_sum_spent_never_exceeds_the_budget_or_a_rank_s_share(
+    server, judge_for, items, monkeypatch, share, concurrency, ranks
+):
+    monkeypatch.setenv("WORLD_SIZE", str(ranks))
     spent = []
 
     def decide(seen):
@@ -48,31 +45,36 @@ def test_what_is_spent_never_exceeds_the_budget(server, judge_for, items, share,
         return costs(spent[-1], 0)
 
     server.decide = decide
-    judge = judge_for(judge_budget="40,000 tokens", judge_concurrency=concurrency)
-    found = verdicts(judge, items(300))
-    scored = [verdict for verdict in found if verdict.outcome == "scored"]
+    budget = 40_000 * ranks
+    judge = judge_for(judge_budget=f"{budget:,} tokens", judge_concurrency=concurrency)
+    verdicts = ask_all(judge, items(300))
     assert sum(spent) <= 40_000
     assert sum(spent) > 40_000 - most(server.requests[0]) - 200  # and no more is left than a request might take
-    assert len(scored) == len(server.requests) == len(spent)
-    refused = [verdict for verdict in found if verdict.outcome == "failed"]
-    assert len(scored) + len(refused) == 300
-    assert all("the budget of 40,000 tokens (CULTURE_JUDGE_BUDGET) is used up" in each.error for each in refused)
+    refused = [verdict.error for verdict in verdicts if verdict.outcome == "failed"]
+    assert [verdict.outcome for verdict in verdicts].count("scored") == 300 - len(refused) == len(spent)
+    part = f", of which this process has 1/{ranks}" if ranks > 1 else ""
+    said = f"the budget of {budget:,} tokens (CULTURE_JUDGE_BUDGET{part}) is used up"
+    assert all(said in error for error in refused)
     assert refused_requests().startswith(f"{len(refused)} requests to the judge were not sent: ")
 
 
-def test_a_larger_budget_goes_on_where_the_smaller_one_stopped(server, judge_for, items, caplog):
+def test_a_larger_budget_goes_on_where_the_smaller_one_stopped_and_a_kept_verdict_costs_nothing(
+    server, judge_for, items, caplog
+):
+    def run(budget):
+        forget_budgets()
+        judge = judge_for(judge_budget=budget)
+        verdicts = ask_all(judge, items(30))
+        judge.close()
+        return [verdict.outcome for verdict in verdicts].count("scored")
+
     server.decide = lambda seen: costs(2000, 500)
-    judge = judge_for(judge_budget="30000 tokens")
-    first = [verdict.outcome for verdict in verdicts(judge, items(30))]
-    judge.close()
-    answered = len(server.requests)
-    assert 0 < answered == first.count("scored") < 30
-    [warning] = [record.getMessage() for record in caplog.records if "is used up" in record.getMessage()][:1]
+    assert 0 < run("30000 tokens") == len(server.requests) < 30
+    warning = next(record.getMessage() for record in caplog.records if "is used up" in record.getMessage())
     assert "raise the budget and grade the logged samples with `culture-tasks rejudge`" in warning
-    forget_budgets()
-    judge = judge_for(judge_budget="300000 tokens")
-    assert {verdict.outcome for verdict in verdicts(judge, items(30))} == {"scored"}
-    assert len(server.requests) == 30
+    assert run("300000 tokens") == len(server.requests) == 30
+    assert run("1 token") == 30
+    assert refused_requests() == ""
 
 
 def test_money_is_counted_by_the_file_of_prices(server, judge_for, items, tmp_path):
@@ -80,81 +82,48 @@ def test_money_is_counted_by_the_file_of_prices(server, judge_for, items, tmp_pa
     (tmp_path / "prices.json").write_text(json.dumps(prices), encoding="utf-8")
     server.decide = lambda seen: costs(1000, 100)  # 1 EUR each
     judge = judge_for(judge_budget="10 eur", judge_prices=str(tmp_path / "prices.json"))
-    found = verdicts(judge, items(40))
-    scored = sum(verdict.outcome == "scored" for verdict in found)
+    scored = [verdict.outcome for verdict in ask_all(judge, items(40))].count("scored")
     assert 7 <= scored <= 10
     assert f"the budget of 10 EUR (CULTURE_JUDGE_BUDGET) is used up: {scored:.2f} EUR spent" in refused_requests()
 
 
 @pytest.mark.parametrize(
     ("behaviour", "is_charged"),
-    [(resets, True), (raw("{}"), True), (fails(500), False), (fails(400), False), (costs(0, 0), True)],
+    [
+        *((resets, True), (raw("{}"), True), (costs(0, 0), True), (hangs, True)),
+        *((fails(500), False), (fails(400), False), (None, False)),
+    ],
+    ids=["reset", "unreadable", "uncounted", "time-out", "500", "400", "no connection"],
 )
 def test_a_request_that_may_be_charged_counts_in_full(server, judge_for, item, behaviour, is_charged):
     server.decide = lambda seen: behaviour
-    judge = judge_for(judge_budget="1000000 tokens", patience=BRIEF, judge_ask_again=0)
-    verdicts(judge, [item])
-    budget = shared_budget(judge._settings)
+    url = server.url if behaviour else "http://127.0.0.1:9/v1"
+    options = {"judge_timeout": 0.2, "judge_ask_again": 0, "openai_base_url": url}
+    judge = judge_for(judge_budget="1000000 tokens", patience=BRIEF, **options)
+    ask_all(judge, [item])
     counted = sum(map(most, server.requests)) if is_charged else 0
-    assert f": {counted:,} tokens spent" in budget.reason
+    assert f": {counted:,} tokens spent" in shared_budget(judge._settings).reason
 
 
-def test_a_timeout_counts_in_full_and_no_connection_counts_nothing(server, judge_for, item):
-    server.decide = lambda seen: hangs
-    judge = judge_for(judge_budget="1000000 tokens", patience=BRIEF, judge_timeout=0.2)
-    verdicts(judge, [item])
-    assert f": {sum(map(most, server.requests)):,} tokens spent" in shared_budget(judge._settings).reason
-    forget_budgets()
-    judge = judge_for(judge_budget="1000000 tokens", patience=BRIEF, openai_base_url="http://127.0.0.1:9/v1")
-    verdicts(judge, [item])
-    assert ": 0 tokens spent" in shared_budget(judge._settings).reason
-
-
-def test_ranks_share_the_budget(server, judge_for, items, monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    spent = []
-
-    def decide(seen):
-        spent.append(most(seen))
-        return costs(spent[-1], 0)
-
-    server.decide = decide
-    found = verdicts(judge_for(judge_budget="80000 tokens"), items(100))
-    assert 10_000 < sum(spent) <= 20_000
-    assert "of which this process has 1/4" in next(verdict.error for verdict in found if verdict.error)
-
-
-def test_judges_of_a_process_share_the_budget(server, judge_for, items):
+def test_judges_of_a_process_share_the_budget_and_no_patience_outlasts_it(server, judge_for, items):
     server.decide = lambda seen: costs(most(seen), 0)
     first, second = judge_for(judge_budget="30000 tokens"), judge_for("other", judge_budget="30000 tokens")
-    verdicts(first, items(100))
+    assert sum(verdict.outcome == "failed" for verdict in ask_all(first, items(500))) > 450
     asked = len(server.requests)
-    assert {verdict.outcome for verdict in verdicts(second, items(5))} == {"failed"}
+    assert {verdict.outcome for verdict in ask_all(second, items(5))} == {"failed"}
     assert len(server.requests) == asked
 
 
-def test_cached_verdicts_cost_nothing(server, judge_for, items):
-    server.decide = lambda seen: costs(2000, 500)
-    judge = judge_for()
-    verdicts(judge, items(20))
-    judge.close()
-    judge = judge_for(judge_budget="1 token")
-    assert {verdict.outcome for verdict in verdicts(judge, items(20))} == {"scored"}
-    assert refused_requests() == ""
-
-
-def test_a_budget_too_small_for_the_first_question_is_said_before_inference(judge_for, item, server):
+def test_a_budget_too_small_for_the_first_question_is_an_error_before_inference(judge_for, item, server):
     with pytest.raises(JudgeUnreachableError, match=r"budget of 5 tokens .* Raise CULTURE_JUDGE_BUDGET"):
         judge_for(judge_budget="5 tokens").check([(LAVE, item)])
     assert server.requests == []
 
 
 def test_a_judge_without_a_price_is_refused_at_once(judge_for):
-    with pytest.raises(
-        SettingsError, match=r"CULTURE_JUDGE_BUDGET=5 USD: the judge 'own' has no price by tokens"
-    ) as said:
+    said = r"CULTURE_JUDGE_BUDGET=5 USD: the judge 'own' has no price by tokens.*CULTURE_JUDGE_PRICES=FILE"
+    with pytest.raises(SettingsError, match=said):
         judge_for("own", judge_budget="5")
-    assert "CULTURE_JUDGE_PRICES=FILE" in str(said.value)
     judge_for("own", judge_budget="5000 tokens")
     judge_for("gpt-4o", judge_budget="5")
 
@@ -165,29 +134,15 @@ def test_amounts_that_are_none_are_refused(judge_for, text):
         judge_for("gpt-4o", judge_budget=text)
 
 
-def test_a_judge_in_this_process_takes_no_budget():
-    with pytest.raises(SettingsError, match="counts no tokens"):
-        InProcessJudge("hf,pretrained=x", Settings(judge_budget="5"))
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_a_run_ends_with_the_rest_counted_and_rejudge_goes_on(
     server, tmp_path, monkeypatch, fixture_data, capsys, caplog
 ):
-    for name, value in {
-        "CULTURE_JUDGE": "openai:judge",
-        "OPENAI_BASE_URL": server.url,
-        "CULTURE_TASKS_DATA": str(fixture_data),
-        "CULTURE_JUDGE_BUDGET": "15000 tokens",
-    }.items():
-        monkeypatch.setenv(name, value)
-
-    def decide(seen):
-        body = completion("Rating: [[6]]")
-        body["usage"] = {"prompt_tokens": 2500, "completion_tokens": 500}
-        return raw(json.dumps(body))
-
-    server.decide = decide
+    monkeypatch.setenv("CULTURE_JUDGE", "openai:judge")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+    monkeypatch.setenv("CULTURE_JUDGE_BUDGET", "15000 tokens")
+    server.decide = lambda seen: costs(2500, 500, "Rating: [[6]]")
     write_lm_eval(tmp_path, ["care_zh"], lambda prompt, _: prompt)
     [file] = tmp_path.rglob("results_*.json")
     row = json.loads(file.read_text(encoding="utf-8"))["results"]["care_zh"]
@@ -202,10 +157,3 @@ def test_a_run_ends_with_the_rest_counted_and_rejudge_goes_on(
     assert "6.0000" in printed
     assert "not sent" not in printed
     assert len(server.requests) - asked == row["care_rating_unscored,none"] + 1  # one question is asked ahead
-
-
-def test_patience_is_of_no_use_without_money(server, judge_for, items):
-    """A refused request ends at once, however patient the judge is."""
-    server.decide = lambda seen: costs(most(seen), 0)
-    found = verdicts(judge_for(judge_budget="9000 tokens", patience=QUICK, judge_concurrency=2), items(500))
-    assert sum(verdict.outcome == "failed" for verdict in found) > 490

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 from support.fault_server import fails, hangs, raw, says
-from support.judging import KEY
+from support.judging import KEY, ask, ask_all
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge, addresses, readiness
+from culture_tasks.judges.endpoint.endpoint_judge import addresses, readiness
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.rubric.verdicts import JudgeItem
-from culture_tasks.settings import Settings
+
+CLOSED = "http://127.0.0.1:9/v1"
+WRONG_KEY = fails(401, message=f"Incorrect API key provided: {KEY}")
+NO_TEMPERATURE = fails(400, param="temperature", message="temperature: unsupported")
 
 
 @pytest.fixture(autouse=True)
@@ -20,16 +23,16 @@ def quick_check(monkeypatch):
     monkeypatch.setattr(readiness, "_PATIENCE", Patience(longest=0.2, first=0.01, cap=0.02))
 
 
-def refusal(judge, item, rubric=LAVE, **options):
+def refusal(judge, *items, **options):
     with pytest.raises(JudgeUnreachableError) as caught:
-        judge.check([(rubric, item)], **options)
+        judge.check([(LAVE, item) for item in items], **options)
     return str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("reply", "advice"),
     [
-        (fails(401, message=f"Incorrect API key provided: {KEY}"), "Correct the key (OPENAI_API_KEY)"),
+        (WRONG_KEY, "Correct the key (OPENAI_API_KEY)"),
         (fails(403), "ask for access"),
         (fails(404, code="model_not_found"), "Name a model that it has"),
         (fails(404), "correct OPENAI_BASE_URL, which usually ends in /v1"),
@@ -40,32 +43,33 @@ def refusal(judge, item, rubric=LAVE, **options):
         (raw("", 302), "redirects"),
         (raw("<html>Welcome</html>"), "not JSON"),
         (says(""), "the reply is empty"),
+        (hangs, "no reply within 0.2 s"),
     ],
 )
-def test_what_can_not_work_is_found(server, judge_for, item, reply, advice):
+def test_a_judge_that_can_not_work_is_found_and_a_failed_check_repeated(server, judge_for, item, reply, advice):
     server.script(reply)
-    said = refusal(judge_for(), item)
+    judge = judge_for(judge_timeout=0.2)
+    said = refusal(judge, item)
     assert advice in said
     assert "CULTURE_JUDGE=none" in said
     assert KEY not in said
     assert "judge judge: http://127.0.0.1" in said
     assert "\n" not in said
+    server.script(says())
+    judge.check([(LAVE, item)])
 
 
 @pytest.mark.parametrize("reply", ["OK", "I think, and I think. " * 100, "rating=7"])
 def test_a_judge_that_gives_no_readable_verdict_is_found(server, judge_for, item, reply):
     server.script(says(reply))
     said = refusal(judge_for(), item)
-    assert reply[:20] in said
-    assert "reference answer (lave)" in said
-    assert "CULTURE_JUDGE_MAX_TOKENS" in said
-    assert "keep to the format" in said
+    for part in (reply[:20], "reference answer (lave)", "CULTURE_JUDGE_MAX_TOKENS", "keep to the format"):
+        assert part in said
     assert len(said) < 1200
 
 
 def test_the_question_is_the_first_one_asked_as_all_are_with_a_reference_as_the_response(server, judge_for, items):
-    judge = judge_for()
-    judge.check([(LAVE, JudgeItem(each.question, each.references, "")) for each in items(5)])
+    judge_for().check([(LAVE, JudgeItem(each.question, each.references, "")) for each in items(5)])
     [seen] = server.requests
     assert {name: seen.body[name] for name in LAVE.sampling} == dict(LAVE.sampling)
     assert [message["role"] for message in seen.body["messages"]] == ["system", "user"]
@@ -73,17 +77,13 @@ def test_the_question_is_the_first_one_asked_as_all_are_with_a_reference_as_the_
     assert seen.text.count("biryani") == 2
 
 
-def test_what_the_check_is_told_is_not_kept(server, judge_for, item):
+def test_the_reply_to_the_check_is_not_kept_and_may_take_a_reminder(server, judge_for, item):
     reference = JudgeItem(item.question, item.references, item.references[0])
-    judge_for().check([(LAVE, reference)])
-    judge_for().submit(LAVE, reference).verdict()
-    assert len(server.requests) == 2
-
-
-def test_a_reminder_may_be_needed(server, judge_for, item):
     server.script(says("hm"), says())
-    judge_for().check([(LAVE, item)])
+    judge_for().check([(LAVE, reference)])
     assert len(server.requests) == 2
+    ask(judge_for(), reference)
+    assert len(server.requests) == 3
 
 
 def test_a_first_question_that_the_provider_s_filter_stops_is_not_the_end(server, judge_for, items, caplog):
@@ -98,23 +98,13 @@ def test_a_rate_limit_is_for_a_time(server, judge_for, item, caplog):
     judge = judge_for()
     judge.check([(LAVE, item)])
     assert "limits the rate" in caplog.text
-    server.script(fails(401))
+    server.script(WRONG_KEY)
     assert "Correct the key" in refusal(judge, item)
 
 
-def test_nobody_listens(judge_for, item):
-    said = refusal(judge_for(openai_base_url="http://127.0.0.1:9/v1"), item)
-    assert "Correct OPENAI_BASE_URL, or start the server there" in said
-
-
-def test_advice_names_what_the_user_has_set(server, tmp_path, item):
+def test_advice_names_the_variables_that_the_user_has_set(server, judge_for, item, monkeypatch):
     def said(**settings):
-        base = {"judge_cache": str(tmp_path / "c"), "judge_timeout": 0.5}
-        judge = EndpointJudge("gpt-4o", Settings.model_validate(base | settings))
-        try:
-            return refusal(judge, item)
-        finally:
-            judge.close()
+        return refusal(judge_for("gpt-4o", **{"openai_base_url": None, "openai_api_key": None} | settings), item)
 
     azure = {"azure_endpoint": server.url, "azure_api_key": KEY, "openai_api_version": "2024-10-21"}
     server.script(fails(401))
@@ -122,28 +112,19 @@ def test_advice_names_what_the_user_has_set(server, tmp_path, item):
     assert "(OPENAI_API_KEY)" in said(**azure | {"azure_api_key": None, "openai_api_key": KEY})
     server.script(fails(404, code="DeploymentNotFound"))
     assert "CULTURE_JUDGE=openai:<deployment>, or correct OPENAI_API_VERSION" in said(**azure)
-    closed = said(**azure | {"azure_endpoint": "http://127.0.0.1:9"})
+    closed = said(**azure | {"azure_endpoint": CLOSED})
     assert "Correct AZURE_OPENAI_ENDPOINT" in closed
     assert "OPENAI_BASE_URL" not in closed
+    assert "Correct OPENAI_BASE_URL, or start the server there" in said(openai_base_url=CLOSED)
+    assert "needs a key" in said()
+    monkeypatch.setattr(addresses, "OPENAI_BASE_URL", CLOSED)
+    openai = said(openai_api_key=KEY)
+    assert "HTTPS_PROXY" in openai
+    assert "OPENAI_BASE_URL" not in openai
 
 
-def test_advice_for_openai_itself_names_no_address(monkeypatch, judge_for, item):
-    monkeypatch.setattr(addresses, "OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    said = refusal(judge_for(openai_base_url=None), item)
-    assert "HTTPS_PROXY" in said
-    assert "OPENAI_BASE_URL" not in said
-
-
-def test_nobody_answers(server, judge_for, item):
-    server.script(hangs)
-    assert "no reply within 0.2 s" in refusal(judge_for(judge_timeout=0.2), item)
-
-
-def test_nothing_to_grade_needs_nobody(server, judge_for):
-    judge_for(openai_base_url="http://127.0.0.1:9/v1").check([])
-
-
-def test_once_per_judge(server, judge_for, item):
+def test_a_judge_is_checked_once_and_not_without_anything_to_grade(server, judge_for, item):
+    judge_for(openai_base_url=CLOSED).check([])
     judge = judge_for()
     judge.check([(LAVE, item)])
     judge.check([(LAVE, item), (CARE, item)])
@@ -152,64 +133,31 @@ def test_once_per_judge(server, judge_for, item):
     assert len(server.requests) == 2
 
 
-def test_a_failed_check_is_repeated(server, judge_for, item):
-    server.script(fails(401), says())
-    judge = judge_for()
-    refusal(judge, item)
-    judge.check([(LAVE, item)])
-
-
-def test_the_check_learns_what_the_model_accepts(server, judge_for, item):
-    server.script(fails(400, param="temperature", message="temperature: unsupported"), says())
+def test_the_check_learns_which_parameters_the_model_accepts(server, judge_for, item):
+    server.script(NO_TEMPERATURE, says())
     judge = judge_for()
     judge.check([(LAVE, item)])
     assert "temperature" not in judge.identity(LAVE).sampling
-    assert judge.submit(LAVE, item).verdict().attempts == 1
+    assert ask(judge, item).attempts == 1
 
 
-def test_that_all_questions_were_graded_before_is_not_enough(server, judge_for, items):
+def test_only_where_every_verdict_is_at_hand_nothing_is_asked(server, judge_for, items):
+    server.decide = lambda seen: says("hm" if "dish 3?" in seen.text or "no rating" not in seen.text else "rating=1")
     judge = judge_for()
-    for item in items(3):
-        judge.submit(LAVE, item).verdict()
+    ask_all(judge, items(4))
     judge.close()
-    server.script(fails(401))
-    assert "Correct the key" in refusal(judge_for(), items(3)[0])
+    server.script(WRONG_KEY)
+    judge_for().check([(LAVE, item) for item in items(3)], responses_known=True)
+    for expected, is_known in ((items(3), False), (items(4), True), ([*items(3), items(5)[4]], True)):
+        assert "Correct the key" in refusal(judge_for(), *expected, responses_known=is_known)
 
 
-def test_that_every_verdict_is_at_hand_is_enough(server, judge_for, items):
-    server.decide = lambda seen: says("rating=1" if "no rating" in seen.text else "hm")
+def test_verdicts_at_hand_tell_which_parameters_the_model_accepts(server, judge_for, item):
+    server.script(NO_TEMPERATURE, says())
     judge = judge_for()
-    for item in items(3):
-        judge.submit(LAVE, item).verdict()
-    judge.close()
-    server.script(fails(401))
-    at_hand = [(LAVE, item) for item in items(3)]
-    judge_for().check(at_hand, responses_known=True)
-    with pytest.raises(JudgeUnreachableError):
-        judge_for().check([*at_hand, (LAVE, items(4)[3])], responses_known=True)
-
-
-def test_an_unparsable_verdict_is_not_at_hand(server, judge_for, item):
-    server.script(says("hm"))
-    judge = judge_for()
-    judge.submit(LAVE, item).verdict()
-    judge.close()
-    server.script(fails(401))
-    refusal(judge_for(), item, responses_known=True)
-
-
-def test_verdicts_at_hand_tell_what_the_model_accepts(server, judge_for, item):
-    server.script(fails(400, param="temperature", message="temperature: unsupported"), says())
-    judge = judge_for()
-    judge.submit(LAVE, item).verdict()
+    ask(judge, item)
     identity = judge.identity(LAVE)
     judge.close()
     again = judge_for()
     again.check([(LAVE, item)], responses_known=True)
     assert again.identity(LAVE) == identity
-
-
-def test_openai_without_a_key_is_not_asked(tmp_path, item):
-    judge = EndpointJudge("gpt-4o", Settings(judge_cache=str(tmp_path / "c")))
-    assert "needs a key" in refusal(judge, item)
-    judge.close()

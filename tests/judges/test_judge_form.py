@@ -10,26 +10,29 @@ from types import ModuleType
 
 import pytest
 from support.fault_server import fails, says
+from support.judging import ask
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.errors import SettingsError
-from culture_tasks.judges.local.in_process import InProcessJudge
+from culture_tasks.benchmarks.registry import rubrics
 
-RUBRICS = [rubric for benchmark in benchmarks().values() for rubric in benchmark.rubrics()]
 WHY = "It is right, though some would give 1 of 10."
 TEXTS = {
     "care": f"{WHY}\nRating: [[%d]]",
     "lave": f"{WHY}\nrating=%d",
     "crosscult": f'{{"reason": "{WHY}", "score": %d}}',
 }
+SCHEMA, REGEX = ("json_schema", "response_format"), ("regex", "structured_outputs")
 
 
-@pytest.mark.parametrize("rubric", RUBRICS, ids=lambda rubric: rubric.name)
+def schema_of(form):
+    return form["response_format"]["json_schema"]["schema"]
+
+
+@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
 def test_a_reply_in_the_form_is_read_without_doubt(rubric):
-    schema = rubric.form("json_schema")["response_format"]["json_schema"]["schema"]
+    schema = schema_of(rubric.form("json_schema"))
     reasons, rating = schema["required"]
     assert sorted(schema["properties"]) == [reasons, rating]  # a request's keys are sorted, and the reply follows them
     assert schema["properties"][rating]["enum"] == list(range(rubric.lowest, rubric.highest + 1))
@@ -45,106 +48,66 @@ def test_a_reply_in_the_form_is_read_without_doubt(rubric):
 
 @pytest.mark.parametrize(
     ("form", "name", "reply"),
-    [
-        ("json_schema", "response_format", '{"explanation": "Right.", "rating": 2}'),
-        ("regex", "structured_outputs", "Right.\nrating=2"),
-    ],
+    [(*SCHEMA, '{"explanation": "Right.", "rating": 2}'), (*REGEX, "Right.\nrating=2")],
 )
 def test_the_form_is_sent_and_names_the_judge(server, judge_for, item, form, name, reply):
     server.script(says("hm"), says(reply))
-    judge, free = judge_for(judge_form=form), judge_for()
-    verdict = judge.submit(LAVE, item).verdict()
+    judge = judge_for(judge_form=form)
+    verdict = ask(judge, item)
     assert (verdict.score, verdict.asked_again) == (2.0, True)
     expected = LAVE.form(form)[name]
-    assert [seen.body.get(name) for seen in server.requests] == [
-        expected
-    ] * 2  # the reminder's reply is held to it, too
+    # The reply to the reminder is held to it, too.
+    assert [seen.body.get(name) for seen in server.requests] == [expected] * 2
     assert judge.identity(LAVE).json["sampling"] == {**LAVE.sampling, name: expected}
-    assert not free.submit(LAVE, item).verdict().cached  # verdicts with and without the form don't mix
+    assert not ask(judge_for(), item).cached  # verdicts with and without the form don't mix
     assert name not in server.requests[-1].body
-    assert judge_for(judge_form=form).submit(LAVE, item).verdict().cached
+    assert ask(judge_for(judge_form=form), item).cached
 
 
-def test_a_schema_asks_for_the_reasons_first(server, judge_for, item):
+def test_a_schema_asks_for_the_reasons_first_and_a_pattern_takes_its_place(server, judge_for, item):
     server.script(says('{"reason": "Right.", "score": 7}'))
-    assert judge_for(judge_form="json_schema").submit(CROSSCULT, item).verdict().score == 7.0
-    assert list(server.requests[0].body["response_format"]["json_schema"]["schema"]["properties"]) == [
-        "reason",
-        "score",
-    ]
+    for form in ("json_schema", "regex"):
+        assert ask(judge_for(judge_form=form), item, CROSSCULT).score == 7.0
+    schema, pattern = (seen.body for seen in server.requests)
+    assert list(schema_of(schema)["properties"]) == ["reason", "score"]
+    assert "response_format" not in pattern
 
 
-def test_a_pattern_takes_the_place_of_the_rubric_s_own_schema(server, judge_for, item):
-    server.script(says('{"reason": "Right.", "score": 7}'))
-    assert judge_for(judge_form="regex").submit(CROSSCULT, item).verdict().score == 7.0
-    assert "response_format" not in server.requests[0].body
-
-
-@pytest.mark.parametrize(("form", "name"), [("json_schema", "response_format"), ("regex", "structured_outputs")])
+@pytest.mark.parametrize(("form", "name"), [SCHEMA, REGEX])
 def test_an_endpoint_without_forms_is_asked_for_free_text(server, judge_for, item, caplog, form, name):
     server.decide = lambda seen: fails(400, message=f"unknown field {name}") if name in seen.body else says()
     judge = judge_for(judge_form=form)
-    assert judge.submit(LAVE, item).verdict().score == 2.0
+    assert ask(judge, item).score == 2.0
     assert f"takes no {name}" in caplog.text
     assert judge.identity(LAVE).sampling == LAVE.sampling
-
-
-def test_what_can_not_hold_a_form_says_so_before_the_run(settings_for):
-    with pytest.raises(SettingsError, match=r"lm-eval's hf can't hold replies to a form.*lm_eval:vllm"):
-        InProcessJudge("hf,pretrained=somewhere", settings_for(judge_form="regex"))
-
-
-SCHEMA = CARE.form("json_schema")["response_format"]["json_schema"]["schema"]
-PATTERN = CARE.form("regex")["structured_outputs"]["regex"]
 
 
 @pytest.mark.parametrize(
     ("form", "expected", "reply"),
     [
-        ("json_schema", {"json": SCHEMA}, '{"explanation": "Right.", "rating": 9}'),
-        ("regex", {"regex": PATTERN}, "Right.\nRating: [[9]]"),
+        ("json_schema", {"json": schema_of(CARE.form("json_schema"))}, '{"explanation": "Right.", "rating": 9}'),
+        ("regex", CARE.form("regex")["structured_outputs"], "Right.\nRating: [[9]]"),
     ],
 )
-def test_vllm_in_this_process_gets_the_form_as_its_own_parameters(
-    settings_for, item, monkeypatch, form, expected, reply
+def test_vllm_in_this_process_gets_the_form_as_a_parameter(
+    double, local_judge_for, item, monkeypatch, form, expected, reply
 ):
     @dataclass
     class StructuredOutputsParams:
         json: object = None
         regex: str | None = None
 
-    class Engine:
-        max_length = 4000
+    def generate_until(self, requests):
+        sent.extend(request.args[1]["structured_outputs"] for request in requests)
+        return [reply] * len(requests)
 
-        @classmethod
-        def create_from_arg_obj(cls, options):
-            return cls()
-
-        def apply_chat_template(self, messages):
-            return "".join(message["content"] for message in messages)
-
-        def tok_encode(self, text):
-            return text.split()
-
-        def set_cache_hook(self, hook):
-            pass
-
-        def generate_until(self, requests):
-            sent.extend(request.args[1]["structured_outputs"] for request in requests)
-            return [reply] * len(requests)
-
-    from lm_eval.api import registry
-
-    sent = []
+    sent, double.generate_until = [], generate_until
     module = ModuleType("vllm.sampling_params")
     module.StructuredOutputsParams = StructuredOutputsParams
     monkeypatch.setitem(sys.modules, "vllm", ModuleType("vllm"))
     monkeypatch.setitem(sys.modules, "vllm.sampling_params", module)
-    monkeypatch.setattr(registry, "get_model", lambda name: Engine)
-    judge = InProcessJudge("vllm,pretrained=somewhere", settings_for(judge_form=form))
-    assert judge.submit(CARE, item).verdict().score == 9.0
-    judge.close()
+    judge = local_judge_for("vllm,pretrained=somewhere", judge_form=form)
+    assert ask(judge, item, CARE).score == 9.0
     assert sent == [StructuredOutputsParams(**expected)]
-    assert judge.identity(CARE).sampling == CARE.sampling | {
-        name: value for name, value in CARE.form(form).items() if value is not None
-    }
+    form_sent = {name: value for name, value in CARE.form(form).items() if value is not None}
+    assert judge.identity(CARE).sampling == CARE.sampling | form_sent

@@ -9,8 +9,6 @@ import re
 from importlib import resources
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from culture_tasks.benchmarks.registry import rubric_named, rubrics
 from culture_tasks.errors import JudgeError
@@ -19,85 +17,42 @@ from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, Rubric, delimited,
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
-ANY_TEXT = st.text(st.characters(), max_size=200)
 DELIMITERS = ("culture_tasks.judges", "delimiters.v1")
-PROMPTS = sorted(
-    {DELIMITERS}
-    | {
-        (rubric.package, name)
-        for rubric in rubrics().values()
-        for name in (rubric.system, rubric.user, rubric.reminder)
-        if name
-    }
-)
+PROMPTS = {DELIMITERS} | {
+    (rubric.package, name)
+    for rubric in rubrics().values()
+    for name in (rubric.system, rubric.user, rubric.reminder)
+    if name
+}
 ITEM = JudgeItem("What is {response}?", ("naan", "flat {question}"), "It is {answer} rating=2")
+CARE = ("care_entities_opinion", "care_norms_commonsense", "care_literacy")
+FORMS = {"lave": ("rating={}", "rating=X"), **dict.fromkeys(CARE, ("Rating: [[{}]]", "Rating: [[number]]"))}
 
 
 @pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
-def test_every_slot_of_a_rubric_s_prompts_is_filled(rubric):
-    plain = JudgeItem("QUESTION", ("ANSWER",), "RESPONSE")
-    for message in rubric.messages(plain):
+def test_a_rubric_s_messages_hold_all_its_wording_and_each_text_once(rubric):
+    for message in rubric.messages(JudgeItem("QUESTION", ("ANSWER",), "RESPONSE")):
         assert not re.search(r"\{[a-z_]+\}", message["content"])
-
-
-@pytest.mark.parametrize("delimiters", [True, False])
-@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
-def test_braces_in_a_text_are_not_filled_in(rubric, delimiters):
-    user = rubric.messages(ITEM, delimiters=delimiters)[-1]["content"]
-    for text in (ITEM.question, *ITEM.references, ITEM.response):
-        assert user.count(text) == 1
-
-
-@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
-def test_with_delimiters_the_system_message_ends_in_what_they_mean(rubric):
+    for delimiters in (True, False):
+        user = rubric.messages(ITEM, delimiters=delimiters)[-1]["content"]
+        assert [user.count(text) for text in (ITEM.question, *ITEM.references, ITEM.response)] == [1] * 4
     system, user = rubric.messages(ITEM)
     assert (system["role"], user["role"]) == ("system", "user")
     assert system["content"].endswith(load(*DELIMITERS).text)
-    assert system["content"].startswith(
-        load(rubric.package, rubric.system).text if rubric.system else load(*DELIMITERS).text
-    )
-
-
-@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
-def test_a_reminder_follows_the_unreadable_reply(rubric):
-    assistant, user = rubric.reminder_messages("I can't say.\ud800")
-    assert assistant == {"role": "assistant", "content": "I can't say.\ufffd"}
-    assert user == {"role": "user", "content": load(rubric.package, rubric.reminder).text}
-
-
-@pytest.mark.parametrize(
-    ("name", "form", "asked_as"),
-    [
-        ("lave", "rating={}", "rating=X"),
-        ("care_entities_opinion", "Rating: [[{}]]", "Rating: [[number]]"),
-        ("care_norms_commonsense", "Rating: [[{}]]", "Rating: [[number]]"),
-        ("care_literacy", "Rating: [[{}]]", "Rating: [[number]]"),
-    ],
-)
-def test_the_format_that_each_rubric_asks_for_is_the_one_it_reads(name, form, asked_as):
-    rubric = rubrics()[name]
-    assert asked_as in load(rubric.package, rubric.user).text
-    readings = [rubric.read(form.format(rating)) for rating in range(rubric.lowest - 1, rubric.highest + 2)]
-    assert [reading is not None for reading in readings] == [
-        False,
-        *[True] * (rubric.highest - rubric.lowest + 1),
-        False,
+    assert not rubric.system or system["content"].startswith(load(rubric.package, rubric.system).text)
+    assert rubric.reminder_messages("I can't say.\ud800") == [
+        {"role": "assistant", "content": "I can't say.\ufffd"},
+        {"role": "user", "content": load(rubric.package, rubric.reminder).text},
     ]
 
 
-@pytest.mark.parametrize(("package", "name"), PROMPTS)
-def test_every_prompt_has_a_version_and_is_clean_text(package, name):
-    assert re.fullmatch(r"[a-z0-9_]+\.v\d+", name)
-    text = load(package, name).text
-    assert text == text.strip()
-    assert text.isprintable() or set(filter(lambda mark: not mark.isprintable(), text)) == {"\n"}
-
-
-@pytest.mark.parametrize(("package", "name"), PROMPTS)
-def test_every_prompt_stands_in_the_folder_s_readme(package, name):
-    readme = resources.files(package).joinpath("prompts/README.md")
-    if readme.is_file():  # it is not installed
-        assert f"`{name}`" in readme.read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", FORMS)
+def test_the_format_that_each_rubric_asks_for_is_the_one_it_reads(name):
+    rubric, (form, asked_as) = rubrics()[name], FORMS[name]
+    assert asked_as in load(rubric.package, rubric.user).text
+    offered = range(rubric.lowest, rubric.highest + 1)
+    for rating in range(rubric.lowest - 1, rubric.highest + 2):
+        assert (rubric.read(form.format(rating)) is not None) == (rating in offered)
 
 
 # A changed wording makes old and new scores two different metrics: it needs a new file, and this list a new line.
@@ -113,13 +68,20 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize(("package", "name"), [prompt for prompt in PROMPTS if prompt[1] in PUBLISHED])
-def test_a_published_prompt_never_changes(package, name):
-    assert load(package, name).sha256[:16] == PUBLISHED[name]
+def test_a_published_prompt_never_changes():
+    found = {name: load(package, name).sha256[:16] for package, name in PROMPTS if name in PUBLISHED}
+    assert found == PUBLISHED
 
 
-def test_every_published_prompt_is_used():
-    assert {name for _, name in PROMPTS} >= set(PUBLISHED)
+def test_every_prompt_has_a_version_is_clean_text_and_stands_in_the_folder_s_readme():
+    for package, name in PROMPTS:
+        assert re.fullmatch(r"[a-z0-9_]+\.v\d+", name)
+        text = load(package, name).text
+        assert text == text.strip()
+        assert text.replace("\n", "").isprintable()
+        readme = resources.files(package).joinpath("prompts/README.md")
+        if readme.is_file():  # it is not installed
+            assert f"`{name}`" in readme.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
@@ -133,14 +95,9 @@ def test_the_hash_covers_each_prompt_and_the_delimiters(rubric):
 
 def test_the_hash_is_that_of_the_files_hashes():
     rubric = rubrics()["care_literacy"]
-    files = [
-        None,
-        *(
-            hashlib.sha256(load(rubric.package, name).text.encode()).hexdigest()
-            for name in (rubric.user, rubric.reminder)
-        ),
-    ]
-    assert rubric.prompt_sha256(delimiters=False) == hashlib.sha256(json.dumps([*files, None]).encode()).hexdigest()
+    texts = [load(rubric.package, name).text for name in (rubric.user, rubric.reminder)]
+    hashes = json.dumps([None, *(hashlib.sha256(text.encode()).hexdigest() for text in texts), None])
+    assert rubric.prompt_sha256(delimiters=False) == hashlib.sha256(hashes.encode()).hexdigest()
 
 
 def test_any_package_can_define_a_rubric(tmp_path, monkeypatch):
@@ -150,24 +107,14 @@ def test_any_package_can_define_a_rubric(tmp_path, monkeypatch):
     (prompts / "ask.v1.txt").write_text("{question} {answer} {response}: rating?\n", encoding="utf-8")
     (prompts / "again.v1.txt").write_text("A rating from 0 to 3, please.\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    rubric = Rubric(
-        name="another",
-        package="another_package",
-        user="ask.v1",
-        reminder="again.v1",
-        lowest=0,
-        highest=3,
-        model="judge",
-        source="a test",
-    )
+    files = {"package": "another_package", "user": "ask.v1", "reminder": "again.v1"}
+    rubric = Rubric(name="another", lowest=0, highest=3, model="judge", source="a test", **files)
     item = JudgeItem("Q?", ("A.",), "R.")
     assert rubric.messages(item, delimiters=False) == [{"role": "user", "content": "Q? A. R.: rating?"}]
     assert rubric.reminder_messages("hm")[-1]["content"] == "A rating from 0 to 3, please."
     assert [rubric.read(f"Rating: {rating}") is not None for rating in range(5)] == [True, True, True, True, False]
-    graded_by_length = dataclasses.replace(
-        rubric, reader=lambda reply, scale: Reading(min(len(reply), scale.highest), "")
-    )
-    assert graded_by_length.read("four") == Reading(3, "")
+    by_length = dataclasses.replace(rubric, reader=lambda reply, scale: Reading(min(len(reply), scale.highest), ""))
+    assert by_length.read("four") == Reading(3, "")
 
 
 def test_an_unknown_rubric_is_refused_with_the_nearest():
@@ -175,32 +122,10 @@ def test_an_unknown_rubric_is_refused_with_the_nearest():
         rubric_named("care_litracy")
 
 
-@given(ANY_TEXT)
-def test_a_short_text_is_shown_whole_but_for_what_can_not_be_sent(text):
-    shown = shortened(text)
-    assert len(shown) <= len(text)
-    assert json.loads(json.dumps(shown).encode()) == shown
-    assert shown.encode("utf-8").decode() == shown
-
-
 def test_a_long_text_is_cut_and_the_cut_is_named():
     assert shortened("x" * LONGEST_TEXT) == "x" * LONGEST_TEXT
     # 32,000 characters are shown; 5 more are not
     assert shortened("é" * (LONGEST_TEXT + 5)) == "é" * LONGEST_TEXT + " [cut here: 5 more characters]"
-
-
-@given(ANY_TEXT)
-def test_delimiters_name_the_text_and_hold_it_unchanged(text):
-    shown = delimited("response", shortened(text))
-    tag, _, rest = shown.partition("\n")
-    assert re.fullmatch(r"<response-[0-9a-f]{12}>", tag)
-    assert rest == f"{shortened(text)}\n</{tag[1:]}"
-
-
-@given(ANY_TEXT, ANY_TEXT)
-def test_a_text_can_not_close_its_own_delimiters(text, more):
-    closed = delimited("response", shortened(text)) + shortened(more)
-    assert delimited("response", closed).splitlines()[-1] not in closed
 
 
 def test_equal_texts_in_two_places_have_two_delimiters():

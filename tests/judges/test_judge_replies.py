@@ -1,3 +1,5 @@
+"""What a reply means: a completion, a problem, when to ask again, and which parameters to change."""
+
 from __future__ import annotations
 
 import json
@@ -8,23 +10,22 @@ from hypothesis import strategies as st
 
 from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.endpoint.asker import Adaptations
-from culture_tasks.judges.endpoint.client import read_reply
+from culture_tasks.judges.endpoint.client import asked_to_wait, overloaded, read_reply, retriable
 from culture_tasks.judges.rubric.verdicts import Usage
 
+NAMES = ["choices", "message", "content", "error", "code", "usage", "text"]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["choices", "message", "content", "error", "code", "usage", "text"]), inner)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner),
     max_leaves=20,
 )
+NESTED = "[" * 100_000 + "]" * 100_000
+NOW = 1_700_000_000.0
 
 
 @given(st.sampled_from([200, 201, 302, 400, 401, 404, 429, 500]), JSON)
 def test_any_json_is_read_without_an_exception(status, content):
-    result = read_reply(status, {}, json.dumps(content))
-    assert isinstance(result, Completion | Problem)
+    assert isinstance(read_reply(status, {}, json.dumps(content)), Completion | Problem)
 
 
 @given(st.text())
@@ -33,50 +34,64 @@ def test_any_body_is_read_without_an_exception(text):
     assert "\n" not in read_reply(500, {}, text).message
 
 
-@pytest.mark.parametrize("count", [10**30, -1, "7", None, 1.5])
-def test_usage_that_is_no_count_is_none(count):
-    body = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": count, "completion_tokens": 5}}
-    usage = read_reply(200, {}, json.dumps(body)).usage
-    assert (usage.prompt_tokens, usage.completion_tokens) == (0, 5)
-
-
-def test_long_error_pages_are_shortened():
-    assert len(read_reply(500, {}, "x" * 10_000).message) < 400
+@pytest.mark.parametrize("status", [200, 429])
+@pytest.mark.parametrize("text", [NESTED, f'{{"error": {{"message": {NESTED}}}}}'])
+def test_deeply_nested_json_is_a_problem(status, text):
+    assert isinstance(read_reply(status, {}, text), Problem)
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("usage", "expected"),
     [
-        {"error": {"message": "no", "code": "model_not_found"}},
-        {"message": "no", "code": "model_not_found"},
-        {"error": {"message": "no", "code": "DeploymentNotFound", "type": None}},
+        *(({"prompt_tokens": count, "completion_tokens": 5}, Usage(0, 5)) for count in (10**30, -1, "7", None, 1.5)),
+        *(
+            (
+                {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": details},
+                Usage(10, 5, cached),
+            )
+            for details, cached in [
+                *(({"cached_tokens": 7}, 7), ({"cached_tokens": 700}, 10), ({"cached_tokens": "7"}, 0)),
+                *(({}, 0), (None, 0), ([7], 0)),
+            ]
+        ),
     ],
 )
-def test_errors_of_different_servers(body):
+def test_counts_of_tokens_are_read_and_nonsense_is_none(usage, expected):
+    body = {"choices": [{"message": {"content": "x"}}], "usage": usage}
+    assert read_reply(200, {}, json.dumps(body)).usage == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "is_unknown_model", "message"),
+    [
+        ({"error": {"message": "no", "code": "model_not_found"}}, True, "HTTP 400 bad request: no"),
+        ({"message": "no", "code": "model_not_found"}, True, "HTTP 400 bad request: no"),
+        ({"error": {"message": "no", "code": "DeploymentNotFound", "type": None}}, True, "HTTP 400 bad request: no"),
+        ({"error": "out of memory"}, False, "HTTP 400 bad request: out of memory"),
+        ({"error": "x" * 10_000}, False, f"HTTP 400 bad request: {'x' * 300}…"),
+    ],
+)
+def test_errors_of_different_servers(body, is_unknown_model, message):
     problem = read_reply(400, {}, json.dumps(body))
-    assert problem.says_unknown_model
-    assert problem.message == "HTTP 400 bad request: no"
-
-
-def test_an_error_that_is_a_text():
-    assert read_reply(500, {}, '{"error": "out of memory"}').message == "HTTP 500: out of memory"
+    assert (problem.says_unknown_model, problem.message) == (is_unknown_model, message)
 
 
 def complaint(message: str = "", param: str | None = None, status: int = 400) -> Problem:
     return Problem(message, retry=False, status=status, param=param)
 
 
-def test_max_tokens_is_renamed_then_dropped():
+def test_max_tokens_is_renamed_then_dropped_and_a_parameter_that_is_left_out_named_once(caplog):
     adaptations, meant = Adaptations(), {"temperature": 0.0, "max_tokens": 5}
-    assert adaptations.learn(complaint(param="max_tokens"), meant)
-    assert adaptations.apply(meant) == {"temperature": 0.0, "max_completion_tokens": 5}
-    assert adaptations.learn(
-        complaint("max_completion_tokens: extra inputs are not permitted"), adaptations.apply(meant)
-    )
-    assert adaptations.apply(meant) == {"temperature": 0.0}
-    assert adaptations.learn(complaint("'temperature' does not support 0.0"), adaptations.apply(meant))
-    assert adaptations.apply(meant) == {}
+    for problem, sent in (
+        (complaint(param="max_tokens"), {"temperature": 0.0, "max_completion_tokens": 5}),
+        (complaint("max_completion_tokens: extra inputs are not permitted"), {"temperature": 0.0}),
+        (complaint("'temperature' does not support 0.0"), {}),
+    ):
+        assert adaptations.learn(problem, adaptations.apply(meant))
+        assert adaptations.apply(meant) == sent
     assert not adaptations.learn(complaint(param="temperature"), {})
+    assert adaptations.learn(complaint(param="temperature"), meant)  # of a request that was under way
+    assert caplog.text.count("takes no temperature") == 1
 
 
 @pytest.mark.parametrize(
@@ -97,24 +112,64 @@ def test_other_complaints_change_nothing(problem):
     "sent", [{"max_completion_tokens": 5}, {"temperature": 0, "max_tokens": 5}, {}, {"max_tokens": 5}]
 )
 def test_an_earlier_run_is_taken_over(sent):
-    meant = {"temperature": 0, "max_tokens": 5}
-    adaptations = Adaptations()
+    adaptations, meant = Adaptations(), {"temperature": 0, "max_tokens": 5}
     adaptations.adopt(meant, sent)
     assert adaptations.apply(meant) == sent
 
 
+def test_requests_under_way_make_the_limit_grow_once_and_a_refused_one_does_not_grow_again():
+    adaptations, meant = Adaptations(), {"max_tokens": 512}
+    for _ in range(2):
+        assert adaptations.grow(meant, 32_768)
+        assert adaptations.apply(meant, 32_768) == {"max_tokens": 2048}
+    assert adaptations.apply(meant) == meant
+    adaptations.shrink(512)
+    assert adaptations.apply(meant, 32_768) == meant
+    assert not adaptations.grow(meant, 32_768)
+
+
+STATUSES = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)
+RETRIED = [408, 409, 429, 500, 502, 503, 504, 529]
+
+
+def test_a_status_says_whether_to_ask_again_and_whether_less_often():
+    assert [status for status in STATUSES if retriable(status, {})] == RETRIED
+    assert all(retriable(status, {"x-should-retry": "true"}) for status in STATUSES)
+    assert not any(retriable(status, {"x-should-retry": "false"}) for status in STATUSES)
+    assert [status for status in STATUSES if overloaded(status)] == [429, 503, 504, 529]
+
+
+def none_left(kind, reset, remaining="0"):
+    return {f"x-ratelimit-remaining{kind}": remaining, f"x-ratelimit-reset{kind}": reset}
+
+
 @pytest.mark.parametrize(
-    ("details", "cached"),
+    ("headers", "seconds"),
     [
-        ({"cached_tokens": 7}, 7),
-        ({"cached_tokens": 700}, 10),
-        ({"cached_tokens": "7"}, 0),
-        ({}, 0),
-        (None, 0),
-        ([7], 0),
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "Tue, 14 Nov 2023 22:13:30 GMT"}, 10.0),
+        ({"retry-after": "Tue, 14 Nov 2023 22:13:10 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        (none_left("-requests", "6m0s"), 360.0),
+        (none_left("-tokens", "1h2m3.5s"), 3723.5),
+        (none_left("-tokens", "20ms"), 0.02),
+        (none_left("-requests", "6m0s", remaining="9"), None),
+        (none_left("", str(NOW + 30)), 30.0),
+        (none_left("", str(int(1000 * (NOW + 30)))), 30.0),
+        (none_left("", "30"), 30.0),
+        ({"x-ratelimit-remaining": "0"}, None),
     ],
 )
-def test_tokens_of_the_endpoint_s_prompt_cache_are_read(details, cached):
-    usage = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": details}
-    body = {"choices": [{"message": {"content": "x"}}], "usage": usage}
-    assert read_reply(200, {}, json.dumps(body)).usage == Usage(10, 5, cached)
+def test_an_endpoint_says_how_long_to_wait(headers, seconds):
+    assert asked_to_wait(429, headers, NOW) == seconds
+    is_of_a_good_reply = "retry-after" not in headers
+    assert asked_to_wait(200, headers, NOW) == (seconds if is_of_a_good_reply else None)
+
+
+@given(st.text(), st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset"]))
+def test_any_header_is_survived(text, name):
+    wait = asked_to_wait(429, {name: text, "x-ratelimit-remaining": "0"}, NOW)
+    assert wait is None or wait >= 0

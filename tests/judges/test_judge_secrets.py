@@ -10,21 +10,35 @@ from urllib.parse import quote
 
 import pytest
 from support.fault_server import fails, hangs, raw, resets, says
-from support.judging import KEY
+from support.judging import BRIEF, KEY, ask, ask_all
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
-from culture_tasks.judges.endpoint.addresses import address_of
-from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.judges.endpoint.endpoint_judge import readiness
 from culture_tasks.judges.endpoint.redaction import Secrets
 from culture_tasks.judges.local.in_process import InProcessJudge
 from culture_tasks.judges.selection import parse_spec
-from culture_tasks.settings import Settings
 
-BRIEF = Patience(longest=0.5, first=0.01, cap=0.02)
 PASSWORD = "pass-word-0123456789"
 TOKEN = "query-token-0123456789"
-SECRETS = (KEY, PASSWORD, TOKEN, "c29tZWJvZHk6cGFzcy13b3JkLTAxMjM0NTY3ODk=")
+CREDENTIALS = base64.b64encode(f"somebody:{PASSWORD}".encode()).decode()
+SECRETS = (KEY, PASSWORD, TOKEN, CREDENTIALS)
+SHORT = "tiny/key"
+
+
+@pytest.fixture(autouse=True)
+def quick_check(monkeypatch):
+    monkeypatch.setattr(readiness, "_PATIENCE", BRIEF)
+
+
+def assert_hidden(secrets, texts, folder=None):
+    files = [path.read_bytes().decode("latin-1") for path in folder.rglob("*") if path.is_file()] if folder else []
+    assert files or folder is None
+    assert [secret for secret in secrets for text in [*texts, *files] if secret in text] == []
+
+
+def as_text(verdicts):
+    return json.dumps([asdict(verdict) for verdict in verdicts])
 
 
 @pytest.mark.parametrize("with_password", [False, True])
@@ -35,7 +49,7 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
         raw(f"<html>{KEY} {PASSWORD}", 500, echo),
         raw(f"not json {KEY} {TOKEN}"),
         raw(json.dumps({"choices": KEY})),
-        says(f"Bearer {KEY} {PASSWORD} {TOKEN} {SECRETS[-1]}\nrating=2"),
+        says(f"Bearer {KEY} {PASSWORD} {TOKEN} {CREDENTIALS}\nrating=2"),
         says(None, refusal=f"no, {KEY}"),
         says(f"what? {KEY}"),
         resets,
@@ -46,79 +60,51 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
     url = server.url.replace("127", f"somebody:{PASSWORD}@127") + f"?token={TOKEN}" if with_password else server.url
     judge = judge_for(openai_base_url=url, judge_timeout=0.3, patience=BRIEF)
     with caplog.at_level(logging.DEBUG):
-        verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(20)]]
-    identity = judge.identity(LAVE).json
-    shown = [
-        caplog.text,
-        json.dumps([asdict(verdict) for verdict in verdicts]),
-        json.dumps(identity),
-        repr(judge.__dict__),
-    ]
+        verdicts = ask_all(judge, items(20))
+    shown = [caplog.text, as_text(verdicts), json.dumps(judge.identity(LAVE).json), repr(judge.__dict__)]
     judge.close()
-    files = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
-    assert files
     assert {verdict.outcome for verdict in verdicts} == {"scored", "unparsable", "refused", "failed"}
-    for secret in SECRETS if with_password else [KEY]:
-        assert all(secret not in text for text in [*shown, *files])
-    wanted = f"Basic {SECRETS[-1]}" if with_password else f"Bearer {KEY}"
-    assert {seen.headers["authorization"] for seen in server.requests} == {wanted}
+    assert_hidden(SECRETS if with_password else [KEY], shown, tmp_path)
+    authorization = f"Basic {CREDENTIALS}" if with_password else f"Bearer {KEY}"
+    assert {seen.headers["authorization"] for seen in server.requests} == {authorization}
     assert {"token" in seen.path for seen in server.requests} == {with_password}
 
 
 @pytest.mark.parametrize("scheme", ["http://", ""])
-def test_what_a_proxy_echoes_of_its_credentials_is_hidden(
-    server, judge_for, items, caplog, tmp_path, monkeypatch, scheme
-):
+def test_credentials_that_a_proxy_echoes_are_hidden(server, judge_for, items, caplog, tmp_path, monkeypatch, scheme):
     def decide(seen):
-        echo = f"{seen.headers['proxy-authorization']} {PASSWORD} {quote('someone:' + PASSWORD)}"
+        echo = f"{seen.headers['proxy-authorization']} {PASSWORD} {quote('somebody:' + PASSWORD)}"
         behaviours = [fails(403, message=echo), raw(f"<html>{echo}"), says(f"{echo}\nrating=2"), says(f"what? {echo}")]
         return behaviours[len(server.requests) % len(behaviours)]
 
     server.decide = decide
     for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("http_proxy", f"{scheme}someone:{PASSWORD}@127.0.0.1:{server.port}")
+    monkeypatch.setenv("http_proxy", f"{scheme}somebody:{PASSWORD}@127.0.0.1:{server.port}")
     judge = judge_for(openai_base_url="http://judge.invalid/v1", patience=BRIEF)
-    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(12)]]
+    verdicts = ask_all(judge, items(12))
     judge.close()
-    credentials = base64.b64encode(f"someone:{PASSWORD}".encode()).decode()
-    assert {seen.headers["proxy-authorization"] for seen in server.requests} == {f"Basic {credentials}"}
-    files = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
-    for text in [*(json.dumps(asdict(verdict)) for verdict in verdicts), caplog.text, *files]:
-        assert PASSWORD not in text
-        assert credentials not in text
+    assert {seen.headers["proxy-authorization"] for seen in server.requests} == {f"Basic {CREDENTIALS}"}
+    assert_hidden(SECRETS, [as_text(verdicts), caplog.text], tmp_path)
 
 
-def test_no_secret_in_the_message_of_a_dead_endpoint(judge_for, item):
-    judge = judge_for(openai_base_url=f"http://somebody:{PASSWORD}@127.0.0.1:9/v1?token={TOKEN}")
+def test_no_secret_in_the_address_and_the_message_of_a_dead_endpoint(judge_for, item):
+    judge = judge_for(openai_base_url=f"http://somebody:{PASSWORD}@127.0.0.1:9/v1/?token={TOKEN}")
     with pytest.raises(JudgeUnreachableError) as caught:
         judge.check([(LAVE, item)])
-    assert all(secret not in str(caught.value) for secret in SECRETS)
+    assert_hidden(SECRETS, [str(caught.value), repr(judge.address)])
+    assert judge.address.shown == "http://127.0.0.1:9/v1"
 
 
-def test_an_address_does_not_show_its_secrets():
-    settings = Settings(
-        openai_api_key=KEY, openai_base_url=f"https://somebody:{PASSWORD}@example.org/v1/?token={TOKEN}"
-    )
-    address = address_of(settings, "m")
-    assert address.shown == "https://example.org/v1"
-    assert all(secret not in repr(address) for secret in SECRETS)
-
-
-def test_what_a_judge_says_stays_as_it_is():
+def test_a_judge_s_words_stay_as_they_are(server, judge_for, item):
     secrets = Secrets(["rating", "sk-very-secret-0123456789"])
     said = "100 % \\u0041 &#65; the rating=2"
     assert secrets.hidden_in_reply(said) == said
     assert secrets.hidden("the rating") == "the ***"
-
-
-@pytest.mark.parametrize("placeholder", ["EMPTY", "ollama", "none", "token-abc123", "abc", ""])
-def test_placeholders_are_no_secrets(placeholder):
-    said = f"model {placeholder} not found"
-    assert Secrets([placeholder]).hidden(said) == said
-
-
-SHORT = "tiny/key"
+    for placeholder in ("EMPTY", "ollama", "none", "token-abc123", "abc", ""):
+        assert Secrets([placeholder]).hidden(f"model {placeholder} not found") == f"model {placeholder} not found"
+    server.script(says("EMPTY 2 rating=2"))
+    assert ask(judge_for(openai_api_key="2"), item).completion == "EMPTY 2 rating=2"
 
 
 @pytest.mark.parametrize(
@@ -135,46 +121,19 @@ SHORT = "tiny/key"
 def test_short_keys_do_not_come_through_errors(server, judge_for, item, caplog, body, status):
     server.script(raw(body, status))
     judge = judge_for(openai_api_key=SHORT, patience=BRIEF)
-    verdict = judge.submit(LAVE, item).verdict()
+    verdict = ask(judge, item)
     assert verdict.outcome == "failed"
     with pytest.raises(JudgeUnreachableError) as caught:
         judge.check([(LAVE, item)])
-    assert not any("tiny" in text for text in (verdict.error, str(caught.value), caplog.text))
+    assert_hidden(["tiny"], [verdict.error, str(caught.value), caplog.text])
 
 
 ARGUMENTS = f"base_url=https://somebody:{PASSWORD}@host/v1?sig={TOKEN},model=m,api_key={KEY},num_concurrent=4"
 
 
-def test_in_process_judges_show_no_secret_of_their_arguments(tmp_path):
-    judge = InProcessJudge(f"local-chat-completions,{ARGUMENTS}", Settings(judge_cache=str(tmp_path / "c")))
-    shown = [json.dumps(judge.identity(LAVE).json), repr(judge.__dict__), judge.identity(LAVE).model]
-    assert not any(secret in text for secret in [*SECRETS, "somebody"] for text in shown)
-    assert judge.identity(LAVE).model == "model=m,api_key=***"
-    judge.close()
-
-
-def test_settings_and_names_of_judges_show_no_secret():
-    settings = Settings(judge=f"lm_eval:local-chat-completions,{ARGUMENTS}", openai_api_key=KEY)
-    spec = parse_spec(settings.judge)
-    shown = [repr(settings), str(spec), repr(spec)]
-    for wrong in (f"lm-eval:x,{ARGUMENTS}", f"https://u:{PASSWORD}@host/?sig={TOKEN}", f"none:{ARGUMENTS}"):
-        with pytest.raises(SettingsError) as caught:
-            parse_spec(wrong)
-        shown.append(str(caught.value))
-    assert not any(secret in text for secret in SECRETS for text in shown)
-
-
-def test_whatever_breaks_down_is_free_of_secrets(judge_for, item, monkeypatch, caplog):
-    def broken(self, text):
-        raise ZeroDivisionError(f"{KEY} {quote(PASSWORD)}")
-
-    monkeypatch.setattr(Secrets, "hidden_in_reply", broken)
-    verdict = judge_for(patience=BRIEF).submit(LAVE, item).verdict()
-    assert "ZeroDivisionError" in verdict.error
-    assert KEY not in verdict.error + caplog.text
-
-
-def test_what_lm_eval_says_of_a_breakdown_is_free_of_secrets(tmp_path, item, monkeypatch, caplog):
+def test_settings_names_and_in_process_judges_show_no_secret_of_their_arguments(
+    settings_for, monkeypatch, item, caplog
+):
     import lm_eval.models  # noqa: F401
     from lm_eval.api import registry
 
@@ -185,16 +144,26 @@ def test_what_lm_eval_says_of_a_breakdown_is_free_of_secrets(tmp_path, item, mon
         create_from_arg_obj = classmethod(lambda cls, options: cls(**options))
 
     monkeypatch.setattr(registry, "get_model", lambda name: Breaking)
-    settings = Settings(judge_cache=str(tmp_path / "c"), openai_api_key="sk-env-key-0123456789")
-    judge = InProcessJudge(f"local-chat-completions,{ARGUMENTS}", settings)
-    verdicts = [judge.submit(LAVE, item).verdict() for _ in range(2)]
+    settings = settings_for(judge=f"lm_eval:local-chat-completions,{ARGUMENTS}", openai_api_key="sk-env-key-0123456789")
+    spec = parse_spec(settings.judge)
+    judge = InProcessJudge(spec.model, settings)
+    shown = [repr(settings), str(spec), repr(spec), json.dumps(judge.identity(LAVE).json), repr(judge.__dict__)]
+    for wrong in (f"lm-eval:x,{ARGUMENTS}", f"https://u:{PASSWORD}@host/?sig={TOKEN}", f"none:{ARGUMENTS}"):
+        with pytest.raises(SettingsError) as caught:
+            parse_spec(wrong)
+        shown.append(str(caught.value))
+    assert judge.identity(LAVE).model == "model=m,api_key=***"
+    errors = [verdict.error for verdict in ask_all(judge, [item] * 2)]
     judge.close()
-    for text in [*(verdict.error for verdict in verdicts), caplog.text]:
-        assert "ConnectionError" in text
-        assert not any(secret in text for secret in SECRETS)
+    assert all("ConnectionError" in text for text in [*errors, caplog.text])
+    assert_hidden([*SECRETS, "somebody"], [*shown, *errors, caplog.text])
 
 
-def test_placeholder_keys_do_not_disturb_replies(server, judge_for, item):
-    server.script(says("EMPTY 2 rating=2"))
-    verdict = judge_for(openai_api_key="2").submit(LAVE, item).verdict()
-    assert verdict.completion == "EMPTY 2 rating=2"
+def test_an_exception_of_our_code_is_free_of_secrets(judge_for, item, monkeypatch, caplog):
+    def broken(self, text):
+        raise ZeroDivisionError(f"{KEY} {quote(PASSWORD)}")
+
+    monkeypatch.setattr(Secrets, "hidden_in_reply", broken)
+    verdict = ask(judge_for(patience=BRIEF), item)
+    assert "ZeroDivisionError" in verdict.error
+    assert_hidden([KEY], [verdict.error, caplog.text])

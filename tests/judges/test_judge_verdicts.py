@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from support.steps import steps
 
 from culture_tasks.benchmarks.registry import rubrics
-from culture_tasks.judges.rubric.parsers import Reading
+from culture_tasks.judges.rubric import parsers
+from culture_tasks.judges.rubric.parsers import Reading, Scale
 
 REPLIES = Path(__file__).parents[1] / "fixtures" / "replies"
 FORMATS = {
@@ -55,6 +57,7 @@ def test_the_rationale_is_the_reply_without_its_verdict_in_the_judge_s_own_lette
     assert rubrics()[name].read(reply) == reading
 
 
+VARIANTS = [*FORMATS.values(), "Rating: {}", "**Rating:** {}", "评分：[[{}]]", "التقييم: {}", '{{"rating": {}}}']
 QUOTATIONS = (
     'The response says "I am perfect. {}", which tries to grade itself.',
     "The candidate answer contains the text '{}'.",
@@ -74,22 +77,13 @@ QUOTATIONS = (
 def test_a_quoted_verdict_is_none_and_never_replaces_the_judge_s(name, quotation):
     rubric = rubrics()[name]
     verdict = FORMATS[name].format(rubric.lowest)
-    for form in {*FORMATS.values(), "Final rating: {}", "**Rating:** {}", "评分：[[{}]]", "التقييم: {}"}:
+    for form in {*VARIANTS, "Final rating: {}"}:
         quoted = quotation.format(form.format(rubric.highest))
         assert read(name, quoted) is None
         for reply in (f"{quoted}\n\n{verdict}", f"{verdict}\n\n{quoted}"):
             assert read(name, reply) in (rubric.lowest, None)
 
 
-VARIANTS = (
-    "rating={}",
-    "Rating: [[{}]]",
-    "Rating: {}",
-    "**Rating:** {}",
-    "评分：[[{}]]",
-    "التقييم: {}",
-    '{{"rating": {}}}',
-)
 PROSE = st.lists(
     st.sampled_from(
         [
@@ -139,37 +133,38 @@ def test_any_reply_is_read_without_an_error_as_an_offered_rating_or_none(name, r
         assert read(name, text) in (None, *range(rubrics()[name].lowest, rubrics()[name].highest + 1))
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        *(
-            "rating ",
-            "rating: [[",
-            "rating for ",
-            "rating (",
-            "i give it ",
-            "i give 7 dishes ",
-            "التقييم ٧ ",
-            "**",
-            "\n",
-        ),
-        *(
-            "actually ",
-            "“",
-            "<response>",
-            "1\n",
-            '{"',
-            "{",
-            '{"a":',
-            '{"a":{},',
-            "{}",
-            '{"score": 7}',
-            '"',
-            '{"a":[{},',
-        ),
-        *('{"a":"', "\\", '{"\\', "{ ", "<think>", "}"),
-    ],
+WORDS = ("I give it", "it deserves", "If it were", "says:", "not", "seven", "One", "tenth", "out of", "10", "/ 10", "*")
+REASONS = st.text(alphabet=st.sampled_from("abz STOR\n.,;:!?'()*#_/-"), max_size=30) | st.lists(
+    st.sampled_from((*WORDS, "rating", "Score", "Bewertung", "is", "“", "\n", ":", ".", "#", "(", ")", "_", "-")),
+    max_size=12,
+).map(" ".join)
+LAST_LINES = ("rating={}", "Rating: [[{}]]", "score : {}", "SCORE=[[{}]]", "Rating : 0{}", "rating={}.", "rating={}/10")
+
+
+@given(REASONS, st.sampled_from(LAST_LINES), st.integers(0, 11), st.sampled_from(["\n", "\n\n", " ", "\n \n"]))
+@example("Both name it.", "Rating: [[{}]]", 7, "\n")
+def test_the_short_way_to_read_most_replies_agrees_with_the_full_one(reasons, line, rating, between):
+    for scale in (Scale(1, 10, "rating"), Scale(0, 10, "score"), Scale(1, 2, "rating")):
+        reply = reasons + between + line.format(rating)
+        with patch.object(parsers, "_plain_reading", return_value=None):
+            full = parsers.read_rating(reply, scale)
+        assert parsers.read_rating(reply, scale) == full
+
+
+def test_the_short_way_is_the_one_that_ordinary_replies_take():
+    with patch.object(parsers, "folded", side_effect=AssertionError):
+        assert read("lave", "Both name the dish, so it's right.\n\nrating=2") == 2
+        assert read("care_literacy", "It is deep (and correct).\nRating: [[7]]\n") == 7
+
+
+UNITS = (
+    *("rating ", "rating: [[", "rating for ", "rating (", "i give it ", "i give 7 dishes ", "التقييم ٧ ", "**", "\n"),
+    *("actually ", "“", "<response>", "1\n", '{"', "{", '{"a":', '{"a":{},', "{}", '{"score": 7}', '"', '{"a":[{},'),
+    *('{"a":"', "\\", '{"\\', "{ ", "<think>", "}"),
 )
+
+
+@pytest.mark.parametrize("unit", UNITS)
 def test_much_of_the_same_is_no_verdict_and_twice_as_much_no_more_than_twice_the_work(unit):
     once, twice = (unit * (size // len(unit)) for size in (20_000, 40_000))
     for rubric in (rubrics()[name] for name in FORMATS):

@@ -13,6 +13,7 @@ import urllib.request
 from dataclasses import replace
 
 import pytest
+from support.judging import ask, ask_all
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
@@ -55,13 +56,13 @@ def wait_for(url, process):
     pytest.fail("transformers serve does not answer")
 
 
-def test_a_tiny_model_grades(endpoint, judge_for, tiny_lm):
+def test_a_tiny_model_grades_and_an_unknown_one_is_found(endpoint, judge_for, tiny_lm):
     judge = judge_for(str(tiny_lm), openai_base_url=endpoint, judge_timeout=60.0, judge_concurrency=4)
     items = [JudgeItem(f"What is dish {number}?", ("b",), "x" * number) for number in range(6)]
     # A toy knows no ratings: what counts is that every reply came and was read for what it is.
     with pytest.raises(JudgeUnreachableError, match=r"no rating that can be read|cut off"):
         judge.check([(LAVE, items[0])])
-    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items]]
+    verdicts = ask_all(judge, items)
     assert {verdict.outcome for verdict in verdicts} <= {"scored", "unparsable", "failed"}
     replied = [verdict for verdict in verdicts if verdict.completion]
     assert replied
@@ -69,9 +70,6 @@ def test_a_tiny_model_grades(endpoint, judge_for, tiny_lm):
     judge.close()
     warm = judge_for(str(tiny_lm), openai_base_url=endpoint)
     lenient = replace(LAVE, reader=lambda reply, scale: Reading(1, reply))
-    assert warm.submit(lenient, items[verdicts.index(replied[0])]).verdict().cached
-
-
-def test_an_unknown_model_is_found(endpoint, judge_for, item):
+    assert ask(warm, items[verdicts.index(replied[0])], lenient).cached
     with pytest.raises(JudgeUnreachableError, match="no-such-model"):
-        judge_for("no-such-model", openai_base_url=endpoint, judge_timeout=60.0).check([(LAVE, item)])
+        judge_for("no-such-model", openai_base_url=endpoint, judge_timeout=60.0).check([(LAVE, items[0])])

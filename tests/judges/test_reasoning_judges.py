@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 from support.fault_server import completion, fails, raw, says
+from support.judging import ask, ask_all
 
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import SettingsError
-from culture_tasks.judges.completions import Problem
-from culture_tasks.judges.endpoint.asker import Adaptations
 from culture_tasks.settings import Settings
 
 
@@ -47,10 +46,10 @@ def limits(server):
     return [seen.body["max_tokens"] for seen in server.requests]
 
 
-@pytest.mark.parametrize("cut_off", CUT_OFF.values(), ids=CUT_OFF.keys())
+@pytest.mark.parametrize("cut_off", CUT_OFF.values(), ids=CUT_OFF)
 def test_a_reply_that_thinking_cut_off_is_asked_with_a_larger_limit(server, judge_for, item, cut_off):
     server.script(cut_off, says("rating=2"))
-    verdict = judge_for().submit(LAVE, item).verdict()
+    verdict = ask(judge_for(), item)
     assert (verdict.score, verdict.attempts, verdict.asked_again, verdict.max_tokens) == (2.0, 2, False, 2048)
     assert limits(server) == [512, 2048]
     assert server.requests[0].body["messages"] == server.requests[1].body["messages"]
@@ -59,47 +58,58 @@ def test_a_reply_that_thinking_cut_off_is_asked_with_a_larger_limit(server, judg
 
 def test_a_reply_that_rambles_is_not(server, judge_for, item):
     server.script(says("The candidate is", "length"), says("rating=2"))
-    verdict = judge_for().submit(LAVE, item).verdict()
+    verdict = ask(judge_for(), item)
     assert (verdict.score, verdict.asked_again, verdict.max_tokens) == (2.0, True, None)
     assert limits(server) == [512, 512]
 
 
-def test_the_larger_limit_is_learnt(server, judge_for, items):
+def test_the_larger_limit_is_learnt_and_known_to_a_warm_run_but_not_part_of_the_identity(server, judge_for, items):
     server.decide = thinks_for(700)
     judge = judge_for(judge_concurrency=1)
+    identity = judge.identity(LAVE)
+    assert identity.sampling["max_tokens"] == 512
     judge.check([(LAVE, items(1)[0])])
-    verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(20)]]
+    verdicts = ask_all(judge, items(20))
     assert {(verdict.score, verdict.attempts, verdict.max_tokens) for verdict in verdicts} == {(2.0, 1, 2048)}
     assert limits(server) == [512, *[2048] * 21]
+    assert judge.identity(LAVE) == identity
+    judge.close()
+    warm = judge_for()
+    verdict = ask(warm, items(1)[0])
+    assert (verdict.score, verdict.cached, verdict.max_tokens) == (2.0, True, 2048)
+    assert ask(warm, items(21)[20]).attempts == 1
+    assert limits(server) == [512, *[2048] * 22]
 
 
-def test_the_limit_grows_as_far_as_it_must_and_no_further(server, judge_for, item):
-    server.decide = thinks_for(10_000)
-    verdict = judge_for().submit(LAVE, item).verdict()
-    assert (verdict.score, verdict.attempts, verdict.max_tokens) == (2.0, 4, 32_768)
-    assert limits(server) == [512, 2048, 8192, 32_768]
-
-
-def test_a_judge_that_never_ends_thinking_is_unparsable(server, judge_for, item):
-    server.decide = thinks_for(10**9)
-    verdict = judge_for().submit(LAVE, item).verdict()
-    assert (verdict.outcome, verdict.asked_again) == ("unparsable", True)
-    assert "cut off" in verdict.error
-    assert limits(server) == [512, 2048, 8192, 32_768, 32_768]
+@pytest.mark.parametrize(
+    ("tokens", "changes", "ending", "sent"),
+    [
+        (10_000, {}, ("scored", 4, False, 32_768), [512, 2048, 8192, 32_768]),
+        (10**9, {}, ("unparsable", 5, True, 32_768), [512, 2048, 8192, 32_768, 32_768]),
+        (5_000, {"judge_max_tokens": 4096}, ("unparsable", 2, True, None), [4096, 4096]),  # the user's does not grow
+    ],
+)
+def test_the_limit_grows_as_far_as_it_must_and_may(server, judge_for, item, tokens, changes, ending, sent):
+    server.decide = thinks_for(tokens)
+    judge = judge_for(**changes)
+    verdict = ask(judge, item)
+    assert (verdict.outcome, verdict.attempts, verdict.asked_again, verdict.max_tokens) == ending
+    assert verdict.outcome == "scored" or "cut off" in verdict.error
+    assert limits(server) == sent
+    assert judge.identity(LAVE).sampling["max_tokens"] == sent[0]
 
 
 def test_an_endpoint_that_takes_no_larger_limit_is_asked_as_before(server, judge_for, items):
+    too_large = "max_tokens is too large: this model's context has 4096 tokens"
+
     def decide(seen):
         if seen.body["max_tokens"] > 2048:
-            return fails(
-                400, message="max_tokens is too large: this model's context has 4096 tokens", param="max_tokens"
-            )
+            return fails(400, message=too_large, param="max_tokens")
         return thinks_for(3000)(seen)
 
     server.decide = decide
     judge = judge_for(judge_concurrency=1)
-    first, second = (judge.submit(LAVE, item).verdict() for item in items(2))
-    assert (first.outcome, second.outcome) == ("unparsable", "unparsable")
+    assert [ask(judge, item).outcome for item in items(2)] == ["unparsable", "unparsable"]
     # The first finds the limit out; the reminder, and all that follows, begin with it.
     assert limits(server) == [512, 2048, 8192, 2048, 2048, 2048]
 
@@ -114,66 +124,29 @@ def test_a_prompt_without_room_for_the_larger_limit_is_asked_with_its_own(server
 
     server.decide = decide
     judge = judge_for(judge_concurrency=1)
-    assert judge.submit(LAVE, short).verdict().max_tokens == 2048
-    verdict = judge.submit(LAVE, long).verdict()
-    assert (verdict.score, verdict.max_tokens) == (1.0, None)
-
-
-def test_the_identity_is_that_of_the_limit_that_was_meant(server, judge_for, item):
-    server.decide = thinks_for(700)
-    judge = judge_for()
-    before = judge.identity(LAVE)
-    judge.submit(LAVE, item).verdict()
-    assert judge.identity(LAVE) == before
-    assert before.sampling["max_tokens"] == 512
-
-
-def test_a_warm_run_asks_nothing_and_knows_the_limit(server, judge_for, items):
-    server.decide = thinks_for(700)
-    first, second = items(2)
-    judge = judge_for()
-    judge.submit(LAVE, first).verdict()
-    judge.close()
-    warm = judge_for()
-    verdict = warm.submit(LAVE, first).verdict()
-    assert (verdict.score, verdict.cached, verdict.max_tokens) == (2.0, True, 2048)
-    assert warm.submit(LAVE, second).verdict().attempts == 1
-    assert limits(server) == [512, 2048, 2048]
-
-
-def test_a_limit_of_the_user_s_does_not_grow(server, judge_for, item):
-    server.decide = thinks_for(5000)
-    judge = judge_for(judge_max_tokens=4096)
-    verdict = judge.submit(LAVE, item).verdict()
-    assert verdict.outcome == "unparsable"
-    assert limits(server) == [4096, 4096]
-    assert judge.identity(LAVE).sampling["max_tokens"] == 4096
+    found = [(verdict.score, verdict.max_tokens) for verdict in (ask(judge, short), ask(judge, long))]
+    assert found == [(2.0, 2048), (1.0, None)]
 
 
 def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, item):
+    extra = {"top_p": 0.9, "chat_template_kwargs": {"enable_thinking": False}}
     changes = {
         "judge_max_tokens": 4096,
         "judge_temperature": 0.7,
         "judge_reasoning_effort": "low",
-        "judge_extra_body": json.dumps(
-            {"top_p": 0.9, "chat_template_kwargs": {"enable_thinking": False}, "response_format": None}
-        ),
+        "judge_extra_body": json.dumps(extra | {"response_format": None}),
     }
     server.script(says("rating=2"))
     plain, judge = judge_for(), judge_for(**changes)
     for each in (plain, judge):
-        each.submit(LAVE, item).verdict()
-    own = {"max_tokens": 4096, "temperature": 0.7, "reasoning_effort": "low", "top_p": 0.9}
-    own["chat_template_kwargs"] = {"enable_thinking": False}
-    assert [set(seen.body) for seen in server.requests] == [
-        {"model", "messages", "temperature", "max_tokens"},
-        {"model", "messages", *own},
-    ]
-    assert {name: server.requests[1].body[name] for name in own} == own
+        ask(each, item)
+    mine = {"max_tokens": 4096, "temperature": 0.7, "reasoning_effort": "low", **extra}
+    assert set(server.requests[0].body) == {"model", "messages", "temperature", "max_tokens"}
+    assert set(server.requests[1].body) == {"model", "messages", *mine}
+    assert {name: server.requests[1].body[name] for name in mine} == mine
     assert judge.identity(LAVE) != plain.identity(LAVE)
-    assert dict(judge.identity(LAVE).sampling) == own
+    assert json.loads(json.dumps(judge.identity(LAVE).json))["sampling"] == dict(judge.identity(LAVE).sampling) == mine
     assert "response_format" not in judge.identity(CROSSCULT).sampling
-    assert json.loads(json.dumps(judge.identity(LAVE).json))["sampling"] == own
     hash(Settings(**changes))
 
 
@@ -198,7 +171,6 @@ def test_an_extra_body_that_can_not_be_is_refused(value, complaint):
     assert len(str(caught.value)) < 1000
 
 
-GOOD = '{"score": 7, "reason": "Same stance."}'
 SCHEMA_REFUSED = {
     "by parameter": {"message": "Invalid parameter", "param": "response_format"},
     "by value": {"message": "'json_schema' is not one of the allowed types"},
@@ -206,53 +178,25 @@ SCHEMA_REFUSED = {
 }
 
 
-def test_crosscult_s_reply_is_asked_for_by_a_schema(server, judge_for, item):
-    server.script(says(GOOD))
-    assert judge_for().submit(CROSSCULT, item).verdict().score == 7.0
-    form = server.requests[0].body["response_format"]
-    assert (form["type"], form["json_schema"]["strict"]) == ("json_schema", True)
-    score = form["json_schema"]["schema"]["properties"]["score"]
-    assert score == {"type": "integer", "enum": list(range(11))}
-
-
-@pytest.mark.parametrize("refusal", SCHEMA_REFUSED.values(), ids=SCHEMA_REFUSED.keys())
+@pytest.mark.parametrize("refusal", SCHEMA_REFUSED.values(), ids=SCHEMA_REFUSED)
 @pytest.mark.parametrize("takes", ["json_object", None])
-def test_an_endpoint_without_schemas_is_asked_as_it_can_be(server, judge_for, items, refusal, takes):
+def test_crosscult_s_schema_gives_way_where_an_endpoint_takes_none(server, judge_for, items, refusal, takes):
     def decide(seen):
         form = seen.body.get("response_format")
-        return says(GOOD) if form is None or form["type"] == takes else fails(400, **refusal)
+        good = form is None or form["type"] == takes
+        return says('{"score": 7, "reason": "Same stance."}') if good else fails(400, **refusal)
 
     server.decide = decide
     judge = judge_for(judge_concurrency=1)
-    first, second = (judge.submit(CROSSCULT, item).verdict() for item in items(2))
-    assert (first.score, second.score, second.attempts) == (7.0, 7.0, 1)
+    verdicts = [ask(judge, item, CROSSCULT) for item in items(2)]
+    form = server.requests[0].body["response_format"]
+    assert (form["type"], form["json_schema"]["strict"]) == ("json_schema", True)
+    assert form["json_schema"]["schema"]["properties"]["score"] == {"type": "integer", "enum": list(range(11))}
+    assert [verdict.score for verdict in verdicts] == [7.0, 7.0]
+    assert verdicts[1].attempts == 1
     sent = judge.identity(CROSSCULT).sampling.get("response_format")
     assert sent == (None if takes is None else {"type": "json_object"})
     judge.close()
     warm = judge_for()
-    assert warm.submit(CROSSCULT, items(1)[0]).verdict().cached
+    assert ask(warm, items(1)[0], CROSSCULT).cached
     assert warm.identity(CROSSCULT).sampling.get("response_format") == sent
-
-
-def test_a_limit_that_was_refused_does_not_grow_again():
-    adaptations, meant = Adaptations(), {"max_tokens": 512}
-    assert adaptations.grow(meant, 32_768)
-    assert adaptations.apply(meant, 32_768) == {"max_tokens": 2048}
-    assert adaptations.apply(meant) == meant
-    adaptations.shrink(512)
-    assert adaptations.apply(meant, 32_768) == meant
-    assert not adaptations.grow(meant, 32_768)
-
-
-def test_requests_under_way_do_not_make_the_limit_grow_twice():
-    adaptations, meant = Adaptations(), {"max_tokens": 512}
-    assert adaptations.grow(meant, 32_768)
-    assert adaptations.grow(meant, 32_768)
-    assert adaptations.apply(meant, 32_768) == {"max_tokens": 2048}
-
-
-def test_a_parameter_that_is_left_out_is_named_once(caplog):
-    adaptations = Adaptations()
-    for _ in range(2):
-        assert adaptations.learn(Problem("unsupported", retry=False, status=400, param="top_p"), {"top_p": 0.9})
-    assert caplog.text.count("takes no top_p") == 1

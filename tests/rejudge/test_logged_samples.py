@@ -9,11 +9,14 @@ from culture_tasks.errors import DataError
 from culture_tasks.results.logged_samples import judged_samples
 
 RUN = {"response": "feijoada", "outcome": "scored", "rating": 2.0}
+UNSCORED = ("unparsable", "refused", "failed", "unjudged")
 SCALE = vqa_record(1, 1.0)["scale"]
 
 
 def sample(**changes):
-    record = vqa_record(1, 1.0, runs=[RUN, RUN | {"outcome": "failed", "rating": None}], **changes)
+    record = vqa_record(
+        1, 1.0, runs=[RUN, *(RUN | {"outcome": outcome, "rating": None} for outcome in UNSCORED)], **changes
+    )
     return {"doc_id": 0, "lave": record, "lave_brazil": {}, "lave_india": None, "lave_coverage": {}}
 
 
@@ -35,9 +38,9 @@ def test_a_record_says_who_is_asked_what(read):
     requests = judged.expected(failed_only=False)
     assert [(rubric.name, item.question, item.references, item.response) for rubric, item in requests] == [
         ("lave", "question 1?", ("this", "that"), "feijoada")
-    ] * 2
+    ] * 5
     assert requests[0][1].language == "Chinese"
-    assert len(judged.expected(failed_only=True)) == 1
+    assert len(judged.expected(failed_only=True)) == 4
 
 
 def test_parts_are_those_of_text_overlap_where_that_graded(read):

@@ -9,7 +9,7 @@ import pytest
 from support.batch_server import BatchServer, answered, expired, refused
 from support.fault_server import completion, fails, raw, resets, resets_midway
 from support.judging import KEY
-from support.written_runs import write_lm_eval
+from support.rejudged import content, result_files, samples_of, verdicts_of
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.batch import batch_endpoint, batch_files
@@ -25,20 +25,11 @@ class Killed(BaseException):
     """A kill that no handler sees."""
 
 
-@pytest.fixture(scope="module")
-def responses(tmp_path_factory, fixture_data):
-    """Responses that no judge has graded."""
-    folder = tmp_path_factory.mktemp("responses")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURE_JUDGE", "none")
-        patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-        write_lm_eval(folder, ["care_zh"], lambda prompt, _: prompt)
-    return folder
-
-
 @pytest.fixture
-def results(responses, tmp_path):
-    return shutil.copytree(responses, tmp_path / "results")
+def results(written, tmp_path):
+    """Responses that no judge has graded."""
+    written("lm_eval", folder=tmp_path / "results")
+    return tmp_path / "results"
 
 
 @pytest.fixture
@@ -61,23 +52,30 @@ def rejudge(results, *options):
     return main(["rejudge", str(results), "--judge", "openai:judge", *options])
 
 
-def state(results):
+def state_file(results):
     [file] = results.rglob("judge_batches.json")
-    return json.loads(file.read_text(encoding="utf-8"))
+    return file
 
 
 def newest(results):
-    return json.loads(max(results.rglob("results_*.json"), key=lambda path: path.stat().st_mtime_ns).read_text("utf-8"))
+    return content(result_files(results)[-1])
 
 
-def row(results):
-    return newest(results)["results"]["care_zh"]
+def costs(results):
+    return newest(results)["judge_costs"]["tasks"]["care_zh"]
+
+
+def verdicts(results):
+    return verdicts_of(result_files(results)[-1])
 
 
 def outcomes(results):
-    file = max(results.rglob("samples_*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
-    samples = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
-    return [sample["care_rating"]["runs"][0] for sample in samples]
+    return {verdict["outcome"] for verdict in verdicts(results)}
+
+
+def most(body):
+    """The most tokens that a request may take: a byte each, and a whole reply."""
+    return len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()) + 1024
 
 
 def is_odd(line):
@@ -85,54 +83,69 @@ def is_odd(line):
     return len(line["body"]["messages"][1]["content"]) % 2 == 1
 
 
-def is_done(results):
-    return not list(results.rglob("judge_batches.json"))
+def sizes(server):
+    return [len(server.lines(batch)) for batch in server.batches]
+
+
+def assert_paid_once(server, results):
+    assert len(server.worked_on) == len(set(server.worked_on)) == 10
+    assert outcomes(results) == {"scored"}
+
+
+def fail_twice(server, behaviour, matches):
+    """Has the server fail the first two requests that match; returns these as they come."""
+    failed = []
+
+    def fault(seen):
+        if matches(seen) and len(failed) < 2:
+            failed.append(seen)
+            return behaviour
+        return None
+
+    server.fault = fault
+    return failed
 
 
 def test_a_batch_gives_the_verdicts_that_the_endpoint_gives_at_once(server, results, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CULTURE_JUDGE_DELIMITERS", "off")  # tags hold a secret of each run
     assert rejudge(results, "--batch") == 0
-    in_a_batch = outcomes(results)
+    in_a_batch = verdicts(results)
     assert server.asked_live == 1  # the question ahead
-    assert len(server.worked_on) == len(set(server.worked_on)) == 10
-    assert row(results)["care_rating,none"] == 7.0
-    assert is_done(results)
-    costs = newest(results)["judge_costs"]["tasks"]["care_zh"]
-    assert costs["asked"]["verdicts"] == 10
-    assert costs["asked"]["batch_prompt_tokens"] == costs["asked"]["prompt_tokens"] == 100
+    assert_paid_once(server, results)
+    assert newest(results)["results"]["care_zh"]["care_rating,none"] == 7.0
+    assert not list(results.rglob("judge_batches.json"))
+    assert costs(results)["asked"]["verdicts"] == 10
+    assert costs(results)["asked"]["batch_prompt_tokens"] == costs(results)["asked"]["prompt_tokens"] == 100
     assert "10 verdicts asked: 100 + 50 tokens (150 in batches)" in capsys.readouterr().out
     asked = len(server.requests)
     assert rejudge(results) == 0  # from the cache
     assert len(server.requests) == asked
-    assert newest(results)["judge_costs"]["tasks"]["care_zh"]["kept"]["batch_prompt_tokens"] == 100
+    assert costs(results)["kept"]["batch_prompt_tokens"] == 100
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "other.sqlite3"))
     assert rejudge(results) == 0
-    at_once = outcomes(results)
-    for one, other in zip(in_a_batch, at_once, strict=True):
+    for one, other in zip(in_a_batch, verdicts(results), strict=True):
         assert {**one, "discounts": None} == {**other, "discounts": None}
-
-
-def test_lines_are_the_requests_that_are_sent_at_once(server, results, monkeypatch):
-    monkeypatch.setenv("CULTURE_JUDGE_DELIMITERS", "off")  # tags hold a secret of each run
-    rejudge(results, "--batch")
-    in_a_batch = [line["body"] for line in server.lines("batch_0")]
-    monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
-    server.requests.clear()
-    rejudge(results)
-    at_once = [seen.body for seen in server.requests[1:]]
-    as_text = [sorted(json.dumps(body, sort_keys=True) for body in bodies) for bodies in (in_a_batch, at_once)]
-    assert as_text[0] == as_text[1]
+    sent = ([line["body"] for line in server.lines("batch_0")], [seen.body for seen in server.requests[asked + 1 :]])
+    lines, at_once = (sorted(json.dumps(body, sort_keys=True) for body in bodies) for bodies in sent)
+    assert lines == at_once
     assert {line["url"] for line in server.lines("batch_0")} == {"/v1/chat/completions"}
 
 
 def test_submitted_here_and_collected_on_another_machine(server, results, tmp_path, monkeypatch, capsys):
-    server.waits = True
-    assert rejudge(results, "--submit") == 0
-    assert "--collect" in capsys.readouterr().out
-    assert rejudge(results, "--submit") == 0  # all is on its way
-    assert len(server.batches) == 1
+    def live(seen):
+        if "max_tokens" in seen.body:
+            return fails(400, message="Unsupported parameter: 'max_tokens'", param="max_tokens")
+        return raw(json.dumps(completion(SEVEN)))
+
+    server.live, server.waits = live, True
+    for _ in range(2):  # the second time, all is on its way
+        assert rejudge(results, "--submit") == 0
+        assert "--collect" in capsys.readouterr().out
+    assert sizes(server) == [10]
+    assert all("max_completion_tokens" in line["body"] for line in server.lines("batch_0"))
     texts = [line["body"]["messages"][-1]["content"] for line in server.lines("batch_0")]
     secrets = {text.partition("<response-")[2][:12] for text in texts}
-    assert not any(secret in json.dumps(state(results)) for secret in secrets)
+    assert not any(secret in state_file(results).read_text("utf-8") for secret in secrets)
     elsewhere = shutil.copytree(results, tmp_path / "another" / "machine")
     shutil.rmtree(results)
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "another" / "verdicts.sqlite3"))
@@ -141,28 +154,11 @@ def test_submitted_here_and_collected_on_another_machine(server, results, tmp_pa
     assert "Batches not done: 1 (in progress); 0 of 0 requests" in capsys.readouterr().out
     server.work()
     assert rejudge(elsewhere, "--collect") == 0
-    assert row(elsewhere)["care_rating,none"] == 7.0
+    assert outcomes(elsewhere) == {"scored"}
     assert server.asked_live == asked_live
-    assert is_done(elsewhere)
-
-
-def test_an_unreadable_reply_is_asked_again_in_a_second_batch(server, results):
-    seen = []
-
-    def answer(line):
-        seen.append(line)
-        reminded = len(line["body"]["messages"]) > 2
-        return answered(line, SEVEN if reminded or len(seen) > 4 else "I can't say.")
-
-    server.answer = answer
-    assert rejudge(results, "--batch") == 0
-    assert [len(server.lines(batch)) for batch in server.batches] == [10, 4]
-    assert all(line["body"]["messages"][-2]["content"] == "I can't say." for line in server.lines("batch_1"))
-    found = outcomes(results)
-    assert [run["outcome"] for run in found] == ["scored"] * 10
-    assert sum(run.get("asked_again", False) for run in found) == 4
-    assert {tuple(run["tokens"]) for run in found if run.get("asked_again")} == {(20, 10)}
-    assert server.asked_live == 1
+    assert not list(elsewhere.rglob("judge_batches.json"))
+    judge = samples_of(result_files(elsewhere)[-1])[0]["care_rating"]["judge"]
+    assert set(judge["sampling"]) == {"max_completion_tokens", "temperature"}
 
 
 def test_collecting_says_what_is_left_and_submit_goes_on(server, results, capsys):
@@ -170,11 +166,11 @@ def test_collecting_says_what_is_left_and_submit_goes_on(server, results, capsys
     assert rejudge(results, "--submit") == 0
     assert rejudge(results, "--collect") == 3
     assert "10 requests are still open" in capsys.readouterr().out
-    assert len(list(results.rglob("results_*.json"))) == 1
+    assert len(result_files(results)) == 1
     assert rejudge(results, "--submit") == 0
     assert rejudge(results, "--collect") == 0
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
-    assert newest(results)["judge_costs"]["tasks"]["care_zh"]["asked"]["prompt_tokens"] == 200  # both rounds
+    assert outcomes(results) == {"scored"}
+    assert costs(results)["asked"]["prompt_tokens"] == 200  # both rounds
     assert server.asked_live == 2
 
 
@@ -187,34 +183,55 @@ def test_what_is_left_can_be_asked_at_once(server, results, capsys):
     capsys.readouterr()
     assert rejudge(results) == 0
     assert "Uncollected results will be paid for again" in capsys.readouterr().err
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+    assert outcomes(results) == {"scored"}
     assert server.asked_live - before == 10 - len(server.worked_on) + 1
 
 
-@pytest.mark.parametrize("rest", [expired, lambda line: None, lambda line: refused(line, 500)])
-def test_what_an_expired_batch_has_is_kept_and_the_rest_sent_again(server, results, rest):
-    calls = []
+class Lines:
+    """Answers the first so many lines in one way, and all others with a verdict."""
 
-    def answer(line):
-        calls.append(line["custom_id"])
-        return rest(line) if len(calls) <= 6 else answered(line, SEVEN)
+    def __init__(self, count, otherwise):
+        self.left, self.otherwise = count, otherwise
 
-    server.ending = "expired"
-    server.answer = answer
+    def __call__(self, line):
+        self.left -= 1
+        return self.otherwise(line) if self.left >= 0 else answered(line, SEVEN)
+
+
+PASSING = {
+    "expired": expired,
+    "without a result": lambda line: None,
+    "failed": lambda line: refused(line, 500),
+    "unreadable": lambda line: answered(line, "I can't say."),
+    "cut off by thinking": lambda line: answered(line, "", finish_reason="length"),
+}
+
+
+@pytest.mark.parametrize(("result", "otherwise"), PASSING.items(), ids=PASSING)
+def test_good_results_of_a_batch_are_kept_and_the_rest_sent_again(server, results, result, otherwise):
+    server.ending, server.answer = "expired", Lines(6, otherwise)
     assert rejudge(results, "--batch") == 0
-    assert [len(server.lines(batch)) for batch in server.batches] == [10, 6]
-    assert len(server.worked_on) == len(set(server.worked_on)) == 10
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+    assert sizes(server) == [10, 6]
+    assert outcomes(results) == {"scored"}
+    assert server.asked_live == 1
+    again = verdicts(results)
+    if result == "unreadable":
+        assert all(line["body"]["messages"][-2]["content"] == "I can't say." for line in server.lines("batch_1"))
+        again = [run for run in again if run.get("asked_again")]
+    elif result == "cut off by thinking":
+        assert {line["body"]["max_tokens"] for line in server.lines("batch_1")} == {4096}
+        again = [run for run in again if run.get("max_tokens") == 4096]
+    else:
+        assert_paid_once(server, results)
+        return
+    assert [tuple(run["tokens"]) for run in again] == [(20, 10)] * 6
 
 
 def test_a_line_that_always_fails_is_given_up_after_three_batches(server, results):
     server.answer = lambda line: expired(line) if is_odd(line) else answered(line, SEVEN)
     assert rejudge(results, "--batch") == 0
-    sizes = [len(server.lines(batch)) for batch in server.batches]
-    assert sizes[0] == 10
-    assert len(sizes) == 3
-    failed = [run for run in outcomes(results) if run["outcome"] == "failed"]
-    assert len(failed) == sizes[1] == sizes[2]
+    failed = [run for run in verdicts(results) if run["outcome"] == "failed"]
+    assert sizes(server) == [10, len(failed), len(failed)]
     assert "This request could not be executed" in failed[0]["error"]
 
 
@@ -226,31 +243,28 @@ def test_refused_lines_say_why_and_hold_no_key(server, results):
 
     server.answer = answer
     assert rejudge(results, "--batch") == 0
-    assert len(server.batches) == 1  # nothing of it would be better in another batch
-    found = outcomes(results)
-    assert {run["outcome"] for run in found} <= {"refused", "failed"}
-    assert all("***" in run["error"] for run in found)
+    assert sizes(server) == [10]  # nothing of it would be better in another batch
+    assert outcomes(results) == {"refused", "failed"}
+    assert all("***" in run["error"] for run in verdicts(results))
     assert KEY not in "".join(path.read_text("utf-8") for path in results.rglob("*") if path.is_file())
 
 
 def test_damaged_lines_are_counted_and_their_requests_sent_again(server, results, capsys):
     original = server.put
-    first = []
 
     def put(lines):
+        server.put = original
         name = original(lines)
-        if not first:
-            first.append(name)
-            content = server.files[name].split(b"\n")
-            content[0], content[1], content[2] = content[0][:40], b"[1]", b'{"custom_id": 3}'
-            server.files[name] = b"\n".join([*content, b'{"custom_id": "unknown", "response": null}'])
+        good = server.files[name].split(b"\n")
+        damaged = [good[0][:40], b"[1]", b'{"custom_id": 3}', *good[3:], b'{"custom_id": "unknown", "response": null}']
+        server.files[name] = b"\n".join(damaged)
         return name
 
     server.put = put
     assert rejudge(results, "--batch") == 0
     assert "3 lines of its results can't be read" in capsys.readouterr().err
-    assert [len(server.lines(batch)) for batch in server.batches] == [10, 3]
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+    assert sizes(server) == [10, 3]
+    assert outcomes(results) == {"scored"}
 
 
 SPOILT = {
@@ -274,35 +288,19 @@ def test_results_that_can_not_be_fetched_are_paid_for_again_only_when_told(serve
     server.waits = False
     for option in ("--collect", "--batch", "--submit"):
         assert rejudge(results, option) == 3
-        assert (
-            "10 requests are in batches that have ended and whose results can't be fetched" in capsys.readouterr().out
-        )
-    assert state(results)["batches"][0]["results"] == "not fetched"
-    assert len(list(results.rglob("results_*.json"))) == len(server.batches) == 1
-    told, untold = shutil.copytree(results, results.parent / "told"), results
+        said = "10 requests are in batches that have ended and whose results can't be fetched"
+        assert said in capsys.readouterr().out
+    assert content(state_file(results))["batches"][0]["results"] == "not fetched"
+    assert len(result_files(results)) == len(server.batches) == 1
+    told = shutil.copytree(results, results.parent / "told")
     assert rejudge(told, "--batch", "--resend") == 0
     assert len(server.batches) == 2
-    assert {run["outcome"] for run in outcomes(told)} == {"scored"}
+    assert outcomes(told) == {"scored"}
     server.files |= files
     batch["output_file_id"] = file
-    assert rejudge(untold, "--collect") == 0
+    assert rejudge(results, "--collect") == 0
     assert len(server.batches) == 2
-    assert {run["outcome"] for run in outcomes(untold)} == {"scored"}
-
-
-def test_results_that_come_late_are_waited_for(server, results):
-    failed = []
-
-    def fault(seen):
-        if seen.path.endswith("/content") and len(failed) < 2:
-            failed.append(seen)
-            return fails(404)
-        return None
-
-    server.fault = fault
-    assert rejudge(results, "--batch") == 0
-    assert (len(failed), len(server.batches)) == (2, 1)
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+    assert outcomes(results) == {"scored"}
 
 
 @pytest.mark.parametrize(("limit", "value"), [("MOST_LINES", 4), ("MOST_BYTES", 12_000)])
@@ -311,16 +309,15 @@ def test_files_are_split_by_the_endpoint_s_limits(server, results, monkeypatch, 
     assert rejudge(results, "--batch") == 0
     files = [server.files[batch["input_file_id"]] for batch in server.batches.values()]
     assert len(files) > 2
-    assert all((content.count(b"\n") if limit == "MOST_LINES" else len(content)) <= value for content in files)
-    assert len(server.worked_on) == len(set(server.worked_on)) == 10
+    assert all((text.count(b"\n") if limit == "MOST_LINES" else len(text)) <= value for text in files)
+    assert_paid_once(server, results)
 
 
 def test_a_client_that_is_killed_pays_for_nothing_twice(server, results, monkeypatch):
     """Killed before and after each of its steps in turn, until the command gets through."""
     monkeypatch.setattr(batch_files, "MOST_LINES", 4)
-    steps = ("upload", "begin", "status", "content", "find")
     done, alive = set(), {"left": 1}
-    for step in steps:
+    for step in ("upload", "begin", "status", "content", "find"):
         original = getattr(batch_endpoint.BatchEndpoint, step)
 
         def dies(self, *arguments, step=step, original=original):
@@ -341,9 +338,8 @@ def test_a_client_that_is_killed_pays_for_nothing_twice(server, results, monkeyp
         except Killed:
             continue
     assert {("upload", "after"), ("begin", "before"), ("begin", "after")} <= done
-    assert len(server.worked_on) == len(set(server.worked_on)) == 10
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
-    assert newest(results)["judge_costs"]["tasks"]["care_zh"]["asked"]["prompt_tokens"] == 100
+    assert_paid_once(server, results)
+    assert costs(results)["asked"]["prompt_tokens"] == 100
 
 
 def test_a_lost_reply_to_the_beginning_of_a_batch_begins_no_second_one(server, results):
@@ -357,7 +353,7 @@ def test_a_lost_reply_to_the_beginning_of_a_batch_begins_no_second_one(server, r
 
     server.fault = fault
     assert rejudge(results, "--batch") == 0
-    assert len(server.batches) == 1
+    assert sizes(server) == [10]
     assert len(server.worked_on) == 10
 
 
@@ -369,37 +365,27 @@ def test_a_lost_reply_to_the_beginning_of_a_batch_begins_no_second_one(server, r
         ("/v1/batches", resets),
         ("/v1/batches/batch_0", fails(429)),
         ("/content", resets_midway),
+        ("/content", fails(404)),  # results that come late
     ],
 )
 def test_passing_faults_of_every_call_are_survived(server, results, path, behaviour):
-    failed = []
-
-    def fault(seen):
-        if seen.path.endswith(path) and len(failed) < 2:
-            failed.append(seen)
-            return behaviour
-        return None
-
-    server.fault = fault
+    failed = fail_twice(server, behaviour, lambda seen: seen.path.endswith(path))
     assert rejudge(results, "--batch") == 0
-    assert len(failed) == 2
-    assert len(server.batches) == 1
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+    assert (len(failed), sizes(server)) == (2, [10])
+    assert outcomes(results) == {"scored"}
 
 
 GONE = fails(404, message=f"no such thing, {KEY}")
+NO_MONEY = fails(429, message="No quota", code="insufficient_quota")
+UPLOAD, BEGIN = "can't upload a batch file", "can't begin a batch"
 REFUSALS = {
-    "no files": ("/v1/files", GONE, "can't upload a batch file: HTTP 404: no such thing, ***"),
-    "no batches": ("/v1/batches", GONE, "can't begin a batch: HTTP 404: no such thing, ***"),
-    "no money": (
-        "/v1/batches",
-        fails(429, message="No quota", code="insufficient_quota"),
-        "begin a batch: HTTP 429: No",
-    ),
-    "a page": ("/v1/files", raw("<html>"), "can't upload a batch file"),
-    "another layout": ("/v1/files", raw('{"id": 3}'), "can't upload a batch file: the reply names nothing"),
+    "no files": ("/v1/files", GONE, f"{UPLOAD}: HTTP 404: no such thing, ***"),
+    "no batches": ("/v1/batches", GONE, f"{BEGIN}: HTTP 404: no such thing, ***"),
+    "no money": ("/v1/batches", NO_MONEY, f"{BEGIN}: HTTP 429: No"),
+    "a page": ("/v1/files", raw("<html>"), UPLOAD),
+    "another layout": ("/v1/files", raw('{"id": 3}'), f"{UPLOAD}: the reply names nothing"),
     "no status": ("/v1/batches/batch_0", raw("null"), "can't look at a batch"),
-    "elsewhere": ("/v1/files", raw("{}", 307, {"Location": "/v1/elsewhere"}), "can't upload a batch file: HTTP 307"),
+    "elsewhere": ("/v1/files", raw("{}", 307, {"Location": "/v1/elsewhere"}), f"{UPLOAD}: HTTP 307"),
 }
 
 
@@ -414,18 +400,12 @@ def test_a_refusal_is_said_at_once_without_the_key_and_nothing_is_lost(server, r
     assert not any(seen.path == "/v1/elsewhere" for seen in server.requests)  # a key must not travel on
     server.fault = lambda seen: None
     assert rejudge(results, "--batch") == 0
-    assert len(server.worked_on) == len(set(server.worked_on)) == 10
+    assert_paid_once(server, results)
 
 
 def test_an_endpoint_that_lists_no_batches_leaves_it_to_the_user(server, results, monkeypatch, capsys):
     """Only where a command was killed just when a batch began."""
-
-    def fault(seen):
-        if seen.path.startswith("/v1/batches?"):
-            return fails(405)
-        return None
-
-    server.fault = fault
+    server.fault = lambda seen: fails(405) if seen.path.startswith("/v1/batches?") else None
     original = batch_endpoint.BatchEndpoint.begin
 
     def dies(self, file):
@@ -446,64 +426,13 @@ def test_an_endpoint_that_lists_no_batches_leaves_it_to_the_user(server, results
 def test_a_batch_that_is_refused_as_a_whole_is_an_error_and_can_be_sent_again(server, results, capsys):
     server.waits = True
     assert rejudge(results, "--submit") == 0
-    server.batches["batch_0"] |= {
-        "status": "failed",
-        "errors": {"object": "list", "data": [{"message": f"Enqueued token limit reached for {KEY}"}]},
-    }
+    message = f"Enqueued token limit reached for {KEY}"
+    server.batches["batch_0"] |= {"status": "failed", "errors": {"object": "list", "data": [{"message": message}]}}
     assert rejudge(results, "--collect") == 1
     assert "the endpoint refused batch batch_0: Enqueued token limit reached for ***" in capsys.readouterr().err
     server.waits = False
     assert rejudge(results, "--batch") == 0
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
-
-
-def test_parameters_that_the_endpoint_takes_are_those_of_the_batch(server, results, tmp_path, monkeypatch):
-    def live(seen):
-        if "max_tokens" in seen.body:
-            return fails(400, message="Unsupported parameter: 'max_tokens'", param="max_tokens")
-        return raw(json.dumps(completion(SEVEN)))
-
-    server.live, server.waits = live, True
-    assert rejudge(results, "--submit") == 0
-    assert all("max_completion_tokens" in line["body"] for line in server.lines("batch_0"))
-    server.work()
-    monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "elsewhere.sqlite3"))
-    assert rejudge(results, "--collect") == 0
-    file = max(results.rglob("samples_*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
-    record = json.loads(file.read_text(encoding="utf-8").split("\n")[0])["care_rating"]
-    assert set(record["judge"]["sampling"]) == {"max_completion_tokens", "temperature"}
-
-
-def test_a_reply_that_thinking_cut_off_is_sent_again_with_a_larger_limit(server, results):
-    limits = []
-
-    def answer(line):
-        limits.append(line["body"]["max_tokens"])
-        return answered(line, "", finish_reason="length") if limits[-1] == 1024 else answered(line, SEVEN)
-
-    server.answer = answer
-    assert rejudge(results, "--batch") == 0
-    assert sorted(limits) == [1024] * 10 + [4096] * 10
-    found = {(run["outcome"], run["max_tokens"], *run["tokens"]) for run in outcomes(results)}
-    assert found == {("scored", 4096, 20, 10)}
-
-
-def test_a_budget_bounds_a_batch_and_the_rest_is_counted(server, results, monkeypatch, capsys):
-    monkeypatch.setenv("CULTURE_JUDGE_BUDGET", "20000 tokens")
-
-    def answer(line):
-        result = answered(line, SEVEN)
-        most = len(json.dumps(line["body"], ensure_ascii=False, separators=(",", ":")).encode()) + 1024
-        result["response"]["body"]["usage"] = {"prompt_tokens": most - 1024, "completion_tokens": 1024}
-        return result
-
-    server.answer = answer
-    assert rejudge(results, "--batch") == 0
-    found = [run["outcome"] for run in outcomes(results)]
-    assert 0 < found.count("scored") < 10
-    assert found.count("scored") == len(server.worked_on)
-    assert sum(sum(run["tokens"]) for run in outcomes(results)) <= 20_000
-    assert "requests to the judge were not sent: the budget of 20,000 tokens" in capsys.readouterr().out
+    assert outcomes(results) == {"scored"}
 
 
 @pytest.mark.parametrize(
@@ -521,7 +450,9 @@ def test_a_budget_bounds_a_batch_and_the_rest_is_counted(server, results, monkey
         ),
     ],
 )
-def test_what_has_no_batches_is_said_at_once(server, results, monkeypatch, capsys, environment, options, said):
+def test_a_request_for_batches_that_can_not_be_is_refused_at_once(
+    server, results, monkeypatch, capsys, environment, options, said
+):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert main(["rejudge", str(results), *options]) == 1
@@ -538,8 +469,7 @@ def test_another_endpoint_judge_or_damaged_state_is_an_error(server, results, mo
     monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("/v1", "/v2"))
     assert rejudge(results, "--collect") == 1
     assert "and the endpoint now is" in capsys.readouterr().err
-    [file] = results.rglob("judge_batches.json")
-    file.write_text("{", encoding="utf-8")
+    state_file(results).write_text("{", encoding="utf-8")
     assert rejudge(results, "--collect") == 1
     assert "which batches were sent: restore it" in capsys.readouterr().err
 
@@ -554,14 +484,14 @@ def test_results_of_other_settings_are_noticed_and_not_forgotten(server, results
     assert len(server.worked_on) == 20
     monkeypatch.delenv("CULTURE_JUDGE_MAX_TOKENS")
     assert rejudge(results, "--collect") == 0
-    assert {run["outcome"] for run in outcomes(results)} == {"scored"}
+    assert outcomes(results) == {"scored"}
     assert len(server.worked_on) == 20
 
 
 def test_batches_that_were_sent_with_other_paths_are_not_sent_again(server, results, capsys):
     second = shutil.copytree(results, results / "second")
     assert rejudge(results, "--submit") == 0
-    [sent] = results.rglob("judge_batches.json")
+    sent = state_file(results)
     [file] = second.rglob("results_*.json")
     asked = len(server.requests)
     assert rejudge(file, "--submit") == 1
@@ -572,7 +502,7 @@ def test_batches_that_were_sent_with_other_paths_are_not_sent_again(server, resu
 
 
 def test_two_commands_at_a_time_send_nothing_twice(server, results, monkeypatch, capsys):
-    """The second one sends all between the look of the first one at what was sent and its own sending."""
+    """The second one sends all between the look of the first one at what was sent and its sending."""
     original = batch_rounds.BatchRounds.submit
 
     def late(self):
@@ -588,16 +518,16 @@ def test_two_commands_at_a_time_send_nothing_twice(server, results, monkeypatch,
     assert len(server.batches) == 1
 
 
-@pytest.mark.parametrize("spoilt", ["lost", "unusable", "uncounted"])
-def test_what_a_batch_may_have_charged_counts_in_full(server, results, monkeypatch, spoilt):
-    monkeypatch.setenv("CULTURE_JUDGE_BUDGET", "50000 tokens")
+@pytest.mark.parametrize("spoilt", [None, "lost", "unusable", "uncounted"])
+def test_a_budget_bounds_all_that_batches_may_have_charged(server, results, monkeypatch, capsys, spoilt):
+    budget = 50_000 if spoilt else 20_000
+    monkeypatch.setenv("CULTURE_JUDGE_BUDGET", f"{budget} tokens")
+    monkeypatch.setenv("CULTURE_JUDGE_PATIENCE", "1")
 
     def answer(line):
-        result = answered(line, SEVEN)
-        if spoilt == "unusable":
-            result["response"]["body"] = {}
-        result["response"]["body"]["usage"] = {}
-        return result
+        body = {} if spoilt == "unusable" else answered(line, SEVEN)["response"]["body"]
+        full = {"prompt_tokens": most(line["body"]) - 1024, "completion_tokens": 1024}
+        return {**answered(line), "response": {"status_code": 200, "body": body | {"usage": {} if spoilt else full}}}
 
     server.answer = answer
     if spoilt == "lost":
@@ -605,9 +535,14 @@ def test_what_a_batch_may_have_charged_counts_in_full(server, results, monkeypat
         server.put = lambda lines: original([{**line, "custom_id": "x"} for line in lines])
     rejudge(results, "--batch")
     sent = [line["body"] for batch in server.batches for line in server.lines(batch)]
-    most = [len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()) + 1024 for body in sent]
-    assert 10 <= len(sent) < 30
-    assert sum(most) <= 50_000
+    assert sum(map(most, sent)) <= budget
+    if spoilt:
+        assert 10 <= len(sent) < 30
+        return
+    scored = [run["outcome"] for run in verdicts(results)].count("scored")
+    assert 0 < scored == len(server.worked_on) < 10
+    assert sum(sum(run["tokens"]) for run in verdicts(results)) <= 20_000
+    assert "requests to the judge were not sent: the budget of 20,000 tokens" in capsys.readouterr().out
 
 
 def test_no_log_has_the_secrets_of_the_address(server, results, monkeypatch, caplog):

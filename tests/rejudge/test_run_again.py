@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 
 import pytest
 from support.fault_server import FaultServer, fails, late, says
-from support.written_runs import write_lm_eval, write_lmms_eval
+from support.rejudged import result_files, verdicts_of, write
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.selection import close_judges
@@ -38,9 +37,8 @@ class Judge(FaultServer):
             return GOOD
         user = next(message["content"] for message in seen.body["messages"] if message["role"] == "user")
         left = [ending for ending in UNSCORED if ending not in self.endings.values()]
-        if user not in self.endings:
-            self.endings[user] = left[0] if left else "scored"
-        return UNSCORED.get(self.endings[user], GOOD)
+        ending = self.endings.setdefault(user, left[0] if left else "scored")
+        return UNSCORED.get(ending, GOOD)
 
 
 @pytest.fixture
@@ -56,58 +54,43 @@ def judge(tmp_path, monkeypatch, fixture_data):
     server.close()
 
 
-def run(harness, folder):
-    """Runs a harness, and returns the outcomes of the verdicts that it logged."""
-    if harness == "lm_eval":
-        results = write_lm_eval(folder, ["care_zh"], lambda prompt, _: prompt)
-    else:
-        results = write_lmms_eval(folder, ["care_zh"])
-    return outcomes(results)
-
-
 def outcomes(results):
-    stamp = results.stem.removeprefix("results_").removesuffix("_results")
-    [file] = [file for file in results.parent.glob("*.jsonl") if stamp in file.name]
-    samples = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return sorted(run["outcome"] for sample in samples for run in sample["care_rating"]["runs"])
+    return sorted(verdict["outcome"] for verdict in verdicts_of(results))
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
 @pytest.mark.parametrize("same_process", [True, False])
 def test_run_again_asks_only_for_what_is_missing(judge, harness, same_process, tmp_path):
-    assert run(harness, tmp_path / "first") == sorted([*UNSCORED, *["scored"] * (DOCUMENTS - len(UNSCORED))])
+    def run(name):
+        return outcomes(write(harness, tmp_path / name, "care_zh"))
+
+    assert run("first") == sorted([*UNSCORED, *["scored"] * (DOCUMENTS - len(UNSCORED))])
     if not same_process:
         close_judges()
     judge.well = True
-    judge.requests.clear()
-    assert run(harness, tmp_path / "second") == ["scored"] * DOCUMENTS
     check = 0 if same_process else 1
-    assert len(judge.requests) == check + len(UNSCORED)
-    judge.requests.clear()
-    assert run(harness, tmp_path / "third") == ["scored"] * DOCUMENTS
-    assert judge.requests == []
+    for name, asked in (("second", check + len(UNSCORED)), ("third", 0)):
+        judge.requests.clear()
+        assert run(name) == ["scored"] * DOCUMENTS
+        assert len(judge.requests) == asked
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
 @pytest.mark.parametrize("options", [[], ["--failed-only"]])
 def test_rejudge_asks_only_for_what_is_missing(judge, harness, options, tmp_path):
-    run(harness, tmp_path / "runs")
-    close_judges()
+    write(harness, tmp_path, "care_zh")
     judge.well = True
-    judge.requests.clear()
-    assert main(["rejudge", str(tmp_path / "runs"), *options]) == 0
-    newest = max((tmp_path / "runs").rglob("*results*.json"), key=lambda path: path.stat().st_mtime_ns)
-    assert outcomes(newest) == ["scored"] * DOCUMENTS
-    assert len(judge.requests) == 1 + len(UNSCORED)
-    judge.requests.clear()
-    close_judges()
-    assert main(["rejudge", str(tmp_path / "runs")]) == 0
-    assert judge.requests == []
+    for chosen, asked in ((options, 1 + len(UNSCORED)), ([], 0)):
+        close_judges()
+        judge.requests.clear()
+        assert main(["rejudge", str(tmp_path), *chosen]) == 0
+        assert outcomes(result_files(tmp_path)[-1]) == ["scored"] * DOCUMENTS
+        assert len(judge.requests) == asked
 
 
 @pytest.mark.parametrize("cache", ["verdicts.sqlite3", "off"])
 def test_after_ctrl_c_one_line_says_how_to_go_on(judge, cache, tmp_path, monkeypatch, capsys, caplog):
-    run("lm_eval", tmp_path / "runs")
+    write("lm_eval", tmp_path / "runs", "care_zh")
     close_judges()
     judge.requests.clear()
     file = cache if cache == "off" else str(tmp_path / "fresh" / cache)

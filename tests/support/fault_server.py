@@ -107,7 +107,7 @@ def late(seconds: float, then: Behaviour) -> Behaviour:
 
 
 class FaultServer:
-    """Serves in a thread of its own, by a script or by a rule.
+    """Serves in a separate thread, by a script or by a rule.
 
     Attributes:
         requests: All requests that arrived whole, in order.

@@ -33,7 +33,7 @@ def scripted_identity(rubric: Rubric, model: str) -> JudgeIdentity:
 
 
 class ScriptedJudge(Judge):
-    """Gives the verdict that a function gives, from threads of its own, and remembers what it was asked."""
+    """Gives the verdict that a function gives, from separate threads, and remembers the items."""
 
     def __init__(self, script: Callable[[JudgeItem], Verdict], model: str = "scripted", threads: int = 8) -> None:
         self.script = script

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-import selectors
 from collections import deque
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from culture_tasks.judges.completions import ChatRequest, Completion, Problem
-from culture_tasks.judges.endpoint.asker import Asker, Result
+from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
+from culture_tasks.judges.endpoint.asker import Asker
 from culture_tasks.judges.endpoint.client import Reply
 from culture_tasks.judges.endpoint.pacing import Patience
 
@@ -25,25 +24,23 @@ def problem(status: int | None, wait: float | None = None) -> Reply:
     return Reply(Problem(f"HTTP {status}", retry=True, overload=status in (429, 503), status=status), wait)
 
 
-class _JumpingSelector(selectors.DefaultSelector):  # type: ignore[misc,valid-type]
+class _JumpingLoop(asyncio.SelectorEventLoop):
+    now = 0.0
+
     def __init__(self) -> None:
         super().__init__()
-        self.now = 0.0
+        select = self._selector.select
 
-    def select(self, timeout: float | None = None) -> Any:
-        if timeout is None:
-            raise RuntimeError("everybody waits, and nothing will ever happen")
-        self.now += max(0.0, timeout)
-        return super().select(0)
+        def jump(timeout: float | None = None) -> Any:
+            if timeout is None:
+                raise RuntimeError("everybody waits, and nothing will ever happen")
+            self.now += max(0.0, timeout)
+            return select(0)
 
-
-class _JumpingLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
-        super().__init__(self._jumping)
+        self._selector.select = jump
 
     def time(self) -> float:
-        return self._jumping.now
+        return self.now
 
 
 def in_simulated_time(work: Coroutine[Any, Any, T]) -> T:
@@ -129,22 +126,21 @@ class Limited(Simulated):
         return 0.0
 
 
-class Outcome:
+class Outcome(NamedTuple):
     """How a simulated run went.
 
     Attributes:
-        asked: What became of each request, in order.
+        answers: How each request ended, in the order of their ends.
         ended: When each ended.
     """
 
-    def __init__(self, asked: list[Result], ended: list[float]) -> None:
-        self.asked = asked
-        self.ended = ended
+    answers: list[Answer]
+    ended: list[float]
 
     @property
     def lost(self) -> int:
         """How many requests brought no completion."""
-        return sum(not isinstance(asked.result, Completion) for asked in self.asked)
+        return sum(not isinstance(answer.reply, Completion) for answer in self.answers)
 
     @property
     def seconds(self) -> float:
@@ -152,23 +148,20 @@ class Outcome:
         return max(self.ended)
 
 
-def run(
-    endpoint: Simulated, requests: int, *, concurrency: int = 64, patience: Patience | None = None, seed: int = 0
-) -> Outcome:
+def run(endpoint: Simulated, requests: int, *, concurrency: int = 64) -> Outcome:
     """Asks the endpoint as an engine does: so many at a time, and others in place of those that rest."""
-    random.seed(seed)
+    random.seed(0)
 
     async def scenario() -> Outcome:
-        asker = Asker(lambda: endpoint, name="judge", concurrency=concurrency, patience=patience or Patience())
+        asker = Asker(lambda: endpoint, name="judge", concurrency=concurrency, patience=Patience())
         waiting = deque(ChatRequest("e", "m", [{"role": "user", "content": str(n)}], {}) for n in range(requests))
-        asked: list[Result] = []
-        ended: list[float] = []
+        outcome = Outcome([], [])
         workers: set[asyncio.Task[None]] = set()
 
         async def work() -> None:
             while waiting:
-                asked.append(await asker.ask(waiting.popleft(), on_rest=start))
-                ended.append(asyncio.get_running_loop().time())
+                outcome.answers.append(await asker.ask(waiting.popleft(), on_rest=start))
+                outcome.ended.append(asyncio.get_running_loop().time())
 
         def start() -> None:
             for _ in range(min(len(waiting), concurrency + asker.resting - len(workers))):
@@ -179,6 +172,6 @@ def run(
         start()
         while workers:
             await asyncio.gather(*workers)
-        return Outcome(asked, ended)
+        return outcome
 
     return in_simulated_time(scenario())
