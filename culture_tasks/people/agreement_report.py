@@ -140,7 +140,11 @@ def write_report(report: AgreementReport, folder: Path) -> list[Path]:
     paths[0].write_text(content + "\n", encoding="utf-8")
     paths[1].write_text(report.as_markdown(), encoding="utf-8")
     write_csv(paths[2], _STATISTICS_HEADER, _statistics_rows(report))
-    write_csv(paths[3], _ratings_header(report), _ratings_rows(report))
+    header = ["row", "language", "category", "rubric", "question"]
+    for rater in report.raters:
+        judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.outcomes is not None else []
+        header += [rater.description, *judged]
+    write_csv(paths[3], header, _ratings_rows(report))
     return paths
 
 
@@ -160,14 +164,6 @@ def _statistics_rows(report: AgreementReport) -> Iterator[list[str | float | Non
                 place = [one.first.name, one.second.name, group.dimension, group.label, name]
                 numbers = map(_or_none, statistic[:3])
                 yield [*place, *numbers, report.options["confidence"], statistic.reason, *counts, *who]
-
-
-def _ratings_header(report: AgreementReport) -> list[str]:
-    header = ["row", "language", "category", "rubric", "question"]
-    for rater in report.raters:
-        judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.outcomes is not None else []
-        header += [rater.description, *judged]
-    return header
 
 
 def _ratings_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:

@@ -66,12 +66,10 @@ class Population:
     """All responses of one task of one run.
 
     Attributes:
-        file: Its sample file.
         responses: The responses, in the order of the file.
         fingerprint: Hash of the responses, whoever judged them.
     """
 
-    file: Path
     responses: tuple[Response, ...]
     fingerprint: str
 
@@ -97,7 +95,7 @@ def read_population(samples_file: Path) -> Population:
     digest = hashlib.sha256()
     for line in sorted(f"{one.item}\n{one.run}\n{one.culture}\n{one.cluster}\n{one.mark}" for one in responses):
         digest.update(hashlib.sha256(line.encode("utf-8", "replace")).digest())
-    return Population(samples_file, responses, digest.hexdigest())
+    return Population(responses, digest.hexdigest())
 
 
 def _responses(sample: JudgedSample) -> Iterator[Response]:

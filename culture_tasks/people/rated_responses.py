@@ -44,14 +44,12 @@ def _number(value: object) -> object:
     return value
 
 
-def _number_or_none(value: object) -> object:
-    return None if isinstance(value, str) and not value.strip() else _number(value)
-
-
 Rating = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
 """A rating: a finite number."""
 
-OptionalRating = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(_number_or_none)]
+OptionalRating = Annotated[
+    Rating | None, BeforeValidator(lambda value: None if isinstance(value, str) and not value.strip() else value)
+]
 """A rating, or None; an empty field of a CSV file counts as none."""
 
 

@@ -11,10 +11,10 @@ import itertools
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.preferences.pair_rule import PreferencePair, drawn
@@ -24,6 +24,9 @@ from culture_tasks.results.training_manifest import FILE_NAME, Manifest
 from culture_tasks.text import storable
 
 SPLITS = ("train", "dev")
+
+Method = Literal["sft", "dpo", "kto"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 Row = dict[str, Any]
 
@@ -41,13 +44,13 @@ def _facts(question: RatedQuestion) -> Row:
     }
 
 
-def _sft(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:  # noqa: ARG001 - nothing is drawn
+def _sft(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
     for question in {pair.question.fingerprint: pair.question for pair in pairs}.values():
         for reference in question.references[:1]:
             yield {"prompt": question.text, "completion": reference, **_facts(question)}
 
 
-def _dpo(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:  # noqa: ARG001 - nothing is drawn
+def _dpo(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
     for pair in pairs:
         yield {
             "prompt": pair.question.text,
@@ -104,27 +107,14 @@ def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
                 }
 
 
-METHODS: Mapping[str, Callable[[Sequence[PreferencePair], int], Iterator[Row]]] = {
-    "sft": _sft,
-    "dpo": _dpo,
-    "kto": _kto,
-}
-"""Each method's function from pairs and seed to rows."""
-
 _ROLES = {"prompt": "user", "completion": "assistant", "chosen": "assistant", "rejected": "assistant"}
 """Whose message a column is."""
 
 
-def rows_of(method: str, pairs: Sequence[PreferencePair], *, plain: bool, seed: int) -> Iterator[Row]:
-    """Yields the rows of a method.
-
-    Args:
-        method: A method of :data:`METHODS`.
-        pairs: The pairs, in their order.
-        plain: Texts rather than messages.
-        seed: Seed of KTO's order.
-    """
-    for row in METHODS[method](pairs, seed):
+def rows_of(method: Method, pairs: Sequence[PreferencePair], *, plain: bool, seed: int) -> Iterator[Row]:
+    """Yields the rows of a method, as texts or as messages; the seed is that of KTO's order."""
+    rows = _sft(pairs) if method == "sft" else _dpo(pairs) if method == "dpo" else _kto(pairs, seed)
+    for row in rows:
         if not plain:
             row |= {name: [{"role": role, "content": row[name]}] for name, role in _ROLES.items() if name in row}
         yield row

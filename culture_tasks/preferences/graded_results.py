@@ -19,7 +19,7 @@ from culture_tasks.rejudge.rejudging import find_runs
 from culture_tasks.results.finding import Problem
 from culture_tasks.results.logged_samples import JudgedSample, is_judged, judged_sample
 from culture_tasks.results.run_files import RunFiles
-from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
+from culture_tasks.results.samples import LoggedJudge, LoggedSample, samples_of
 from culture_tasks.results.task_results import task_results
 from culture_tasks.results.training_manifest import RatedBy, TrainingSource
 from culture_tasks.text import answer_in
@@ -97,17 +97,18 @@ class _Reader:
 
     def read(self, run: RunFiles, task: str, model: str) -> None:
         """Takes the verdicts of a task in; a task without any is passed over."""
-        digest = hashlib.sha256()
-        count = 0
+        digest, count, entry = hashlib.sha256(), 0, entries().get(task)
+        one_language = entry.languages[0] if isinstance(entry, Task) and len(entry.languages) == 1 else None
         for sample in samples_of(run.samples_file(task)):
             for judged, text, rating in self._scored(sample, task):
                 record = judged.record
+                stated = record.groups.get("prompt_language") or record.groups.get("language")
                 digest.update(json.dumps([record.item, record.question, text, rating]).encode())
                 fingerprint = self._gathering.add(
                     Seen(
                         question=record.question,
                         references=record.references,
-                        language=_language(record, task),
+                        language=one_language or language_of(record.question, language=stated),
                         category=record.groups.get("category") or "",
                         culture=kind_of_culture(record.groups.get("culture")),
                         rubric=judged.judge.rubric,
@@ -117,19 +118,20 @@ class _Reader:
                     )
                 )
                 if fingerprint is not None:
-                    self._gathering.note_test_item(fingerprint, task, record.item)
+                    self._gathering.test_items[fingerprint].add((task, record.item))
                 count += 1
         if count:
             self.taken += count
-            source = TrainingSource(
-                kind="results",
-                name=run.result_file.name,
-                fingerprint=digest.hexdigest()[:16],
-                responses=count,
-                model=model,
-                task=task,
+            self._gathering.sources.append(
+                TrainingSource(
+                    kind="results",
+                    name=run.result_file.name,
+                    fingerprint=digest.hexdigest()[:16],
+                    responses=count,
+                    model=model,
+                    task=task,
+                )
             )
-            self._gathering.note_source(source)
 
     def _scored(self, sample: LoggedSample, task: str) -> Iterator[tuple[JudgedSample, str, float]]:
         """Yields the responses with a scored verdict that counts, without their reasoning, which no judge sees."""
@@ -176,11 +178,10 @@ class _Reader:
         if self._unscored:
             found = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self._unscored.items()))
             return f"no verdict is scored ({found}). Grade the responses with `culture-tasks rejudge`."
-        if self._others and self._choice.judge is not None:
-            found = ", ".join(sorted(self._others))
-            return f"no verdict of {self._choice.judge}.{nearest(self._choice.judge, self._others)} There are: {found}."
         if self._others:
-            found = ", ".join(sorted(self._others))
+            found, judge = ", ".join(sorted(self._others)), self._choice.judge
+            if judge is not None:
+                return f"no verdict of {judge}.{nearest(judge, self._others)} There are: {found}."
             if self._choice.text_overlap:
                 return f"nothing was graded by text overlap. Leave out --text-overlap for the verdicts of {found}."
             return (
@@ -196,11 +197,3 @@ class _Reader:
             if self._choice.tasks
             else "no samples. Run the tasks with --log_samples."
         )
-
-
-def _language(record: Record, task: str) -> str:
-    entry = entries().get(task)
-    if isinstance(entry, Task) and len(entry.languages) == 1:
-        return entry.languages[0]
-    said = record.groups.get("prompt_language") or record.groups.get("language")
-    return language_of(record.question, language=said)

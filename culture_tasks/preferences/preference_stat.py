@@ -162,6 +162,7 @@ class PreferenceStat:
     def _tables(self) -> Iterator[tuple[str, Sequence[str], int, list[list[str]]]]:
         """Yields titles, headers, the numbers of columns with labels, and rows."""
         yield "Questions", _GROUP_HEADER, 2, [_group_row(group) for group in self.groups]
+        header = ("written by", "responses", "mean rating", "chosen", "rejected")
         writers = [
             [
                 one.name or NOT_SAID,
@@ -172,7 +173,7 @@ class PreferenceStat:
             ]
             for one in self.writers
         ]
-        yield "Who wrote the responses", _WRITER_HEADER, 1, writers
+        yield "Who wrote the responses", header, 1, writers
         if self.tests:
             tests = [[one.task, f"{one.questions:,}", f"{one.same:,}", f"{one.near:,}"] for one in self.tests]
             yield "Overlap with tests", ("test", "questions", "same", "near duplicates"), 1, tests
@@ -199,9 +200,6 @@ _GROUP_HEADER = (
     *("by", "group", "questions", "responses", "pairs", "ties", "one response", "mean gap"),
     *("chosen length", "rejected length", "chosen longer"),
 )
-
-
-_WRITER_HEADER = ("written by", "responses", "mean rating", "chosen", "rejected")
 
 
 def _group_row(group: GroupStat) -> list[str]:

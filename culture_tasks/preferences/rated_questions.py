@@ -6,7 +6,7 @@ All ratings of a build are one rater's, on one scale. The responses of a questio
 from __future__ import annotations
 
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -115,18 +115,22 @@ class Gathering:
 
     Attributes:
         left_out: How many responses were left out, by reason.
+        sources: The sources that were read.
+        test_items: Tasks and items that a question is of, by its fingerprint, where the source is a test.
+        without_scale: Ratings whose scale their source doesn't say, with their places: they must be possible on that of
+            the others.
     """
 
     def __init__(self) -> None:
         """Begins with nothing."""
         self.left_out: Counter[str] = Counter()
+        self.sources: list[TrainingSource] = []
+        self.test_items: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        self.without_scale: list[tuple[float, str]] = []
         self._groups: dict[tuple[str, str], RatedQuestion] = {}
-        self._sources: list[TrainingSource] = []
         self._rater: RatedBy | None = None
         self._rated_where = ""
         self._scale: RatingScale | None = None
-        self._without_scale: list[tuple[float, str]] = []
-        self._test_items: dict[str, set[tuple[str, str]]] = {}
 
     def add(self, seen: Seen) -> str | None:
         """Takes a response in and returns its question's fingerprint; None for a blank response, which teaches nothing.
@@ -147,14 +151,6 @@ class Gathering:
             question.language = seen.language
         question.answers.append(RatedAnswer(seen.response, seen.rating, seen.by))
         return fingerprint
-
-    def note_test_item(self, fingerprint: str, task: str, item: str) -> None:
-        """Notes that a question is a test's."""
-        self._test_items.setdefault(fingerprint, set()).add((task, item))
-
-    def note_source(self, source: TrainingSource) -> None:
-        """Notes a source that was read."""
-        self._sources.append(source)
 
     def note_rater(self, rated_by: RatedBy, where: str) -> None:
         """Notes who rated some responses.
@@ -197,10 +193,6 @@ class Gathering:
                 "files, one task or group with --task)."
             )
 
-    def note_rating(self, rating: float, where: str) -> None:
-        """Notes a rating whose scale its source doesn't say: it must be possible on that of the others."""
-        self._without_scale.append((rating, where))
-
     def finished(self) -> RatedQuestions:
         """Returns the questions, each with the responses that one rubric graded.
 
@@ -216,7 +208,7 @@ class Gathering:
                 "named with --rating), or results that a judge has graded."
             )
         if self._scale is not None:
-            for rating, where in self._without_scale:
+            for rating, where in self.without_scale:
                 if not self._scale.lowest <= rating <= self._scale.highest:
                     raise DataError(
                         f"preferences: {where} has the rating {rating:g}, while others are on a scale of "
@@ -226,10 +218,10 @@ class Gathering:
         ends = None if self._scale is None else (self._scale.lowest, self._scale.highest)
         return RatedQuestions(
             questions=list(self._questions()),
-            sources=tuple(self._sources),
+            sources=tuple(self.sources),
             rated_by=self._rater.model_copy(update={"scale": ends}),
             left_out=dict(self.left_out),
-            test_items={question: frozenset(items) for question, items in self._test_items.items()},
+            test_items={question: frozenset(items) for question, items in self.test_items.items()},
         )
 
     def _questions(self) -> Iterator[RatedQuestion]:

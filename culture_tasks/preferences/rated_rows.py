@@ -65,7 +65,7 @@ def gather_rows(source: str, rating: str | None, data_folder: Path | None, gathe
     rated_by = RatedBy(kind="people", name=PEOPLE) if column in RATING_COLUMNS else RatedBy(kind="column", name=column)
     gathering.note_rater(rated_by, table.origin)
     name = Path(table.origin).name if table.local else table.origin
-    gathering.note_source(TrainingSource(kind="rows", name=name, fingerprint=fingerprint, responses=responses))
+    gathering.sources.append(TrainingSource(kind="rows", name=name, fingerprint=fingerprint, responses=responses))
 
 
 def _gather(table: Table, column: str, gathering: Gathering) -> tuple[str, int]:
@@ -108,7 +108,7 @@ def _gather(table: Table, column: str, gathering: Gathering) -> tuple[str, int]:
             )
         )
     for rating, index in {min(without_scale), max(without_scale)} if without_scale else ():
-        gathering.note_rating(rating, table.where(index))
+        gathering.without_scale.append((rating, table.where(index)))
     return digest.hexdigest()[:16], responses
 
 

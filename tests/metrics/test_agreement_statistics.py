@@ -10,12 +10,7 @@ from culture_tasks.metrics.rater_agreement import (
     MOST_VALUES,
     STATISTICS,
     agreement,
-    kendall_tau_b,
     krippendorff_alpha,
-    mean_absolute_error,
-    mean_error,
-    pearson,
-    spearman,
     statistic,
 )
 
@@ -30,36 +25,28 @@ def simulated(rows=400, questions=80, seed=0):
     return human, judge, rng.integers(questions, size=rows).tolist()
 
 
-class TestByHand:
-    human = (1.0, 2.0, 3.0, 3.0)
-    judge = (2.0, 2.0, 4.0, 3.0)
-
-    def test_errors(self):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
         # judge - human = 1, 0, 1, 0: mean 2/4; distances are the same.
-        assert mean_error(self.human, self.judge).value == 0.5
-        assert mean_absolute_error(self.human, self.judge).value == 0.5
-        # A stricter second rater has a negative error: 1 - 3 = -2.
-        assert mean_error([3], [1]).value == -2.0
-
-    def test_pearson(self):
+        ("mean_error", 0.5),
+        ("mean_absolute_error", 0.5),
         # Means 9/4 and 11/4. Deviations -5/4 -1/4 3/4 3/4 and -3/4 -3/4 5/4 1/4. Products over 16:
         # 15 + 3 + 15 + 3 = 36; squares 25 + 1 + 9 + 9 = 44 and 9 + 9 + 25 + 1 = 44. r = 36 / 44.
-        assert pearson(self.human, self.judge).value == pytest.approx(36 / 44)
-
-    def test_spearman(self):
+        ("pearson", 36 / 44),
         # Mid-ranks 1 2 3.5 3.5 and 1.5 1.5 4 3, means 2.5. Deviations -1.5 -.5 1 1 and -1 -1 1.5 .5:
         # products 1.5 + .5 + 1.5 + .5 = 4; squares 2.25 + .25 + 1 + 1 = 4.5 and 1 + 1 + 2.25 + .25 = 4.5.
-        assert spearman(self.human, self.judge).value == pytest.approx(4 / 4.5)
-
-    def test_kendall(self):
+        ("spearman", 4 / 4.5),
         # Six pairs of responses: 1-2 tied by the judge, 3-4 tied by people, the other four ordered alike.
         # (4 - 0) / sqrt((6 - 1) * (6 - 1)) = 4/5.
-        assert kendall_tau_b(self.human, self.judge).value == pytest.approx(0.8)
-
-    def test_alpha_ordinal(self):
+        ("kendall_tau_b", 0.8),
         # Totals 1 3 3 1 give mid-places .5 2.5 5.5 7.5. Observed: 1-2 twice 2**2, 3-4 twice 2**2: 16.
         # Expected: 2 * (1*3*4 + 1*3*25 + 1*1*49 + 3*3*9 + 3*1*25 + 3*1*4) = 2 * 304 = 608.
-        assert krippendorff_alpha([self.human, self.judge]).value == pytest.approx(1 - 7 * 16 / 608)
+        ("krippendorff_alpha", 1 - 7 * 16 / 608),
+    ],
+)
+def test_by_hand(name, value):
+    assert statistic(name, (1.0, 2.0, 3.0, 3.0), (2.0, 2.0, 4.0, 3.0)).value == pytest.approx(value)
 
 
 def test_alpha_of_krippendorffs_own_example():
@@ -71,18 +58,16 @@ def test_alpha_of_krippendorffs_own_example():
         [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
     ]
-    found = {
-        level: round(krippendorff_alpha(observers, level).value, 3) for level in ("nominal", "ordinal", "interval")
-    }
-    assert found == {"nominal": 0.743, "ordinal": 0.815, "interval": 0.849}
+    found = [round(krippendorff_alpha(observers, level).value, 3) for level in ("nominal", "ordinal", "interval")]
+    assert found == [0.743, 0.815, 0.849]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_against_scipy(seed):
-    human, judge, _ = simulated(seed=seed)
-    assert pearson(human, judge).value == pytest.approx(stats.pearsonr(human, judge)[0], abs=1e-12)
-    assert spearman(human, judge).value == pytest.approx(stats.spearmanr(human, judge)[0], abs=1e-12)
-    assert kendall_tau_b(human, judge).value == pytest.approx(stats.kendalltau(human, judge)[0], abs=1e-12)
+@pytest.mark.parametrize("name", ["pearson", "spearman", "kendall_tau_b"])
+def test_against_scipy(name):
+    reference = getattr(stats, {"pearson": "pearsonr", "spearman": "spearmanr", "kendall_tau_b": "kendalltau"}[name])
+    for seed in range(5):
+        human, judge, _ = simulated(seed=seed)
+        assert statistic(name, human, judge).value == pytest.approx(reference(human, judge)[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
@@ -98,24 +83,19 @@ def test_alpha_against_the_krippendorff_package(level, raters):
 
 @settings(deadline=None)
 @given(PAIRS)
-def test_alpha_of_two_raters_is_the_same_from_both_ways(pairs):
-    human, judge = np.array(pairs, dtype=float).T
-    one, other = statistic("krippendorff_alpha", human, judge), krippendorff_alpha([human, judge])
-    assert one.value == pytest.approx(other.value, nan_ok=True, abs=1e-12)
-    assert (one.reason is None) == (other.reason is None)
-
-
-@settings(deadline=None)
-@given(PAIRS)
 def test_ranges_and_symmetry(pairs):
     human, judge = zip(*pairs, strict=True)
-    for name in ("pearson", "spearman", "kendall_tau_b", "krippendorff_alpha"):
+    for name in STATISTICS[:4]:
         found = statistic(name, human, judge)
         assert found.value == pytest.approx(statistic(name, judge, human).value, nan_ok=True, abs=1e-9)
         assert math.isnan(found.value) == (found.reason is not None)
         assert math.isnan(found.value) or -1.0 - 1e-9 <= found.value <= 1.0 + 1e-9
-    assert mean_error(human, judge).value == pytest.approx(-mean_error(judge, human).value)
-    assert abs(mean_error(human, judge).value) <= mean_absolute_error(human, judge).value + 1e-12
+    found, of_many_raters = statistic("krippendorff_alpha", human, judge), krippendorff_alpha([human, judge])
+    assert found.value == pytest.approx(of_many_raters.value, nan_ok=True, abs=1e-12)
+    assert (found.reason is None) == (of_many_raters.reason is None)
+    error = statistic("mean_error", human, judge).value
+    assert error == pytest.approx(-statistic("mean_error", judge, human).value)
+    assert abs(error) <= statistic("mean_absolute_error", human, judge).value + 1e-12
 
 
 def test_both_extremes():
@@ -144,28 +124,20 @@ def test_data_without_a_value_have_a_reason(names, human, judge, reason):
         assert statistic(name, human, judge).reason == reason
         estimate = agreement(human, judge, resamples=10).estimates[name]
         assert (math.isnan(estimate.value), math.isnan(estimate.low), estimate.reason) == (True, True, reason)
-    assert mean_error([4, 4], [4, 4]).value == 0.0  # errors need no variation
-
-
-def test_alpha_without_a_value_has_a_reason():
+    assert statistic("mean_error", [4, 4], [4, 4]).value == 0.0  # errors need no variation
     assert krippendorff_alpha([[1, NAN], [NAN, 2]]).reason == "no response has two ratings"
     assert krippendorff_alpha([[3, 3], [3, 3]]).reason == "every rating is 3"
     assert "not a rating scale" in krippendorff_alpha([np.arange(MOST_VALUES + 1.0)] * 2).reason
 
 
-def test_one_group_of_responses_has_values_but_no_intervals():
+def test_missing_ratings_drop_out_with_their_questions_and_one_question_has_no_interval():
+    found = agreement([1, NAN, 3, 4], [1, 2, NAN, 5], clusters=["a", "b", "c", "d"], resamples=5)
+    assert (found.pairs, found.clusters, found.estimates["mean_error"].value) == (2, 2, 0.5)
     found = agreement([1, 2, 3], [1, 3, 3], clusters=["a", "a", "a"])
     assert (found.pairs, found.clusters) == (3, 1)
     estimate = found.estimates["pearson"]
-    assert estimate.value == pytest.approx(stats.pearsonr([1, 2, 3], [1, 3, 3])[0])
-    assert math.isnan(estimate.low)
+    assert (math.isnan(estimate.value), math.isnan(estimate.low)) == (False, True)
     assert estimate.reason == "1 question(s): nothing to resample"
-
-
-def test_missing_ratings_drop_out_with_their_questions():
-    found = agreement([1, NAN, 3, 4], [1, 2, NAN, 5], clusters=["a", "b", "c", "d"], resamples=5)
-    assert (found.pairs, found.clusters) == (2, 2)
-    assert found.estimates["mean_error"].value == 0.5
 
 
 @settings(deadline=None)
@@ -180,8 +152,8 @@ def test_never_an_exception_or_an_infinity(pairs):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pearson([1, 2], [1]), "one length"),
-        (lambda: pearson([1, math.inf], [1, 2]), "infinite"),
+        (lambda: statistic("pearson", [1, 2], [1]), "one length"),
+        (lambda: statistic("pearson", [1, math.inf], [1, 2]), "infinite"),
         (lambda: krippendorff_alpha([1, 2]), "raters by responses"),
         (lambda: krippendorff_alpha([[1], [math.inf]]), "finite"),
         (lambda: krippendorff_alpha([[1], [2]], "ratio"), "Allowed are nominal"),
@@ -195,43 +167,33 @@ def test_misuse_is_named(call, message):
         call()
 
 
-class TestBootstrap:
-    def test_the_same_seed_gives_the_same_intervals(self):
-        human, judge, questions = simulated()
-        runs = [agreement(human, judge, clusters=questions, rng=np.random.default_rng(seed)) for seed in (1, 1, 2)]
-        assert runs[0] == runs[1]
-        assert runs[0] != runs[2]
+def test_intervals_are_drawn_by_the_seed_hold_the_value_and_grow_with_confidence():
+    human, judge, questions = simulated()
+    runs = [agreement(human, judge, clusters=questions, rng=np.random.default_rng(seed)) for seed in (1, 1, 2)]
+    assert runs[0] == runs[1] != runs[2]
+    wide, narrow = (agreement(human, judge, clusters=questions, confidence=share) for share in (0.99, 0.5))
+    for name in STATISTICS:
+        outer, inner = wide.estimates[name], narrow.estimates[name]
+        assert outer.low < inner.low < inner.value < inner.high < outer.high
 
-    def test_intervals_hold_the_value_and_grow_with_confidence(self):
-        human, judge, questions = simulated()
-        wide, narrow = (agreement(human, judge, clusters=questions, confidence=share) for share in (0.99, 0.5))
-        for name in STATISTICS:
-            outer, inner = wide.estimates[name], narrow.estimates[name]
-            assert outer.low < inner.low < inner.value < inner.high < outer.high
 
-    def test_a_resample_is_what_a_loop_over_questions_gives(self):
-        # The same draws, done by hand: concatenate the rows of the drawn questions and ask scipy.
-        human, judge, questions = simulated(rows=120, questions=30)
-        names = list(dict.fromkeys(questions))
-        picks = np.random.default_rng(7).integers(len(names), size=(50, len(names)))
-        rows = [[np.flatnonzero(np.array(questions) == names[pick]) for pick in draw] for draw in picks]
-        taus = [stats.kendalltau(human[np.concatenate(one)], judge[np.concatenate(one)])[0] for one in rows]
-        found = agreement(human, judge, clusters=questions, resamples=50, rng=np.random.default_rng(7))
-        estimate = found.estimates["kendall_tau_b"]
-        assert (estimate.low, estimate.high) == pytest.approx(tuple(np.quantile(taus, [0.025, 0.975])))
+def test_a_resample_is_what_a_loop_over_questions_gives(monkeypatch):
+    # The same draws, done by hand: concatenate the rows of the drawn questions and ask scipy.
+    human, judge, questions = simulated(rows=120, questions=30)
+    names = list(dict.fromkeys(questions))
+    picks = np.random.default_rng(7).integers(len(names), size=(50, len(names)))
+    rows = [[np.flatnonzero(np.array(questions) == names[pick]) for pick in draw] for draw in picks]
+    taus = [stats.kendalltau(human[np.concatenate(one)], judge[np.concatenate(one)])[0] for one in rows]
+    found = agreement(human, judge, clusters=questions, resamples=50, rng=np.random.default_rng(7))
+    estimate = found.estimates["kendall_tau_b"]
+    assert (estimate.low, estimate.high) == pytest.approx(tuple(np.quantile(taus, [0.025, 0.975])))
+    monkeypatch.setattr("culture_tasks.metrics.rater_agreement._BATCH_CELLS", 500)  # batches change nothing
+    assert agreement(human, judge, clusters=questions, resamples=50, rng=np.random.default_rng(7)) == found
 
-    def test_an_interval_needs_most_resamples_to_be_defined(self):
-        # Of two questions one has constant ratings; a quarter of all resamples hold that one twice, and no variation.
-        found = agreement([1, 1, 2, 3], [1, 1, 3, 2], clusters=["a", "a", "b", "b"], resamples=400)
-        assert "resamples only" in found.estimates["pearson"].reason
-        assert math.isfinite(found.estimates["pearson"].value)
-        assert found.estimates["mean_error"].reason is None
 
-    @settings(deadline=None)
-    @given(st.integers(0, 3))
-    def test_batches_change_nothing(self, seed):
-        human, judge, questions = simulated(seed=seed)
-        whole = agreement(human, judge, clusters=questions, resamples=64)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("culture_tasks.metrics.rater_agreement._BATCH_CELLS", 500)
-            assert agreement(human, judge, clusters=questions, resamples=64) == whole
+def test_an_interval_needs_most_resamples_to_be_defined():
+    # Of two questions one has constant ratings; a quarter of all resamples hold that one twice, and no variation.
+    found = agreement([1, 1, 2, 3], [1, 1, 3, 2], clusters=["a", "a", "b", "b"], resamples=400)
+    assert "resamples only" in found.estimates["pearson"].reason
+    assert math.isfinite(found.estimates["pearson"].value)
+    assert found.estimates["mean_error"].reason is None

@@ -32,29 +32,26 @@ def coverage(draw, truth, times=400):
     return np.mean([interval.low <= truth <= interval.high for interval in intervals])
 
 
-def test_mean_by_hand():
+def test_means_by_hand():
     # mean (2 + 4 + 6 + 8) / 4 = 5; s^2 = (9 + 1 + 1 + 9) / 3 = 20/3; se = sqrt(20/3 / 4) = 1.29099; t(3) = 3.18245
     # reach = 3.18245 * 1.29099 = 4.10852
     interval = mean_interval([2, 4, math.nan, 6, 8])
     assert interval == pytest.approx((5.0, 0.89148, 9.10852, 4, 4, None), abs=1e-5)
-
-
-def test_clustered_mean_by_hand():
     # Clusters x: 1, 2; y: 4; z: 5, 8. Mean 20 / 5 = 4. Sums of residuals: x -3 - 2 = -5, y 0, z 1 + 4 = 5.
     # se^2 = 3/2 * (25 + 0 + 25) / 25 = 3; se = 1.73205; t(2) = 4.30265; reach = 7.45241
     interval = mean_interval([1, 2, 4, 5, 8], ["x", "x", "y", "z", "z"])
     assert interval == pytest.approx((4.0, -3.45241, 11.45241, 5, 3, None), abs=1e-5)
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
-def test_clustered_mean_against_statsmodels(confidence):
+def test_clustered_mean_against_statsmodels():
     rng = np.random.default_rng(2)
     owners = rng.integers(12, size=60)
     values = rng.normal(size=60) + owners
     fitted = OLS(values, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": owners}, use_t=True)
-    interval = mean_interval(values, [f"image {owner}" for owner in owners], confidence)
-    assert ends(interval) == pytest.approx(tuple(fitted.conf_int(alpha=1 - confidence)[0]))
-    assert interval.clusters == np.unique(owners).size
+    for confidence in (0.8, 0.95, 0.99):
+        interval = mean_interval(values, [f"image {owner}" for owner in owners], confidence)
+        assert ends(interval) == pytest.approx(tuple(fitted.conf_int(alpha=1 - confidence)[0]))
+        assert interval.clusters == np.unique(owners).size
 
 
 @pytest.mark.parametrize(
@@ -75,19 +72,20 @@ def test_nothing_to_go_by_has_a_reason(values, clusters, value, n, reason):
     assert (interval.n, interval.reason) == (n, reason)
 
 
-def test_bad_arguments_are_refused():
-    with pytest.raises(ValueError, match="finite"):
-        mean_interval([1.0, math.inf])
-    with pytest.raises(ValueError, match="finite"):
-        mean_interval([[1.0]])
-    with pytest.raises(ValueError, match="2 for 1 items"):
-        mean_interval([1.0], ["a", "b"])
-    with pytest.raises(ValueError, match=r"confidence=1\.0"):
-        mean_interval([1.0], confidence=1.0)
-    with pytest.raises(ValueError, match="3 successes of 2"):
-        proportion_interval(3, 2)
-    with pytest.raises(ValueError, match="another number"):
-        share_interval([0.5])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mean_interval([1.0, math.inf]), "finite"),
+        (lambda: mean_interval([[1.0]]), "finite"),
+        (lambda: mean_interval([1.0], ["a", "b"]), "2 for 1 items"),
+        (lambda: mean_interval([1.0], confidence=1.0), r"confidence=1\.0"),
+        (lambda: proportion_interval(3, 2), "3 successes of 2"),
+        (lambda: share_interval([0.5]), "another number"),
+    ],
+)
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 @given(st.lists(st.tuples(scores, st.integers(0, 4)), max_size=12), st.randoms(use_true_random=False))
@@ -100,10 +98,15 @@ def test_mean_interval_holds_its_mean_in_any_order(items, random):
     assert (first.reason is None) == (not math.isnan(first.low))
 
 
-def test_wilson_by_hand():
+def test_wilson_by_hand_and_at_the_extremes():
     # p = 8/10, z = 1.959964, z^2 = 3.841459. Middle (0.8 + 3.841459 / 20) / 1.3841459 = 0.992073 / 1.384146 = 0.716740
     # reach = 1.959964 * sqrt(0.16 / 10 + 3.841459 / 400) / 1.384146 = 1.959964 * 0.160011 / 1.384146 = 0.226577
     assert proportion_interval(8, 10) == pytest.approx((0.8, 0.490163, 0.943317, 10, 10, None), abs=2e-6)
+    assert ends(proportion_interval(0, 20)) == pytest.approx((0.0, 3.841459 / 23.841459))  # z^2 / (n + z^2)
+    assert ends(proportion_interval(20, 20)) == pytest.approx((1 - 3.841459 / 23.841459, 1.0))
+    nothing = proportion_interval(0, 0)
+    assert math.isnan(nothing.value)
+    assert nothing.reason == "no item has a score"
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.01, 0.99))
@@ -113,28 +116,14 @@ def test_wilson_against_statsmodels(counts, confidence):
     assert 0.0 <= interval.low <= interval.value <= interval.high <= 1.0
 
 
-def test_wilson_at_the_extremes():
-    assert ends(proportion_interval(0, 20)) == pytest.approx((0.0, 3.841459 / 23.841459))  # z^2 / (n + z^2)
-    assert ends(proportion_interval(20, 20)) == pytest.approx((1 - 3.841459 / 23.841459, 1.0))
-    nothing = proportion_interval(0, 0)
-    assert math.isnan(nothing.value)
-    assert nothing.reason == "no item has a score"
-
-
-def test_share_without_clusters_is_wilson():
+def test_share_is_wilson_and_with_clusters_that_of_fewer_items():
     assert share_interval([True, False, True, math.nan]) == proportion_interval(2, 3)
-
-
-def test_share_with_clusters_is_wilson_of_fewer_items():
     # Clusters of 4 that are all right or all wrong: sums of residuals +-2, se^2 = 20/19 * 20 * 4 / 80^2 = 1/76, and
     # 0.25 / 79 without clusters: a design effect of 79 / 19 and 80 * 19 / 79 = 19.2405 items. With t(19) = 2.093024:
     # low = (0.5 + q/2 - sqrt(q (0.25 + q/4))) / (1 + q) for q = 2.093024^2 / 19.2405 = 0.227684, which is 0.284684
     owners = np.repeat(np.arange(20), 4)
     interval = share_interval((owners % 2).astype(float), owners)
     assert ends(interval) == pytest.approx((0.284684, 0.715316), abs=1e-5)
-
-
-def test_share_with_clusters_at_the_extremes():
     right = share_interval([1, 1, 1, 1], list("aabb"))
     assert right.value == right.high == 1.0
     # q = t(1)^2 / 2 clusters = 12.706205^2 / 2 = 80.723824; low = 1 / (1 + q) = 0.012236
@@ -146,13 +135,10 @@ def test_share_with_clusters_at_the_extremes():
     assert balanced.high - balanced.low > np.ptp(ends(proportion_interval(2, 4)))
 
 
-def test_clustered_mean_interval_covers_and_needs_its_clusters():
+def test_intervals_cover_and_need_their_clusters():
     rng = np.random.default_rng(11)
     assert coverage(lambda: mean_interval(*clustered(rng, 30, 5, 0.5)), 0.0) == pytest.approx(0.95, abs=0.035)
     assert coverage(lambda: mean_interval(clustered(rng, 30, 5, 0.5)[0]), 0.0) < 0.85
-
-
-def test_share_intervals_cover():
     rng = np.random.default_rng(12)
 
     def alone():

@@ -1,8 +1,6 @@
-import argparse
 import csv
 import json
 import re
-from dataclasses import dataclass
 
 import datasets
 import numpy as np
@@ -10,9 +8,8 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from support.scripted_judge import scripted_identity
 
-from culture_tasks.cli import agreement as command
-from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.judges.judge import Judge
+from culture_tasks.cli.main import main
+from culture_tasks.judges.judge import Judge, Ready
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
 from culture_tasks.people.rated_responses import RatedResponse
 from culture_tasks.people.raters import Rater, compare, grade, human_rater
@@ -21,17 +18,6 @@ from culture_tasks.people.rating_pictures import confusion, confusion_counts, sc
 WORDS = ["tea", "rice", "boat", "moon", "lamp", "song", "drum", "silk", "gate", "pine"]
 FILES = {"agreement.json", "agreement.md", "agreement.csv", "ratings.csv"}
 PICTURES = {f"{name}.{suffix}" for name in ("scatter", "confusion") for suffix in ("png", "svg")}
-
-
-@dataclass(frozen=True)
-class Ready:
-    answer: Verdict
-
-    def verdict(self):
-        return self.answer
-
-
-ENDPOINT = "http://localhost:1/v1"
 
 
 class ShiftingJudge(Judge):
@@ -47,8 +33,8 @@ class ShiftingJudge(Judge):
     def submit(self, rubric, item):
         if item.response in ("refused", "failed", "unparsable"):
             return Ready(Verdict(item.response, error="=asked\nfor it"))
-        words = len(item.response.split())
-        return Ready(Verdict("scored", float(min(10, max(1, words + self.shift))), endpoint=ENDPOINT))
+        rating = float(min(10, max(1, len(item.response.split()) + self.shift)))
+        return Ready(Verdict("scored", rating, endpoint="http://localhost:1/v1"))
 
     def check(self, expected, *, responses_known=False):
         self.checked = list(expected)
@@ -57,29 +43,39 @@ class ShiftingJudge(Judge):
         self.closed = True
 
 
-def care_rows(questions=30, responses=4, seed=0):
-    rng = np.random.default_rng(seed)
+def care_rows(questions=30, responses=4):
+    rng = np.random.default_rng(0)
     categories = ["Cultural entities", "Opinion", "Social norms", "Cultural commonsense", "Literacy"]
-    cultures = ["Native (Chinese)", "Native (Arab)", "Native (Japanese)"]
-    for number in range(questions):
-        for _ in range(responses):
-            right = int(rng.integers(1, 11))
-            yield {
-                "question": f"Which ten words, number {number}?",
-                "answer": " ".join(WORDS),
-                "response": " ".join(WORDS[:right]),
-                "human_rating": int(np.clip(right + rng.integers(-1, 2), 1, 10)),
-                "source": "LLM",
-                "cul_type": categories[number % 5],
-                "associated_culture": cultures[number % 3],
-            }
+    for number in range(questions * responses):
+        right, question = int(rng.integers(1, 11)), number // responses
+        yield {
+            "question": f"Which ten words, number {question}?",
+            "answer": " ".join(WORDS),
+            "response": " ".join(WORDS[:right]),
+            "human_rating": int(np.clip(right + rng.integers(-1, 2), 1, 10)),
+            "source": "LLM",
+            "cul_type": categories[question % 5],
+            "associated_culture": f"Native ({('Chinese', 'Arab', 'Japanese')[question % 3]})",
+        }
+
+
+def write_json(path, rows):
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return path
+
+
+def read_json(folder):
+    return json.loads((folder / "agreement.json").read_text(encoding="utf-8"))
+
+
+def csv_rows(path):
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.fixture
 def data(tmp_path):
-    path = tmp_path / "rated.jsonl"
-    path.write_text("\n".join(json.dumps(row) for row in care_rows()), encoding="utf-8")
-    return str(path)
+    return write_json(tmp_path / "rated.json", list(care_rows()))
 
 
 @pytest.fixture
@@ -87,14 +83,7 @@ def run(monkeypatch, tmp_path):
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "CULTURE_JUDGE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "cache.sqlite3"))
-
-    def call(*arguments):
-        parser = argparse.ArgumentParser(prog="culture-tasks")
-        command.register(parser.add_subparsers(required=True))
-        args = parser.parse_args(["agreement", *map(str, arguments)])
-        return args.handler(args)
-
-    return call
+    return lambda *arguments: main(["agreement", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -118,51 +107,39 @@ def test_the_commit_of_the_hub_that_was_read_is_reported(run, tmp_path, monkeypa
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
     monkeypatch.setenv("CULTURE_TASKS_REVISION", f"geyang627/CARE={commit}")
     assert run("--judge", "lexical", "-o", tmp_path / "out", "--resamples", 10) == 0
-    found = json.loads((tmp_path / "out" / "agreement.json").read_text(encoding="utf-8"))
-    assert found["data"]["origin"] == f"geyang627/CARE at commit {commit}"
+    assert read_json(tmp_path / "out")["data"]["origin"] == f"geyang627/CARE at commit {commit}"
 
 
-def test_lexical_judge_from_end_to_end(run, data, tmp_path, capsys):
-    assert run("--judge", "lexical", "--data", data, "-o", tmp_path / "out", "--resamples", 50) == 0
+def test_lexical_judge_from_end_to_end_and_the_same_run_gives_the_same_files(run, data, tmp_path, capsys):
+    for name in ("out", "again"):
+        assert run("--judge", "lexical", "--data", data, "-o", tmp_path / name, "--resamples", 50) == 0
     printed = capsys.readouterr().out
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES | PICTURES
+    for name in FILES | PICTURES:
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     assert re.search(r"overall +all +120 +30 +100\.0%", printed)
     assert re.search(r"paper: GPT-4o +0\.933 +0\.901 +0\.733", printed)
     assert "the paper's figures, not measured here" in printed
-    assert [line.split()[1] for line in printed.splitlines() if line.startswith("language")] == ["ar", "ja", "zh"]
-    found = json.loads((tmp_path / "out" / "agreement.json").read_text(encoding="utf-8"))
-    groups = found["comparisons"][0]["groups"]
+    assert re.findall(r"^language +(\w+)", printed, re.MULTILINE)[:3] == ["ar", "ja", "zh"]
+    groups = read_json(tmp_path / "out")["comparisons"][0]["groups"]
     assert [group["group"] for group in groups[4:]] == ["entities", "opinion", "norms", "commonsense", "literacy"]
     overall = groups[0]["statistics"]["pearson"]
-    assert overall["low"] < overall["value"] < overall["high"]
     assert overall["value"] > 0.9
+    assert overall["low"] < overall["value"] < overall["high"]
 
 
-def test_who_judged_is_in_every_output(run, fakes, data, tmp_path, capsys):
-    run("--judge", "openai:kind", "--data", data, "-o", tmp_path, "--resamples", 10)
-    texts = [capsys.readouterr().out]
-    texts += [(tmp_path / name).read_text(encoding="utf-8").replace("\\", "") for name in FILES]
-    for text in texts:
-        assert "kind" in text
-        assert "http://localhost:1/v1" in text
-        assert "care_literacy.v1" in text
-        assert "0" * 12 in text
+def test_two_judges_with_and_without_people_are_named_in_every_output(run, fakes, data, tmp_path, capsys):
+    judges = ("--judge", "openai:kind", "--judge", "openai:strict", "--resamples", 10)
+    run(*judges, "--data", data, "-o", tmp_path / "a")
     assert fakes["kind"].closed
-
-
-def test_two_judges_with_and_without_people(run, fakes, data, tmp_path, capsys):
-    run("--judge", "openai:kind", "--judge", "openai:strict", "--data", data, "-o", tmp_path / "a", "--resamples", 10)
-    pairs = json.loads((tmp_path / "a" / "agreement.json").read_text(encoding="utf-8"))["comparisons"]
-    assert [(pair["first"], pair["second"]) for pair in pairs] == [
-        ("human", "openai:kind"),
-        ("human", "openai:strict"),
-        ("openai:kind", "openai:strict"),
-    ]
+    pairs = [(pair["first"], pair["second"]) for pair in read_json(tmp_path / "a")["comparisons"]]
+    assert pairs == [("human", "openai:kind"), ("human", "openai:strict"), ("openai:kind", "openai:strict")]
     assert {path.name for path in (tmp_path / "a").iterdir()} >= {"scatter_3.png", "confusion_2.svg"}
+    texts = [(tmp_path / "a" / name).read_text(encoding="utf-8").replace("\\", "") for name in FILES]
+    for text in (capsys.readouterr().out, *texts):
+        assert all(name in text for name in ("kind", "http://localhost:1/v1", "care_literacy.v1", "0" * 12))
     rows = [{name: value for name, value in row.items() if name != "human_rating"} for row in care_rows()]
-    (tmp_path / "bare.json").write_text(json.dumps(rows), encoding="utf-8")
-    capsys.readouterr()
-    run("--judge", "openai:kind", "--judge", "openai:strict", "--data", tmp_path / "bare.json", "--resamples", 10)
+    run(*judges, "--data", write_json(tmp_path / "bare.json", rows))
     printed = capsys.readouterr().out
     assert "openai:strict against openai:kind" in printed
     assert "human" not in printed
@@ -173,73 +150,53 @@ def test_failures_are_counted_and_never_scored(run, fakes, tmp_path, capsys):
     rows = [*care_rows(questions=10, responses=1)]
     for row, outcome in zip(rows, ("refused", "failed", "failed", "unparsable"), strict=False):
         row["response"] = outcome
-    path = tmp_path / "rows.json"
-    path.write_text(json.dumps(rows), encoding="utf-8")
+    path = write_json(tmp_path / "rows.json", rows)
     run("--judge", "openai:kind", "--data", path, "-o", tmp_path / "out", "--resamples", 10)
     printed = capsys.readouterr().out
     assert re.search(r"overall +all +6 +6 +60\.0% \(low\)", printed)
     assert "verdicts: 2 failed, 1 refused, 6 scored, 1 unparsable" in printed
-    found = json.loads((tmp_path / "out" / "agreement.json").read_text(encoding="utf-8"))
+    found = read_json(tmp_path / "out")
     assert found["comparisons"][0]["groups"][0]["coverage"] == 0.6
     assert found["judges"][0]["outcomes"] == {"refused": 1, "failed": 2, "unparsable": 1, "scored": 6}
-    with (tmp_path / "out" / "ratings.csv").open(encoding="utf-8-sig", newline="") as file:
-        first = next(iter(csv.DictReader(file)))
-    assert first["openai:kind outcome"] == "refused"
-    assert first["openai:kind error"] == "'=asked\nfor it"
-    path.write_text(json.dumps(rows[:3]), encoding="utf-8")
-    assert run("--judge", "openai:kind", "--data", path, "-o", tmp_path / "none") == 0
+    first = csv_rows(tmp_path / "out" / "ratings.csv")[0]
+    assert (first["openai:kind outcome"], first["openai:kind error"]) == ("refused", "'=asked\nfor it")
+    assert run("--judge", "openai:kind", "--data", write_json(path, rows[:3]), "-o", tmp_path / "none") == 0
     assert "no response has both ratings" in capsys.readouterr().out
-    found = json.loads((tmp_path / "none" / "agreement.json").read_text(encoding="utf-8"))
-    assert found["comparisons"][0]["groups"][0]["statistics"]["pearson"]["value"] is None
+    assert read_json(tmp_path / "none")["comparisons"][0]["groups"][0]["statistics"]["pearson"]["value"] is None
 
 
 def test_texts_from_data_can_not_act(run, tmp_path):
     rows = [row | {"cul_type": "=cmd|'[x](http://a)<b>", "question": "=1+1"} for row in care_rows(3, 2)]
-    path = tmp_path / "rows.json"
-    path.write_text(json.dumps(rows), encoding="utf-8")
+    path = write_json(tmp_path / "rows.json", rows)
     run("--judge", "lexical", "--data", path, "--rubric", "care_literacy", "-o", tmp_path / "out", "--resamples", 10)
     assert r"=cmd\|'\[x\](http://a)\<b\>" in (tmp_path / "out" / "agreement.md").read_text(encoding="utf-8")
     for name in ("agreement.csv", "ratings.csv"):
-        with (tmp_path / "out" / name).open(encoding="utf-8-sig", newline="") as file:
-            assert not [cell for row in csv.reader(file) for cell in row if cell.startswith("=")]
-
-
-def test_the_same_run_gives_the_same_files(run, data, tmp_path):
-    for name in ("a", "b"):
-        run("--judge", "lexical", "--data", data, "--sample", 40, "--seed", 5, "-o", tmp_path / name, "--resamples", 20)
-    for name in FILES | PICTURES:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+        cells = [cell for row in csv_rows(tmp_path / "out" / name) for cell in (*row, *row.values())]
+        assert not [cell for cell in cells if cell.startswith("=")]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        (["--judge", "none"], SettingsError, "gives no ratings"),
-        (["--judge", "lexical", "--judge", "lexical"], SettingsError, "named twice"),
-        (["--judge", "gpt-4o"], SettingsError, "unknown judge backend"),
-        ([], CultureTasksError, "no judge is configured"),
-        (["--judge", "lexical", "--data", "nowhere.jsonl"], DataError, "no such file"),
-        (["--judge", "lexical", "-o", "/dev/null/x"], SettingsError, "can't write to"),
+        (["--judge", "none"], "gives no ratings"),
+        (["--judge", "lexical", "--judge", "lexical"], "named twice"),
+        (["--judge", "gpt-4o"], "unknown judge backend"),
+        ([], "no judge is configured"),
+        (["--judge", "lexical", "--data", "nowhere.jsonl"], "no such file"),
+        (["--judge", "lexical", "-o", "/dev/null/x"], "can't write to"),
     ],
 )
-def test_bad_choices_are_named_before_anything_runs(run, arguments, error, message):
-    with pytest.raises(error, match=message):
-        run(*arguments)
+def test_bad_choices_are_named_before_anything_runs(run, arguments, message, capsys):
+    assert run(*arguments) == 1
+    assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("option", "expected"),
-    [
-        ("--limit=0", "0: expected a whole number of at least 1"),
-        ("--seed=-1", "-1: expected a whole number of at least 0"),
-        ("--resamples=1.5", "1.5: expected a whole number"),
-        ("--confidence=x", "x: expected a number between 0 and 1"),
-    ],
-)
-def test_bad_numbers_are_usage_errors(run, option, expected, capsys):
+@pytest.mark.parametrize("option", ["--limit=0", "--confidence=x"])
+def test_bad_numbers_are_usage_errors(run, option, capsys):
     with pytest.raises(SystemExit):
         run("--judge", "lexical", option)
-    assert f"argument {option.split('=')[0]}: {expected}" in capsys.readouterr().err
+    name, value = option.split("=")
+    assert f"argument {name}: {value}: expected a" in capsys.readouterr().err
 
 
 def responses(ratings):
@@ -258,9 +215,9 @@ def test_judges_are_checked_with_all_responses_and_progress_is_told():
     assert human_rater(responses([None, None])) is None
 
 
-def compared(first, second, names=("human", "$x_1$ 文")):
-    raters = [Rater(name, tuple(map(float, ratings))) for name, ratings in zip(names, (first, second), strict=True)]
-    return compare(raters, responses(first), resamples=10)[0]
+def compared(ratings):
+    raters = [Rater(name, tuple(map(float, ratings))) for name in ("human", "$x_1$ 文")]
+    return compare(raters, responses(ratings), resamples=10)[0]
 
 
 def test_confusion_counts():
@@ -272,10 +229,8 @@ def test_confusion_counts():
 @pytest.mark.parametrize("draw", [scatter, confusion])
 @pytest.mark.parametrize("ratings", [[1, 5, 10, 10], [7], [float("nan")]])
 def test_pictures_are_not_blank_whatever_the_data(draw, ratings):
-    comparison = compared(ratings, ratings)
     others = [["zh"] * len(ratings)] if draw is scatter else []
-    figure = draw(comparison, *others, (1, 10))
-    canvas = FigureCanvasAgg(figure)
+    canvas = FigureCanvasAgg(draw(compared(ratings), *others, (1, 10)))
     canvas.draw()
     pixels = np.asarray(canvas.buffer_rgba())[..., :3]
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 10
@@ -283,7 +238,6 @@ def test_pictures_are_not_blank_whatever_the_data(draw, ratings):
 
 def test_of_many_points_some_are_drawn():
     ratings = [1 + row % 10 for row in range(4_000)]
-    figure = scatter(compared(ratings, ratings), [f"l{row % 9}" for row in range(4_000)], (1, 10))
-    legend = figure.axes[0].get_legend()
+    legend = scatter(compared(ratings), [f"l{row % 9}" for row in range(4_000)], (1, 10)).axes[0].get_legend()
     assert "3000 shown" in legend.get_title().get_text()
     assert len(legend.get_texts()) == 9 + 1

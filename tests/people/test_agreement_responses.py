@@ -1,6 +1,6 @@
-import csv
 import json
 
+import pandas
 import pytest
 
 from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
@@ -29,7 +29,7 @@ def saved(folder, rows, name="rows.jsonl"):
     return str(path)
 
 
-def test_cares_layout(tmp_path):
+def test_cares_layout_in_a_file_and_in_the_data_folder(tmp_path):
     loaded = load(saved(tmp_path, [CARE_ROW]), None)
     (response,) = loaded.responses
     assert loaded.like is HUMAN_RATINGS
@@ -37,9 +37,6 @@ def test_cares_layout(tmp_path):
     assert (response.row, response.human, response.rubric) == (1, 3.0, "care_entities_opinion")
     assert (response.category, response.language) == ("entities", "zh")
     assert (response.item.question, response.item.references) == (CARE_ROW["question"], ("粽子",))
-
-
-def test_care_in_the_data_folder_goes_before_the_hub(tmp_path):
     (tmp_path / "care_ratings").mkdir()
     saved(tmp_path / "care_ratings", [CARE_ROW | {"translated_question (optional)": "What?"}], "train.jsonl")
     loaded = load("care", tmp_path)
@@ -51,27 +48,21 @@ def test_a_file_of_ones_own(tmp_path):
     rows = [OWN_ROW, OWN_ROW | {"reference": ["a", "s"], "language": "sw", "category": "=food|"}]
     loaded = load(saved(tmp_path, rows), None)
     first, second = loaded.responses
-    assert loaded.like is None
+    assert (loaded.like, loaded.verbatim) == (None, 1)
     assert (first.category, first.language, first.rubric) == (NO_CATEGORY, "und", "care_literacy")
     assert (second.category, second.language, second.item.references) == ("=food|", "sw", ("a", "s"))
-    assert loaded.verbatim == 1
+    bare = [{name: value for name, value in OWN_ROW.items() if name != "human_rating"}]
+    assert load(saved(tmp_path, bare), None, needs_human=False).responses[0].human is None
+    with pytest.raises(DataError, match=r"no column 'human_rating'\. Did you mean 'human_ratings'"):
+        load(saved(tmp_path, [bare[0] | {"human_ratings": 3}]), None)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_all_file_types_give_the_same(tmp_path, suffix):
     rows = [CARE_ROW, CARE_ROW | {"response": "=粽子"}]
     expected = load(saved(tmp_path, rows), None)
-    path = tmp_path / f"rows.{suffix}"
-    if suffix == "csv":
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, CARE_ROW)
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        parquet = pytest.importorskip("pyarrow.parquet")
-        import pyarrow
-
-        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    path, table = tmp_path / f"rows.{suffix}", pandas.DataFrame(rows)
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
     found = load(str(path), None)
     assert [one.item for one in found.responses] == [one.item for one in expected.responses]
     assert [one.human for one in found.responses] == [3.0, 3.0]
@@ -96,18 +87,6 @@ def test_a_bad_row_is_named(tmp_path, change, message):
         load(saved(tmp_path, [OWN_ROW, OWN_ROW | change]), None)
 
 
-def test_a_misspelt_column_is_named(tmp_path):
-    row = {("human_ratings" if name == "human_rating" else name): value for name, value in OWN_ROW.items()}
-    with pytest.raises(DataError, match=r"no column 'human_rating'\. Did you mean 'human_ratings'"):
-        load(saved(tmp_path, [row]), None)
-
-
-def test_human_ratings_may_be_missing_between_judges(tmp_path):
-    row = {name: value for name, value in OWN_ROW.items() if name != "human_rating"}
-    loaded = load(saved(tmp_path, [row]), None, needs_human=False)
-    assert loaded.responses[0].human is None
-
-
 def test_invalid_rows_can_be_left_out(tmp_path, caplog):
     path = saved(tmp_path, [OWN_ROW | {"human_rating": 0}, OWN_ROW, OWN_ROW | {"question": None}])
     loaded = load(path, None, skip_invalid=True)
@@ -129,11 +108,8 @@ def test_limit_and_sample(tmp_path):
 
 
 def test_one_rubric_for_all_rows(tmp_path):
-    rows = [OWN_ROW | {"human_rating": 2}, CARE_ROW | {"human_rating": 1}]
-    rows = [{**row, "reference": "r"} for row in rows]
-    for row in rows:
-        row.pop("answer", None)
-    loaded = load(saved(tmp_path, rows), None, rubric="lave")
+    care = {("reference" if name == "answer" else name): value for name, value in CARE_ROW.items()}
+    loaded = load(saved(tmp_path, [OWN_ROW | {"human_rating": 2}, care | {"human_rating": 1}]), None, rubric="lave")
     assert {response.rubric for response in loaded.responses} == {"lave"}
     assert loaded.scale == (1, 2)
 
@@ -170,13 +146,10 @@ def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
     (tmp_path / "sayings_ratings").mkdir()
     saved(tmp_path / "sayings_ratings", rows, "rated.jsonl")
     loaded = load("sayings", tmp_path)
-    assert [(one.category, one.rubric, one.language) for one in loaded.responses] == [
-        ("wise", "lave3", "sw"),
-        ("wise", "lave3", "und"),
-    ]
+    assert {(one.category, one.rubric) for one in loaded.responses} == {("wise", "lave3")}
+    assert [one.language for one in loaded.responses] == ["sw", "und"]
     assert loaded.like.published_in == "Sayings, Table 1"
-    own = load(saved(tmp_path, [row | {"category": "wise"}]), None)
-    assert own.like is not None
+    assert load(saved(tmp_path, [row | {"category": "wise"}]), None).like is not None
     with pytest.raises(DataError, match=r"no rubric for the category 'sad'.* with one of wise, silly"):
         load(saved(tmp_path, [row | {"category": "sad"}]), None)
 
@@ -185,10 +158,8 @@ def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
     ("text", "column", "culture", "language"),
     [
         ("a question in no such script", None, "Native (Chinese)", "zh"),
-        ("a question in no such script", None, "NATIVE(Arabic)", "ar"),
         ("a question in no such script", None, "native - Japanese", "ja"),
         ("قهوة وتمر", None, "Foreign (Japanese)", "ar"),
-        ("قهوة وتمر", None, "Native (Klingon)", "ar"),
         ("قهوة وتمر", "Chinese", "Native (Arab)", "zh"),
         ("قهوة وتمر", "pt_BR", None, "pt"),
         ("お茶はいつ飲みますか", None, None, "ja"),

@@ -16,10 +16,15 @@ from culture_tasks.cli.main import main
 SIZES = {"zh": 60, "ar": 30, "ja": 12}
 
 
-def drawn(folder, number, *options, results="runs"):
-    sheet = folder / f"sheet{number}{len(options)}"
-    assert main(["spotcheck", "draw", str(folder / results), "-n", str(number), "-o", str(sheet), *options]) == 0
-    return sheet
+def draw(folder, number, *options, sheet="sheet"):
+    runs = str(folder / "runs")
+    return main(["spotcheck", "draw", runs, "-n", str(number), "-o", str(folder / sheet), *map(str, options)])
+
+
+def drawn(folder, number, *options):
+    sheet = f"sheet{number}{len(options)}"
+    assert draw(folder, number, *options, sheet=sheet) == 0
+    return folder / sheet
 
 
 def design(sheet):
@@ -37,31 +42,20 @@ def runs(tmp_path):
     return tmp_path
 
 
-def test_strata_have_their_shares(runs):
+def test_strata_have_their_shares_and_a_larger_draw_by_the_same_seed_holds_the_smaller_one_in_its_order(runs):
     found = design(drawn(runs, 34))
-    sizes = {
-        (each["task"], one["culture"]): (one["size"], one["drawn"])
-        for each in found["populations"]
-        for one in each["strata"]
-    }
+    strata = [(one["culture"], one["size"], one["drawn"]) for each in found["populations"] for one in each["strata"]]
     # 34 of 102 by size are 20, 10 and 4; each has five at least, so that 19 + 10 + 5 are left.
-    assert sizes == {("care_zh", "zh"): (60, 19), ("care_ar", "ar"): (30, 10), ("care_ja", "ja"): (12, 5)}
+    assert sorted(strata) == [("ar", 30, 10), ("ja", 12, 5), ("zh", 60, 19)]
     assert Counter(row["culture"] for row in found["rows"]) == {"zh": 19, "ar": 10, "ja": 5}
-    assert len({row["row"] for row in found["rows"]}) == 34
-
-
-def test_a_larger_draw_by_the_same_seed_holds_the_smaller_one_in_its_order(runs):
-    smaller, larger, other = (
+    whole, larger, other = (
         [row["row"] for row in design(drawn(runs, *arguments))["rows"]]
-        for arguments in ((20,), (60,), (21, "--seed", "7"))
+        for arguments in ((5_000,), (60,), (34, "--seed", "7"))
     )
+    smaller = [row["row"] for row in found["rows"]]
     assert [row for row in larger if row in smaller] == smaller
-    assert len(larger) == 60
+    assert (len(set(smaller)), len(larger), len(whole)) == (34, 60, sum(SIZES.values()))
     assert set(other) != set(smaller)
-
-
-def test_all_responses_are_drawn_where_there_are_no_more(runs):
-    assert len(design(drawn(runs, 5_000))["rows"]) == sum(SIZES.values())
 
 
 def test_the_sheet_says_nothing_of_judge_and_model(runs):
@@ -75,37 +69,29 @@ def test_the_sheet_says_nothing_of_judge_and_model(runs):
     assert {line["culture"] for line in lines(sheet / "sheet.csv")} == set(SIZES)
 
 
-def test_responses_that_two_judges_graded_are_drawn_once(runs):
+def test_responses_that_two_judges_graded_are_drawn_once_and_repeated_responses_one_by_one(runs, tmp_path):
     write_care(runs / "runs", SIZES, "20260102_000000", "20260101_000000_results.json", judge="judge-2", bias=-1.0)
     assert len(design(drawn(runs, 30))["populations"]) == 3
-
-
-def test_repeated_responses_are_drawn_one_by_one(tmp_path):
     own = samples({"zh": 20})
     for each in own["care_zh"]:
         run = each["care_rating"]["runs"][0]
         each["care_rating"] |= {"runs": [run, run | {"response": "又一次"}], "outcomes": {"scored": 2}}
-    write_run(tmp_path / "runs", "toy/model", own)
-    found = design(drawn(tmp_path, 40))
+    write_run(tmp_path / "repeated" / "runs", "toy/model", own)
+    found = design(drawn(tmp_path / "repeated", 40))
     assert Counter(row["run"] for row in found["rows"]) == {0: 20, 1: 20}
 
 
-def test_hostile_texts_are_text(tmp_path):
+def test_hostile_texts_are_text_and_reasoning_is_not_shown(tmp_path):
     hostile = '=HYPERLINK("http://evil","x")</script><img src=x onerror=alert(1)>\u202e{{ 7*7 }}\x00'
-    write_care(tmp_path / "runs", {"zh": 10}, response=hostile)
+    write_care(tmp_path / "runs", {"zh": 10}, response=f"<think>secret thoughts</think>{hostile}")
     sheet = drawn(tmp_path, 10)
     page = (sheet / "sheet.html").read_text(encoding="utf-8")
     assert page.count("<script") == 1
     assert "<img" not in page
     assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;" in page
     assert "{{ 7*7 }}" in page
+    assert "secret" not in page
     assert all(line["response"].startswith("'=HYPERLINK") for line in lines(sheet / "sheet.csv"))
-
-
-def test_reasoning_is_not_shown(tmp_path):
-    write_care(tmp_path / "runs", {"zh": 10}, response="<think>secret thoughts</think>端午节")
-    [response] = {line["response"] for line in lines(drawn(tmp_path, 10) / "sheet.csv")}
-    assert response == "端午节"
 
 
 def test_raters_share_some_and_divide_the_others(runs):
@@ -131,43 +117,33 @@ def test_images_are_shown_or_missed(tmp_path, capsys):
     assert "Image: <bdi>feast</bdi>" in (sheet / "sheet.html").read_text(encoding="utf-8")
     pictures = tmp_path / "pictures"
     pictures.mkdir()
-    arguments = ["spotcheck", "draw", str(tmp_path / "runs"), "-n", "20", "--images", str(pictures)]
-    assert main([*arguments, "-o", str(tmp_path / "without")]) == 1
+    assert draw(tmp_path, 20, "--images", pictures, sheet="without") == 1
     assert "20 of the images aren't there, or can't be read, such as 'feast'" in capsys.readouterr().err
     Image.new("RGB", (1200, 600), "red").save(pictures / "feast.png")
-    assert main([*arguments, "-o", str(tmp_path / "with")]) == 0
+    assert draw(tmp_path, 20, "--images", pictures, sheet="with") == 0
     assert (tmp_path / "with" / "sheet.html").read_text(encoding="utf-8").count("data:image/jpeg;base64,") == 20
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["-n", "14"], r"-n 14 is too few for 3 strata .* which need 5 each\. Choose at least -n 15"),
-        (["-n", "20", "--tasks", "care_zn"], r"--tasks 'care_zn' fits no judged task\. Did you mean 'care_zh'"),
-        (["-n", "20", "--images", "nowhere"], "no such folder"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(runs, capsys, options, said):
-    assert main(["spotcheck", "draw", str(runs / "runs"), "-o", str(runs / "sheet"), *options]) == 1
-    assert re.search(said, capsys.readouterr().err)
-
-
-def test_a_sheet_is_never_overwritten(runs, capsys):
-    sheet = drawn(runs, 20)
-    before = (sheet / "sheet.csv").read_bytes()
-    assert main(["spotcheck", "draw", str(runs / "runs"), "-n", "30", "-o", str(sheet)]) == 1
+def test_what_cannot_be_drawn_is_refused_and_a_sheet_is_never_overwritten(runs, capsys):
+    for number, options, said in (
+        (14, [], r"-n 14 is too few for 3 strata .* which need 5 each\. Choose at least -n 15"),
+        (20, ["--tasks", "care_zn"], r"--tasks 'care_zn' fits no judged task\. Did you mean 'care_zh'"),
+        (20, ["--images", "nowhere"], "no such folder"),
+    ):
+        assert draw(runs, number, *options) == 1
+        assert re.search(said, capsys.readouterr().err)
+    assert draw(runs, 20) == 0
+    before = (runs / "sheet" / "sheet.csv").read_bytes()
+    assert draw(runs, 30) == 1
     assert "has the sheet of another draw" in capsys.readouterr().err
-    assert (sheet / "sheet.csv").read_bytes() == before
+    assert (runs / "sheet" / "sheet.csv").read_bytes() == before
 
 
-def test_results_without_judged_responses_are_named(tmp_path, capsys):
+def test_results_without_judged_responses_and_damaged_records_are_named(tmp_path, capsys):
     write_run(tmp_path / "runs", "toy/model", {"mmlu": [{"doc_id": 0, "acc": 1.0}]})
-    assert main(["spotcheck", "draw", str(tmp_path / "runs"), "-n", "9", "-o", str(tmp_path / "sheet")]) == 1
+    assert draw(tmp_path, 9) == 1
     assert "no responses that a judge grades" in capsys.readouterr().err
-
-
-def test_samples_whose_records_are_damaged_are_named(tmp_path, capsys):
-    own = vqa_samples([1.0] * 9, judge=JUDGE | {"rubric": "lave"})
-    write_run(tmp_path / "runs", "toy/model", {"culturalvqa": own})  # scored verdicts without ratings
-    assert main(["spotcheck", "draw", str(tmp_path / "runs"), "-n", "9", "-o", str(tmp_path / "sheet")]) == 1
+    own = vqa_samples([1.0] * 9, judge=JUDGE | {"rubric": "lave"})  # scored verdicts without ratings
+    write_run(tmp_path / "runs", "toy/model", {"culturalvqa": own}, "20260102_000000")
+    assert draw(tmp_path, 9) == 1
     assert "line 1: expected a rating from 1 to 2, found None" in capsys.readouterr().err

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 
 import numpy as np
+import pandas
 import pytest
 from support.checked_runs import judged, sample, truth, write_care, write_ratings
 from support.sample_files import JUDGE, crosscult_sample, write_run
@@ -20,18 +22,32 @@ from culture_tasks.report.numbers.scores import Measured
 SIZES = {"zh": 80, "ar": 60, "ja": 40}
 
 
+def draw(folder, number, sheet="sheet"):
+    assert main(["spotcheck", "draw", str(folder / "runs"), "-n", str(number), "-o", str(folder / sheet)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checked")
+    write_care(folder / "runs", SIZES)
+    return draw(folder, 45)
+
+
 @pytest.fixture
-def checked(tmp_path):
+def checked(drawn, tmp_path):
     """Results, and the sheet that was drawn from them."""
-    write_care(tmp_path / "runs", SIZES)
-    draw = ["spotcheck", "draw", str(tmp_path / "runs"), "-n", "45", "-o", str(tmp_path / "sheet")]
-    assert main(draw) == 0
-    return tmp_path
+    return shutil.copytree(drawn, tmp_path / "checked")
 
 
-def score(folder, *ratings, results="runs", options=()):
-    sheet, files = folder / "sheet", [str(file) for file in ratings]
-    return main(["spotcheck", "score", str(sheet), *files, "--results", str(folder / results), *options])
+def score(folder, *ratings, results="runs", sheet="sheet", options=()):
+    files = [str(file) for file in ratings]
+    return main(["spotcheck", "score", str(folder / sheet), *files, "--results", str(folder / results), *options])
+
+
+def rate(folder, name="amina", options=(), **ratings):
+    """Scores what a rater says: the truth, or what a row is given."""
+    assert score(folder, write_ratings(folder / "sheet", folder / f"{name}.csv", **ratings), options=options) == 0
 
 
 def tables(folder, **options):
@@ -50,7 +66,7 @@ def rows_of(folder):
 
 
 def test_the_corrected_score_is_that_of_all_tasks_and_cultures(checked, capsys):
-    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+    rate(checked)
     said = capsys.readouterr().out
     assert "Scores corrected by people" in said
     assert "Agreement of judge and people" in said
@@ -64,8 +80,7 @@ def test_the_corrected_score_is_that_of_all_tasks_and_cultures(checked, capsys):
         ends=(1, 10),
     )
     row = cells(found)
-    for key, one in (("corrected", expected.overall), ("corrected_here", expected.overall)):
-        assert row[key].value == pytest.approx(one.value)
+    assert row["corrected"].value == row["corrected_here"].value == pytest.approx(expected.overall.value)
     assert row["corrected"].low == pytest.approx(expected.overall.low)
     assert row["corrected_here"].high == pytest.approx(expected.overall.set_high)
     assert row["weight"].value == pytest.approx(expected.overall.weight)
@@ -88,18 +103,16 @@ def test_agreement_is_of_judge_and_people_and_between_people(checked):
     assert found["apart"].value == pytest.approx(np.mean(np.abs(errors)))
     assert found["rated"].value == 45
     assert cells(tables(checked)["spotcheck_agreement"], "ar")["rated"].value == 15
-
-
-def test_the_mean_of_several_raters_counts(checked):
-    rows = [row["row"] for row in rows_of(checked)]
-    one = write_ratings(checked / "sheet", checked / "one.csv", **dict.fromkeys(rows, 4))
-    two = write_ratings(checked / "sheet", checked / "two.csv", **dict.fromkeys(rows, 7))
+    one, two = (
+        write_ratings(checked / "sheet", one, **dict.fromkeys((row["row"] for row in rows), rating))
+        for one, rating in ((one, 4), (two, 7))
+    )
     assert score(checked, one, two) == 0
     assert cells(tables(checked)["spotcheck"])["people"].value == pytest.approx(5.5)
 
 
 def test_another_judge_of_the_same_responses_is_corrected_to_the_same_score(checked):
-    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+    rate(checked)
     first = "20260101_000000_results.json"
     write_care(checked / "runs", SIZES, "20260102_000000", first, judge="judge-2", bias=-1.5)
     found = tables(checked)["spotcheck"]
@@ -128,21 +141,13 @@ def four_tasks(tmp_path):
             for number in range(30 * (1 + (at == 0)))
         ]
     write_run(tmp_path / "runs", "toy/model", own)
-    assert main(["spotcheck", "draw", str(tmp_path / "runs"), "-n", "90", "-o", str(tmp_path / "sheet")]) == 0
-    return tmp_path
-
-
-def test_tasks_that_weigh_the_same_do_so_here(four_tasks):
-    by_row = {row["row"]: 1 + number % 3 for number, row in enumerate(rows_of(four_tasks))}
-    assert score(four_tasks, write_ratings(four_tasks / "sheet", four_tasks / "amina.csv", **by_row)) == 0
-    row = cells(tables(four_tasks)["spotcheck"])
-    assert row["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first task has twice the questions
-    assert {each.labels[-1] for each in tables(four_tasks)["spotcheck"].rows} == {"all", "en", "zh", "ar"}
+    return draw(tmp_path, 90)
 
 
 @pytest.mark.parametrize(
     ("unrated", "reason"),
     [
+        (lambda row: False, None),
         (lambda row: row["culture"] != "zh", "American and Arabic have no ratings yet"),
         (
             lambda row: row["culture"] == "ar" and row["population"] == 0,
@@ -150,16 +155,17 @@ def test_tasks_that_weigh_the_same_do_so_here(four_tasks):
         ),
     ],
 )
-def test_what_a_score_waits_for_is_named_once(four_tasks, unrated, reason):
-    by_row = {row["row"]: "" if unrated(row) else 1 + number % 3 for number, row in enumerate(rows_of(four_tasks))}
-    assert score(four_tasks, write_ratings(four_tasks / "sheet", four_tasks / "amina.csv", **by_row)) == 0
+def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(four_tasks, unrated, reason):
+    rate(four_tasks, **{row["row"]: "" if unrated(row) else 1 + at % 3 for at, row in enumerate(rows_of(four_tasks))})
     found = tables(four_tasks)["spotcheck"]
-    assert cells(found)["corrected"].note == reason
+    assert {row.labels[-1] for row in found.rows} == {"all", "en", "zh", "ar"}
+    assert cells(found)["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first has twice the questions
+    assert (cells(found)["corrected"].note or None) == reason
     assert cells(found, "zh")["corrected"].low is not None
 
 
 def test_how_many_more_ratings_a_width_takes(checked, capsys):
-    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv"), options=("--width", "0.45")) == 0
+    rate(checked, options=("--width", "0.45"))
     assert "More ratings for 0.45" in capsys.readouterr().out
     row = cells(tables(checked)["spotcheck"])
     width = row["corrected"].high - row["corrected"].low
@@ -170,37 +176,36 @@ def test_how_many_more_ratings_a_width_takes(checked, capsys):
 
 
 def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
-    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
-    rated = read_rated(checked / "sheet")
-    report = build([str(checked / "runs")], Options(rated=(rated,)))
-    [said] = [finding.text for finding in report.findings if finding.question == "judges"]
-    row = cells(tables(checked)["spotcheck"])
-    here, own = row["corrected_here"], row["judge"]
+    def sentences(*rated):
+        report = build([str(checked / "runs")], Options(rated=rated))
+        return [finding.text for finding in report.findings if finding.question == "judges"]
+
+    rate(checked)
+    here, own = (cells(tables(checked)["spotcheck"])[key] for key in ("corrected_here", "judge"))
     shown = f"{here.value:.2f} ({here.low:.2f} to {here.high:.2f})"
-    assert said == (
+    assert sentences(read_rated(checked / "sheet")) == [
         f"People contradict the judge: by their ratings, toy/model is at {shown} on care, and not at {own.value:.2f}."
-    )
-    as_the_judge = {row["row"]: judged(row["item"]) for row in rows_of(checked)}
-    assert score(checked, write_ratings(checked / "sheet", checked / "copy.csv", **as_the_judge)) == 0
-    report = build([str(checked / "runs")], Options(rated=(read_rated(checked / "sheet"),)))
-    [said] = [finding.text for finding in report.findings if finding.question == "judges"]
-    assert said == "People's ratings of a random part of the responses don't contradict the judge's score."
-    assert not [each for each in build([str(checked / "runs")], Options()).findings if each.question == "judges"]
+    ]
+    rate(checked, **{row["row"]: judged(row["item"]) for row in rows_of(checked)})
+    assert sentences(read_rated(checked / "sheet")) == [
+        "People's ratings of a random part of the responses don't contradict the judge's score."
+    ]
+    assert sentences() == []
 
 
 def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, capsys):
-    assert score(checked, write_ratings(checked / "sheet", checked / "early.csv", most=30)) == 0
+    rate(checked, most=30)
     said = capsys.readouterr().out
     assert "15 of 45 drawn responses have no rating." in said
     assert "were skipped" not in said
     skipped = {row["row"]: "" for row in rows_of(checked)[:2]}
-    assert score(checked, write_ratings(checked / "sheet", checked / "skipping.csv", **skipped)) == 0
+    rate(checked, **skipped)
     assert re.search(r"2 of 45 drawn .*\n2 of them were skipped", capsys.readouterr().out)
 
 
 def test_a_culture_is_shown_as_soon_as_it_has_ratings(checked, capsys):
     others = {row["row"]: "" for row in rows_of(checked) if row["culture"] != "ja"}
-    assert score(checked, write_ratings(checked / "sheet", checked / "yuki.csv", **others)) == 0
+    rate(checked, **others)
     said = capsys.readouterr().out
     assert f"{len(others)} of 45 drawn responses have no rating." in said
     assert "were skipped" not in said
@@ -215,8 +220,7 @@ def test_a_culture_is_shown_as_soon_as_it_has_ratings(checked, capsys):
 
 def test_a_larger_draw_takes_earlier_ratings(checked):
     ratings = write_ratings(checked / "sheet", checked / "amina.csv")
-    assert main(["spotcheck", "draw", str(checked / "runs"), "-n", "90", "-o", str(checked / "more")]) == 0
-    assert main(["spotcheck", "score", str(checked / "more"), str(ratings), "--results", str(checked / "runs")]) == 0
+    assert score(draw(checked, 90, "more"), ratings, sheet="more") == 0
 
 
 def edited(path, change):
@@ -224,19 +228,12 @@ def edited(path, change):
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = list(csv.DictReader(file))
     change(lines)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(lines[0]))
-        writer.writeheader()
-        writer.writerows(lines)
+    pandas.DataFrame(lines).to_csv(path, index=False)
     return path
 
 
 def set_in(line, **values):
     return lambda lines: lines[line].update(values)
-
-
-def swap_ratings_text(lines):
-    lines[0]["response"], lines[1]["response"] = lines[1]["response"], lines[0]["response"]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +242,10 @@ def swap_ratings_text(lines):
         (set_in(0, row="0123456789ab", rating="5"), r"row 2, field 'row': '0123456789ab' wasn't drawn"),
         (set_in(1, rating="11"), r"row 3, field 'rating': found 11\. Expected a number from 1 to 10"),
         (set_in(1, rating="good"), r"row 3, field 'rating': found 'good'"),
-        (swap_ratings_text, r"row 2, field 'response': not the response that was drawn .* sorted by itself"),
+        (
+            set_in(0, response="another"),
+            r"row 2, field 'response': not the response that was drawn .* sorted by itself",
+        ),
         (lambda lines: [line.pop("rating") for line in lines], r"no column 'rating'"),
         (lambda lines: [line.update(rating="") for line in lines], r"no rating in"),
         (
@@ -262,22 +262,16 @@ def test_ratings_that_cannot_be_right_are_named(checked, capsys, change, said):
 
 
 def test_a_sheet_that_a_spreadsheet_saved_is_read(checked):
-    def as_spreadsheets_do(lines):
+    def change(lines):
         for line in lines:
-            line["rating"] = "7"
-            line["response"] = line["response"].replace(" ", "\r\n")
+            line.update(rating="7", response=line["response"].replace(" ", "\r\n"))
 
-    assert score(checked, edited(checked / "sheet" / "sheet.csv", as_spreadsheets_do)) == 0
+    assert score(checked, edited(checked / "sheet" / "sheet.csv", change)) == 0
 
 
 @pytest.mark.parametrize(
     ("sizes", "changes", "said"),
     [
-        (
-            {"zh": 79, "ar": 60, "ja": 40},
-            {},
-            "care_zh, which these results don't have: (the drawn ones are the same|1 of)",
-        ),
         (SIZES, {"response": "something else"}, r"have changed since, such as that to item 'zh-\d+'"),
         ({"ar": 60, "ja": 40}, {}, "care_zh, which these results don't have: no judged run of the task is there"),
     ],
@@ -306,44 +300,35 @@ def test_one_changed_response_that_was_not_drawn_is_noticed(checked, capsys):
         ("spotcheck.json", lambda content: content.update(seed="x"), "spotcheck.json, field 'seed'"),
         ("spotcheck.json", lambda content: content["rows"].append(content["rows"][0]), "two rows have one name"),
         ("spotcheck.json", lambda content: content["rows"][0].update(population=9), "a population that isn't there"),
+        ("rated.json", lambda content: content["ratings"]["amina"].update(zz=5), "amina rated zz, which wasn't drawn"),
+        (
+            "rated.json",
+            lambda content: content["ratings"]["amina"].update({content["design"]["rows"][0]["row"]: 99}),
+            "off its scale",
+        ),
+        ("rated.json", lambda content: content.update(ratings={}), "field 'ratings'"),
     ],
 )
-def test_a_damaged_design_is_named(checked, capsys, name, change, said):
-    ratings = write_ratings(checked / "sheet", checked / "amina.csv")
+def test_a_damaged_design_and_damaged_ratings_are_named(checked, capsys, name, change, said):
+    rate(checked)
     path = checked / "sheet" / name
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
-    assert score(checked, ratings) == 1
+    if name == "rated.json":
+        assert main(["report", str(checked / "runs"), "-o", str(checked / "out"), "--spotcheck", str(path)]) == 1
+    else:
+        assert score(checked, checked / "amina.csv") == 1
     error = capsys.readouterr().err
     assert said in error
-    assert "Expected a file that `culture-tasks spotcheck draw` has written" in error
+    assert "Expected a file that `culture-tasks spotcheck" in error
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda content: content["ratings"]["amina"].update(zzz=5), "amina rated zzz, which wasn't drawn"),
-        (
-            lambda content: content["ratings"]["amina"].update({content["design"]["rows"][0]["row"]: 99}),
-            "off its scale",
-        ),
-        (lambda content: content.update(ratings={}), "field 'ratings'"),
-    ],
-)
-def test_the_report_checks_ratings_again(checked, capsys, change, said):
-    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
-    path = checked / "sheet" / "rated.json"
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
-    out = str(checked / "out")
-    assert main(["report", str(checked / "runs"), "-o", out, "--spotcheck", str(path)]) == 1
-    assert said in capsys.readouterr().err
-
-
-def test_another_model_with_a_damaged_file_is_no_obstacle(checked):
-    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
+def test_another_model_with_a_damaged_file_is_no_obstacle_and_the_same_draw_twice_is(checked, capsys):
+    rate(checked)
+    twice = ["--spotcheck", str(checked / "sheet")] * 2
+    assert main(["report", str(checked / "runs"), "-o", str(checked / "out"), *twice]) == 1
+    assert "two of the files with ratings are of the same responses" in capsys.readouterr().err
     other = write_care(checked / "runs" / "other", SIZES, "20260104_000000", response="of another model")
     other.write_text(other.read_text().replace("toy/model", "toy/other"))
     [file] = other.parent.glob("*samples_care_ar.jsonl")
@@ -351,20 +336,10 @@ def test_another_model_with_a_damaged_file_is_no_obstacle(checked):
     assert {row.labels[0] for row in tables(checked)["spotcheck"].rows} == {"toy/model"}
 
 
-def test_the_same_draw_twice_is_refused(checked, capsys):
-    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 0
-    twice = ["--spotcheck", str(checked / "sheet")] * 2
-    assert main(["report", str(checked / "runs"), "-o", str(checked / "out"), *twice]) == 1
-    assert "two of the files with ratings are of the same responses" in capsys.readouterr().err
-
-
-def test_a_missing_sheet_is_named(tmp_path, capsys):
-    assert main(["spotcheck", "score", str(tmp_path), str(tmp_path / "x.csv"), "--results", str(tmp_path)]) == 1
-    assert "spotcheck.json can't be read (No such file or directory)" in capsys.readouterr().err
-
-
-def test_a_score_that_is_no_mean_of_responses_is_not_corrected(checked, capsys, monkeypatch):
+def test_a_missing_sheet_and_a_score_that_is_no_mean_of_responses_are_named(checked, capsys, monkeypatch):
     ratings = write_ratings(checked / "sheet", checked / "amina.csv")
+    assert score(checked, ratings, sheet="runs") == 1
+    assert "spotcheck.json can't be read (No such file or directory)" in capsys.readouterr().err
     monkeypatch.setattr(Measured, "is_mean_of_samples", False)
     assert score(checked, ratings) == 1
     assert "the score of care is no mean of its responses' scores" in capsys.readouterr().err

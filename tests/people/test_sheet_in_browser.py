@@ -91,8 +91,8 @@ def test_rated_by_keyboard_saved_and_scored(tmp_path, sheet, capsys):
         assert (lines[3]["comment"], lines[3]["rater"]) == ('\'=cmd,"quoted" 好', "Amína ../x")
 
     on_page(tmp_path, sheet / "sheet.html", steps)
-    files = [str(tmp_path / "saved" / "ratings_Amína_x.csv")]
-    assert main(["spotcheck", "score", str(sheet), *files, "--results", str(tmp_path / "runs")]) == 0
+    file = str(tmp_path / "saved" / "ratings_Amína_x.csv")
+    assert main(["spotcheck", "score", str(sheet), file, "--results", str(tmp_path / "runs")]) == 0
     assert "14 of 18 drawn responses have no rating." in capsys.readouterr().out
 
 

@@ -18,6 +18,10 @@ def read(*paths, **taken):
     return gather([str(path) for path in paths], Taken(**taken), None, Settings())
 
 
+def models(*paths, **taken):
+    return sorted(source.model for source in read(*paths, **taken).sources)
+
+
 def refused(*paths, **taken):
     with pytest.raises(DataError) as caught:
         read(*paths, **taken)
@@ -34,10 +38,8 @@ def two_models(tmp_path):
 def test_two_models_make_the_responses_of_a_question(two_models):
     rated = read(two_models / "gemma", two_models / "qwen")
     assert [question.text for question in rated.questions] == [f"怎么做zh-{number}？" for number in range(3)]
-    assert [(each.text, each.rating, each.by) for each in rated.questions[0].answers] == [
-        ("gemma的回答0", 9.0, "gemma"),
-        ("qwen的回答0", 3.0, "qwen"),
-    ]
+    answers = [(each.text, each.rating, each.by) for each in rated.questions[0].answers]
+    assert answers == [("gemma的回答0", 9.0, "gemma"), ("qwen的回答0", 3.0, "qwen")]
     assert [len(question.answers) for question in rated.questions] == [2, 2, 1]
     assert rated.left_out["unscored_verdicts"] == 1
     first = rated.questions[0]
@@ -45,34 +47,21 @@ def test_two_models_make_the_responses_of_a_question(two_models):
     assert first.culture == "native"
     assert (rated.rated_by.name, rated.rated_by.scale) == ("openai:gpt-4o", (1.0, 10.0))
     assert rated.rated_by.judges == (CARE_JUDGE,)
-    assert [(each.model, each.task, each.responses) for each in rated.sources] == [
-        ("gemma", "care_zh", 3),
-        ("qwen", "care_zh", 2),
-    ]
+    sources = [(each.model, each.task, each.responses) for each in rated.sources]
+    assert sources == [("gemma", "care_zh", 3), ("qwen", "care_zh", 2)]
     assert rated.test_items[first.fingerprint] == {("care_zh", "zh-0")}
-
-
-def test_a_test_is_refused_unless_the_user_knows(two_models):
-    said = refused(two_models, test_questions=False)
+    said = refused(two_models, test_questions=False)  # unless the user knows
     assert "care_zh is a test. A model that is trained on its questions can't be tested by them any more" in said
     assert "--train-on-test" in said
 
 
-def test_reasoning_is_cut_off_since_no_judge_saw_it(tmp_path):
-    write_run(tmp_path / "a", "a", {"care_zh": [care_sample("zh-1", "<think>hm</think>\n用双手", 9.0)]})
-    assert read(tmp_path).questions[0].answers[0].text == "用双手"
+def test_reasoning_is_cut_off_and_the_same_response_graded_twice_counts_once(tmp_path):
+    write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "<think>hm</think>\n用双手", 9.0)]})
+    write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "用双手", 7.0)]}, stamp="20260102_000000")
+    assert [(answer.text, answer.rating) for answer in read(tmp_path).questions[0].answers] == [("用双手", 8.0)]
 
 
-def test_the_same_response_graded_twice_counts_once(tmp_path):
-    write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "好", 9.0)]})
-    write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "好", 7.0)]}, stamp="20260102_000000")
-    assert [answer.rating for answer in read(tmp_path).questions[0].answers] == [8.0]
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("prompt_sha256", "c" * 64), ("sampling", {"temperature": 1.0})],
-)
+@pytest.mark.parametrize(("field", "value"), [("prompt_sha256", "c" * 64), ("sampling", {"temperature": 1.0})])
 def test_verdicts_of_one_judge_with_another_prompt_or_settings_dont_go_together(tmp_path, field, value):
     write_model(tmp_path, "gemma", [9, 2])
     write_model(tmp_path, "qwen", [3, 8], judge=CARE_JUDGE | {field: value})
@@ -86,18 +75,15 @@ def test_a_model_with_an_adapter_has_a_name_of_its_own(tmp_path):
     assert read(tmp_path).questions[0].answers[0].by == "base + dpo-zh"
 
 
-def test_of_two_judges_one_is_chosen(tmp_path):
+def test_of_two_judges_one_is_chosen_and_people_dont_go_with_a_judge(tmp_path):
     write_model(tmp_path, "gemma", [9, 2])
     write_model(tmp_path, "qwen", [3, 8], judge=CARE_JUDGE | {"model": "gpt-4o-mini"})
     assert "Ratings of two raters can't be compared inside a pair" in refused(tmp_path)
-    assert [source.model for source in read(tmp_path, judge="openai:gpt-4o-mini").sources] == ["qwen"]
+    assert models(tmp_path, judge="openai:gpt-4o-mini") == ["qwen"]
     said = refused(tmp_path, judge="openai:gpt-4-o")
     assert "no verdict of openai:gpt-4-o. Did you mean 'openai:gpt-4o'?" in said
-
-
-def test_people_and_a_judge_dont_go_together(two_models, tmp_path):
     path = write_rows(tmp_path / "rated.jsonl", [row("q", "a", 3)])
-    assert "rated.jsonl was rated by people" in refused(path, two_models)
+    assert "rated.jsonl was rated by people" in refused(path, tmp_path / "gemma")
 
 
 def test_text_overlap_is_taken_only_when_asked_for(tmp_path):
@@ -107,8 +93,8 @@ def test_text_overlap_is_taken_only_when_asked_for(tmp_path):
     assert "graded by text overlap alone (lexical:token_f1), which says little of quality" in said
     assert read(tmp_path, text_overlap=True).rated_by.name == "lexical:token_f1"
     write_model(tmp_path, "qwen", [3, 8])
-    assert [source.model for source in read(tmp_path).sources] == ["qwen"]
-    assert [source.model for source in read(tmp_path, text_overlap=True).sources] == ["gemma"]
+    assert models(tmp_path) == ["qwen"]
+    assert models(tmp_path, text_overlap=True) == ["gemma"]
 
 
 def test_responses_that_no_judge_has_graded_yet_are_refused_with_the_way_out(tmp_path):
@@ -119,16 +105,15 @@ def test_responses_that_no_judge_has_graded_yet_are_refused_with_the_way_out(tmp
 def test_a_run_that_waits_for_its_judge_stops_no_other(two_models):
     waiting = {"backend": "none", "model": "none", "prompt": "", "prompt_sha256": ""}
     write_model(two_models, "llama", [None, None], judge=CARE_JUDGE | waiting)
-    rated = read(two_models)
-    assert [source.model for source in rated.sources] == ["gemma", "qwen"]
-    assert rated.left_out["unscored_verdicts"] == 3
+    assert models(two_models) == ["gemma", "qwen"]
+    assert read(two_models).left_out["unscored_verdicts"] == 3
 
 
 def test_tasks_can_be_chosen_by_name_and_by_group(two_models):
     write_model(two_models, "llama", [1, 2], task="care_greedy_zh")
-    assert len(read(two_models).sources) == 3
-    assert [source.model for source in read(two_models, tasks=("care_greedy_zh",)).sources] == ["llama"]
-    assert len(read(two_models, tasks=("care",)).sources) == 2
+    assert models(two_models) == ["gemma", "llama", "qwen"]
+    assert models(two_models, tasks=("care_greedy_zh",)) == ["llama"]
+    assert models(two_models, tasks=("care",)) == ["gemma", "qwen"]
     assert "look for misspelt names after --task" in refused(two_models, tasks=("care_zhh",))
 
 
@@ -139,11 +124,10 @@ def test_tasks_that_show_images_are_refused(tmp_path):
     assert "culturalvqa shows images" in refused(tmp_path / "b")
 
 
-def forbidding():
-    return [each for each in benchmarks().values() if each.not_for_training]
+FORBIDDING = [each for each in benchmarks().values() if each.not_for_training]
 
 
-@pytest.mark.parametrize("benchmark", forbidding(), ids=lambda each: each.name)
+@pytest.mark.parametrize("benchmark", FORBIDDING, ids=lambda each: each.name)
 def test_what_the_authors_forbid_is_refused_with_the_reason_whatever_the_user_says(tmp_path, benchmark):
     said = f"which may not be trained on: {benchmark.not_for_training}."
     task = benchmark.entries()[0].name
@@ -174,16 +158,12 @@ def test_tasks_without_a_judge_are_passed_over_beside_others(two_models):
         ({"judge": CARE_JUDGE | {"rubric": "unknown"}}, "no rubric 'unknown'"),
     ],
 )
-def test_a_damaged_record_is_named(tmp_path, changes, said):
+def test_a_damaged_record_is_named_and_missing_samples_too(tmp_path, changes, said):
     changed = care_sample("zh-2", "坏", 1.0)
     changed["care_rating"] |= changes
     results = write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "好", 9.0), changed]})
     found = refused(results)
     assert said in found
     assert "line 2" in found
-
-
-def test_results_without_samples_say_how_to_get_them(tmp_path):
-    write_run(tmp_path, "a", {"care_zh": []})
     next(tmp_path.glob("*.jsonl")).unlink()
     assert "no samples. Run the tasks with --log_samples" in refused(tmp_path)

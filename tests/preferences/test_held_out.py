@@ -60,24 +60,15 @@ def test_what_is_much_alike(one, other, alike):
     assert bool(overlap([question(one, [1, 2])], [HeldOut("t", "1", other)]).near) is alike
 
 
-def test_of_each_test_the_nearest_question_is_listed():
+@pytest.mark.parametrize("at_once", [2, 1_000])
+def test_of_each_test_the_nearest_question_is_listed(monkeypatch, at_once):
+    monkeypatch.setattr("culture_tasks.preferences.held_out._AT_ONCE", at_once)  # many are compared in parts
     text = "how many of the old lamps are lit in house {} tonight"
     tests = [HeldOut(task, str(number), text.format(number)) for task in ("one", "two") for number in (3, 7, 5)]
     asked = [question(f"and {text.format(number)}", [1, 2]) for number in (5, 7)]
     found = {(each.question, each.task): each.item for each in overlap(asked, tests).near}
     assert found == {
         (one.fingerprint, task): item for one, item in zip(asked, "57", strict=True) for task in ("one", "two")
-    }
-
-
-def test_many_questions_are_compared_in_parts(monkeypatch):
-    monkeypatch.setattr("culture_tasks.preferences.held_out._AT_ONCE", 2)
-    asked = [question(f"how many of the old lamps are lit in house {number} tonight", [1, 2]) for number in range(5)]
-    tests = [
-        HeldOut("t", str(number), f"how many of the old lamps are lit in home {number} tonight") for number in range(5)
-    ]
-    assert {(each.question, each.item) for each in overlap(asked, tests).near if each.similarity > 0.75} == {
-        (one.fingerprint, str(number)) for number, one in enumerate(asked)
     }
 
 
@@ -100,18 +91,13 @@ def test_tasks_of_every_benchmark_can_be_held_out(benchmark, fixture_data):
     assert all(each.task == task.name and each.text.strip() and each.item for each in tests)
 
 
-def test_a_task_that_isnt_there_is_refused_with_the_nearest_name(fixture_data):
+def test_tasks_that_arent_there_or_cant_be_read_stop_the_build_with_the_way_out(fixture_data, tmp_path):
     with pytest.raises(SettingsError, match=r"--hold-out care_zhh: no such task or group. Did you mean 'care_zh'\?"):
         held_out_by(["care_zhh"], Rule(), Settings(data=fixture_data))
     with pytest.raises(SettingsError, match="--hold-out none and another task"):
         held_out_by(["none", "care_zh"], Rule(), Settings(data=fixture_data))
-
-
-def test_tests_that_cant_be_read_stop_the_build_with_the_way_out(tmp_path):
-    with pytest.raises(DataUnavailableError) as caught:
+    with pytest.raises(DataUnavailableError, match=r"can't tell whether questions of care_ar are .*--hold-out none"):
         held_out_by([], Rule(), Settings(data=tmp_path))
-    assert "can't tell whether questions of care_ar are among those to train on" in str(caught.value)
-    assert "--hold-out none builds without looking" in str(caught.value)
 
 
 def test_items_are_those_of_every_task_that_asks_of_the_same_data():

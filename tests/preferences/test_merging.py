@@ -62,13 +62,7 @@ def test_the_merged_model_is_the_model_with_its_adapter(adapter, tiny_lm, tmp_pa
     )
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "merged")
     assert tokenizer.chat_template == AutoTokenizer.from_pretrained(tiny_lm).chat_template
-
-
-def test_the_manifest_comes_along(adapter, own, tmp_path):
-    merge(adapter, tmp_path / "merged")
     assert Manifest.load(tmp_path / "merged").items == ("0" * 16,)
-    merge(own, tmp_path / "unknown")
-    assert not (tmp_path / "unknown" / "manifest.json").exists()
 
 
 def refused(tmp_path, adapter, **options):
@@ -78,48 +72,33 @@ def refused(tmp_path, adapter, **options):
     return str(error.value)
 
 
-def test_a_folder_without_an_adapter_is_named(tmp_path):
-    (tmp_path / "full").mkdir()
-    assert "full/adapter_config.json can't be read (No such file or directory)" in refused(tmp_path, tmp_path / "full")
-
-
 def test_an_adapter_that_doesnt_name_its_model_needs_base(own, tiny_lm, tmp_path):
     config = json.loads((own / "adapter_config.json").read_text(encoding="utf-8"))
     (own / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": None}), encoding="utf-8")
     assert "Name it with --base" in refused(tmp_path, own)
     assert merge(own, tmp_path / "merged", base=str(tiny_lm)) == str(tiny_lm)
+    assert not (tmp_path / "merged" / "manifest.json").exists()
 
 
-def test_a_model_that_isnt_there_is_named_in_one_line(own, tmp_path):
+def test_a_model_that_isnt_there_or_isnt_the_adapters_is_refused_in_one_line(own, tiny_lm, tmp_path):
+    from transformers import AutoConfig, AutoModelForCausalLM
+
     message = refused(tmp_path, own, base=str(tmp_path / "nothing"))
     assert f"can't be merged into {tmp_path / 'nothing'}" in message
     assert "\n" not in message
-
-
-@pytest.mark.parametrize(
-    ("config", "reason"),
-    [
-        ({"num_hidden_layers": 1, "layer_types": ["full_attention"]}, "are in one of the two alone"),  # peft takes that
-    ],
-)
-def test_the_adapter_of_another_model_is_refused(own, tiny_lm, tmp_path, config, reason):
-    from transformers import AutoConfig, AutoModelForCausalLM
-
     other = AutoConfig.from_pretrained(tiny_lm)
-    other.update(config)
+    other.update({"num_hidden_layers": 1, "layer_types": ["full_attention"]})  # peft takes that
     AutoModelForCausalLM.from_config(other).save_pretrained(tmp_path / "other")
-    assert reason in refused(tmp_path, own, base=str(tmp_path / "other"))
+    assert "are in one of the two alone" in refused(tmp_path, own, base=str(tmp_path / "other"))
 
 
-def test_a_folder_that_is_there_already_is_kept(own, tmp_path):
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "model.safetensors").touch()
+def test_without_an_adapter_a_new_folder_or_peft_the_way_out_is_named(own, tmp_path, monkeypatch):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "model.safetensors").touch()
+    assert "full/adapter_config.json can't be read (No such file or directory)" in refused(tmp_path, tmp_path / "full")
     with pytest.raises(SettingsError, match="is there already"):
-        merge(own, tmp_path / "taken")
-    assert [file.name for file in (tmp_path / "taken").iterdir()] == ["model.safetensors"]
-
-
-def test_without_peft_the_extra_is_named(own, tmp_path, monkeypatch):
+        merge(own, tmp_path / "full")
+    assert [file.name for file in (tmp_path / "full").iterdir()] == ["model.safetensors"]
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "peft" else find(name, *rest))
     with pytest.raises(MissingExtraError, match=r"culture-tasks\[preferences\]"):

@@ -1,7 +1,8 @@
-"""The rule of pairs, as properties: one pair a question, no tie, nested fractions, equal numbers, draws by seed."""
+"""Pairs, as properties: one per question, no tie, nested fractions, draws by seed; and the order of KTO."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rated_data import question
 
+from culture_tasks.preferences.dataset_folder import rows_of
 from culture_tasks.preferences.pair_rule import of_culture, pairs_of, split
 from culture_tasks.results.training_manifest import Rule
 
@@ -123,3 +125,41 @@ def test_native_foreign_and_mixed_questions_are_equally_many_in_each_language(as
     assert {each.culture for each in native} <= {"native"}
     assert {each.culture for each in foreign} <= {"foreign"}
     assert fingerprints(mixed) <= fingerprints(native) | fingerprints(foreign)
+
+
+def some_pairs(count):
+    return pairs_of([question(f"Q{number}", [9, 1]) for number in range(count)], Rule(), 0)[0]
+
+
+def kto(some, seed=0):
+    return list(rows_of("kto", some, plain=True, seed=seed))
+
+
+@given(st.integers(3, 60), st.integers(0, 5))
+def test_neighbours_are_of_different_questions_and_labels_alternate(count, seed):
+    rows = kto(some_pairs(count), seed)
+    assert all(one["question_id"] != other["question_id"] for one, other in itertools.pairwise(rows))
+    assert [row["label"] for row in rows] == [True, False] * count
+
+
+@pytest.mark.parametrize("on_a_device", [4, 8])
+def test_no_response_is_held_against_its_own_prompt(on_a_device):
+    """TRL rotates the responses of the rows that are on a device at once: each meets the next row's prompt."""
+    rows = kto(some_pairs(64))
+    for start in range(0, len(rows), on_a_device):
+        batch = rows[start : start + on_a_device]
+        assert all(row["prompt"] != batch[n - 1]["prompt"] for n, row in enumerate(batch))
+
+
+def test_the_order_is_drawn_by_the_seed_and_not_that_of_the_source():
+    some = some_pairs(20)
+    order = [row["prompt"] for row in kto(some)]
+    assert order == [row["prompt"] for row in kto(some)]
+    assert order != [row["prompt"] for row in kto(some, seed=1)]
+    assert [row["prompt"] for row in kto(some) if row["label"]] != [pair.question.text for pair in some]
+
+
+def test_a_response_that_is_better_in_one_pair_and_worse_in_another_has_no_label():
+    some, _ = pairs_of([question("Q", [0, 1, 2])], Rule(pairs="all"), 0)
+    assert len(some) == 3
+    assert [(row["completion"], row["label"]) for row in kto(some)] == [("response 2", True), ("response 0", False)]

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import datasets
 import pytest
 from support.rated_data import row, rows_of, write_rows
 
@@ -67,67 +68,45 @@ def test_every_method_gets_rows_in_trls_form(rated, tmp_path, capsys):
     assert labels == [(True, 9.0), (False, 3.0)] * 18
     manifest = Manifest.load(out)
     assert (len(manifest.items), len(manifest.dev_items)) == (18, 2)
-    assert manifest.counts["dpo_train_rows"] == 18
+    assert (manifest.counts["dpo_train_rows"], manifest.counts["kto_responses_with_both_labels"]) == (18, 0)
     assert re.search(r"train pairs +18\n", capsys.readouterr().out)
-
-
-def test_what_kto_leaves_out_is_counted(tmp_path, capsys):
-    # Three ratings make three pairs a question: the middle response is better in one of them and worse in another.
-    source = write_rows(tmp_path / "three.jsonl", rows_of(20))
-    assert build(source, "--pairs", "all", "-o", tmp_path / "out", "--hold-out", "none") == 0
-    counts = Manifest.load(tmp_path / "out").counts
-    assert counts["kto_responses_with_both_labels"] == 20
-    assert counts["kto_train_rows"] + counts["kto_dev_rows"] == 2 * 20
-    assert re.search(r"left out of KTO's data +20\n", capsys.readouterr().out)
-    assert build(source, "-o", tmp_path / "paper", "--hold-out", "none") == 0
-    assert Manifest.load(tmp_path / "paper").counts["kto_responses_with_both_labels"] == 0
-
-
-def test_the_data_are_loaded_by_the_library_that_trl_loads_them_with(rated, tmp_path):
-    import datasets
-
-    assert build(rated, "-o", tmp_path / "out") == 0
     for method, columns in {"sft": {"completion"}, "dpo": {"chosen", "rejected"}, "kto": {"label"}}.items():
-        loaded = datasets.load_dataset(str(tmp_path / "out" / method))
+        loaded = datasets.load_dataset(str(out / method))  # as TRL does
         assert set(loaded) == {"train", "validation"}
         assert {"prompt", *columns} <= set(loaded["train"].column_names)
         assert loaded["train"].features == loaded["validation"].features
 
 
-def test_the_same_input_and_seed_give_the_same_bytes_in_another_process_too(rated, tmp_path):
-    options = ("--fraction", "0.5", "--culture", "mixed")
-    foreign = write_rows(
-        tmp_path / "foreign.jsonl",
-        [
-            each | {"question": f"{each['question']} abroad", "associated_culture": "Foreign", "language": "zh"}
-            for each in rows_of(20)
-        ],
-    )
-    found = []
-    for number, hash_seed in enumerate(("1", "2")):
-        where = tmp_path / f"cwd{number}"
-        where.mkdir()
-        command = [
-            sys.executable,
-            "-m",
-            "culture_tasks.cli.main",
-            "preferences",
-            "build",
-            str(rated),
-            str(foreign),
-            "-o",
-            "out",
-        ]
-        subprocess.run(
-            [*command, *options], check=True, cwd=where, env=os.environ | {"PYTHONHASHSEED": hash_seed}, timeout=120
-        )
-        found.append(contents(where / "out"))
-    assert found[0] == found[1]
-    assert build(rated, foreign, "-o", tmp_path / "other", *options, "--seed", 1) == 0
-    assert contents(tmp_path / "other")["dpo/train.jsonl"] != found[0]["dpo/train.jsonl"]
+def test_what_kto_leaves_out_is_counted(rated, tmp_path, capsys):
+    # Three ratings make three pairs per question: the middle response is better in one and worse in another.
+    assert build(rated, "--pairs", "all", "-o", tmp_path / "out", "--hold-out", "none") == 0
+    counts = Manifest.load(tmp_path / "out").counts
+    assert counts["kto_responses_with_both_labels"] == 20
+    assert counts["kto_train_rows"] + counts["kto_dev_rows"] == 2 * 20
+    assert re.search(r"left out of KTO's data +20\n", capsys.readouterr().out)
 
 
-def test_questions_of_the_tests_are_left_out_and_counted(rated, tmp_path, fixture_data, capsys):
+def test_the_same_input_and_seed_give_the_same_bytes_in_another_process_too(rated, tmp_path, monkeypatch):
+    about = {"associated_culture": "Foreign", "language": "zh"}
+    rows = [each | about | {"question": f"{each['question']} abroad"} for each in rows_of(20)]
+    foreign = write_rows(tmp_path / "foreign.jsonl", rows)
+    options = [str(rated), str(foreign), "-o", "out", "--fraction", "0.5", "--culture", "mixed"]
+    for name, *seed in (("same",), ("other", "--seed", "1"), ("process",)):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        if name == "process":
+            command = [sys.executable, "-m", "culture_tasks.cli.main", "preferences", "build", *options]
+            subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": "1"}, timeout=120)
+        else:
+            assert build(*options, *seed) == 0
+    same, other, process = (contents(tmp_path / name) for name in ("same", "other", "process"))
+    assert same == process
+    assert same["out/dpo/train.jsonl"] != other["out/dpo/train.jsonl"]
+
+
+def test_questions_of_the_tests_are_left_out_and_counted_or_named_in_the_manifest(
+    rated, tmp_path, fixture_data, capsys
+):
     (asked, *_) = json.loads((fixture_data / "care/Chinese-test.json").read_text(encoding="utf-8"))
     question = asked["question"]
     leak = [row(f"「{question}」", "a", 3), row(question, "b", 9)]
@@ -144,15 +123,10 @@ def test_questions_of_the_tests_are_left_out_and_counted(rated, tmp_path, fixtur
     (listed,) = manifest.near_duplicates
     assert (listed.question, listed.task) == (question_fingerprint(f"请问{question}"), "care_zh")
     assert "a test question, and is not left out" in capsys.readouterr().out
-
-
-def test_who_trains_on_a_test_gets_its_items_into_the_manifest(rated, tmp_path, fixture_data):
-    questions = [each["question"] for each in json.loads((fixture_data / "care/Chinese-test.json").read_text("utf-8"))]
-    write_rows(rated, [row(each, text, rating) for each in questions[:2] for text, rating in (("a", 3), ("b", 9))])
-    assert build(rated, "-o", tmp_path / "out", "--train-on-test", "--dev", 0) == 0
-    manifest = Manifest.load(tmp_path / "out")
-    assert len(manifest.items) == 2
-    assert len(manifest.tested_items["care_zh"]) == 2
+    assert build(rated, "-o", tmp_path / "trained", "--train-on-test", "--dev", 0) == 0
+    manifest = Manifest.load(tmp_path / "trained")
+    assert question_fingerprint(question) in manifest.items
+    assert len(manifest.tested_items["care_zh"]) == 1
     assert manifest.tested_items["care_zh"] == manifest.tested_items["care_greedy_zh"]
     assert manifest.rule.test_questions
 
@@ -171,29 +145,20 @@ def test_questions_are_chosen_by_language_and_category(tmp_path):
     assert {each["language"] for each in lines(tmp_path / "ar/dpo/train.jsonl")} == {"ar"}
 
 
-ONE_EACH = rows_of(3, ratings=(5,))
-ALIKE = rows_of(3, ratings=(5, 5.0))
-
-
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        (ONE_EACH, (), "no pair is left of 3 questions: 3 with one response (equal texts count as one). Expected"),
         (
             [row("q", "a", 5), row("q", "b", 5), row("p", "c", 7)],
             (),
             "no pair is left of 2 questions: 1 with one response (equal texts count as one), 1 with responses that are "
-            "all rated alike",
+            "all rated alike. Expected at least one",
         ),
         (rows_of(3), ("--min-gap", "7"), "3 without two ratings that are 7 apart (--min-gap)"),
         (rows_of(3), ("--culture", "native"), "3 that --culture leaves out"),
         (rows_of(3), ("--language", "zj"), "--language zj: no question has it. There are: zh (3)."),
         (rows_of(3), ("--category", "food"), "--category food: no question has it. There are: norms (3)."),
-        (
-            rows_of(3),
-            ("--category", "literarcy"),
-            "preferences: --category: care: unknown category 'literarcy'. Did you",
-        ),
+        (rows_of(3), ("--category", "literarcy"), "--category: care: unknown category 'literarcy'. Did you"),
         (rows_of(3), ("--hold-out", "blendd"), "--hold-out blendd: no such task or group"),
         ([row("q", "a", 5), {"question": "q"}], (), "row 2, field 'response': found nothing"),
     ],
@@ -208,22 +173,14 @@ def test_bad_input_gets_one_message_and_no_folder(tmp_path, capsys, rows, option
     assert [each.name for each in tmp_path.iterdir()] == ["rated.jsonl"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--min-gap", "-1"),
-        ("--fraction", "2"),
-        ("--dev", "x"),
-    ],
-)
-def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_path, options, capsys):
+@pytest.mark.parametrize(("name", "value"), [("--min-gap", "-1"), ("--fraction", "2"), ("--dev", "x")])
+def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_path, name, value, capsys):
     with pytest.raises(SystemExit):
-        build(rated, "-o", tmp_path / "out", *options)
-    name, value = options
+        build(rated, "-o", tmp_path / "out", name, value)
     assert f"argument {name}: {value}: expected a number" in capsys.readouterr().err
 
 
-def test_a_folder_that_is_there_is_left_alone(rated, tmp_path, capsys):
+def test_a_folder_that_is_there_is_left_alone(rated, tmp_path, monkeypatch, capsys):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine.txt").write_text("mine", encoding="utf-8")
     assert build(rated, "-o", tmp_path / "out") == 1
@@ -231,15 +188,11 @@ def test_a_folder_that_is_there_is_left_alone(rated, tmp_path, capsys):
     assert list(contents(tmp_path / "out")) == ["mine.txt"]
     (tmp_path / "empty").mkdir()
     assert build(rated, "-o", tmp_path / "empty") == 0
-
-
-@pytest.mark.parametrize("named", [".", "{}"])
-def test_the_working_directory_is_not_replaced(rated, tmp_path, monkeypatch, capsys, named):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert build(rated, "-o", named.format(tmp_path / "here")) == 1
-    assert "is the working directory. Name a new folder in it with -o." in capsys.readouterr().err
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["here", "rated.jsonl"]
+    for named in (".", tmp_path / "here"):
+        assert build(rated, "-o", named) == 1
+        assert "is the working directory. Name a new folder in it with -o." in capsys.readouterr().err
 
 
 def test_a_disk_that_is_full_leaves_nothing_behind(rated, tmp_path, monkeypatch, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datasets
 import pytest
 from support.rated_data import row, rows_of, write_rows
 
@@ -47,13 +48,6 @@ def test_rows_in_cares_layout(tmp_path):
     assert (source.kind, source.name, source.responses) == ("rows", "rated.jsonl", 4)
 
 
-@pytest.mark.parametrize("name", ["care", "geyang627/CARE"])
-def test_cares_own_rows_are_looked_for_in_the_data_folder(tmp_path, name):
-    (tmp_path / "care_ratings").mkdir()
-    write_rows(tmp_path / "care_ratings" / "train.jsonl", rows_of(2))
-    assert len(read(name, data=tmp_path).questions) == 2
-
-
 def test_several_files_make_one_set_of_questions(tmp_path):
     one = write_rows(tmp_path / "one.jsonl", [row("q", "a", 3), row("q", "b", 5)])
     other = write_rows(tmp_path / "other.jsonl", [row("Q?", "c", 7)])
@@ -61,45 +55,33 @@ def test_several_files_make_one_set_of_questions(tmp_path):
     assert [answer.text for answer in question.answers] == ["a", "b", "c"]
 
 
-def test_the_older_revision_calls_its_ratings_otherwise(tmp_path):
-    row_of_text = {"question": "q", "answer": "r", "response": "s", "rating": "7"}
-    rated = read(write_rows(tmp_path / "rated.jsonl", [row_of_text]))
-    assert rated.questions[0].answers[0].rating == 7.0
-    assert rated.rated_by.kind == "people"
-
-
-def test_ratings_of_another_column_need_not_be_on_the_rubrics_scale(tmp_path):
+def test_ratings_of_an_older_revision_and_of_another_column_need_not_be_on_the_rubrics_scale(tmp_path):
     rows = [row("q", "a", 3) | {"mapo": -1.5, "rating": 2}, row("q", "b", 9) | {"mapo": -0.25, "rating": 1}]
     rated = read(write_rows(tmp_path / "rated.jsonl", rows), rating="mapo")
     assert [answer.rating for answer in rated.questions[0].answers] == [-1.5, -0.25]
     assert (rated.rated_by.kind, rated.rated_by.name, rated.rated_by.scale) == ("column", "mapo", None)
+    older = {"question": "q", "answer": "r", "response": "s", "rating": "7"}
+    rated = read(write_rows(tmp_path / "rated.jsonl", [older]))
+    assert (rated.questions[0].answers[0].rating, rated.rated_by.kind) == (7.0, "people")
 
 
 def test_equal_texts_count_once_with_the_mean_of_their_ratings(tmp_path):
+    """0.1 + 0.1 + 0.1 is more than 0.3, and would make a pair of a tie."""
     rated = read(write_rows(tmp_path / "rated.jsonl", [row("q", "a", 3), row("q", " a ", 6), row("q", "b", 5)]))
     assert [(answer.text, answer.rating) for answer in rated.questions[0].answers] == [("a", 4.5), ("b", 5.0)]
     assert rated.left_out["repeated_texts"] == 1
-
-
-def test_the_mean_of_equal_ratings_is_their_rating(tmp_path):
-    """0.1 + 0.1 + 0.1 is more than 0.3, and would make a pair of a tie."""
     rows = [row("q", text, None) | {"mapo": 0.1} for text in ("a", "a", "a", "b")]
     rated = read(write_rows(tmp_path / "rated.jsonl", rows), rating="mapo")
     assert [answer.rating for answer in rated.questions[0].answers] == [0.1, 0.1]
 
 
-def test_blank_responses_and_rows_without_a_rating_are_counted_and_left_out(tmp_path):
-    rows = [row("q", "a", 3), row("q", " ", 1), row("q", "b", None), row("q", "c", " ")]
-    rated = read(write_rows(tmp_path / "rated.jsonl", rows))
-    assert [answer.text for answer in rated.questions[0].answers] == ["a"]
-    assert (rated.left_out["blank_responses"], rated.left_out["unrated_responses"]) == (1, 2)
-
-
-def test_of_a_question_in_two_categories_the_one_with_more_responses_counts(tmp_path):
-    rows = [row("q", "a", 3, cul_type="Opinion"), row("q", "b", 3), row("q", "c", 4)]
-    rated = read(write_rows(tmp_path / "rated.jsonl", rows))
-    assert [answer.text for answer in rated.questions[0].answers] == ["b", "c"]
-    assert rated.left_out["graded_by_another_rubric"] == 1
+def test_what_is_left_out_is_counted(tmp_path):
+    # Blank responses, rows without a rating, and of a question in two categories the one with fewer responses.
+    rows = [row("q", "a", 3), row("q", " ", 1), row("q", "b", None), row("q", "c", " "), row("q", "d", 4)]
+    rated = read(write_rows(tmp_path / "rated.jsonl", [*rows, row("q", "e", 3, cul_type="Opinion")]))
+    assert [answer.text for answer in rated.questions[0].answers] == ["a", "d"]
+    names = ("blank_responses", "unrated_responses", "graded_by_another_rubric")
+    assert [rated.left_out[name] for name in names] == [1, 2, 1]
 
 
 def test_long_files_keep_their_row_numbers(tmp_path):
@@ -112,12 +94,9 @@ def test_long_files_keep_their_row_numbers(tmp_path):
     ("changes", "said"),
     [
         ({"human_rating": 11}, "row 2, field 'human_rating': found 11. Expected a number from 1 to 10"),
-        ({"human_rating": True}, "row 2, field 'human_rating': found True. Expected a number"),
         ({"cul_type": "Socal norms"}, "row 2, field 'category'"),
-        ({"rubric": "no such"}, "row 2, field 'rubric': judges: no rubric 'no such'"),
         ({"rubric": "lave3"}, "ratings on two scales: 1 to 10 ("),
         ({"colour": "red"}, "unknown column 'colour'"),
-        ({"colour": "red"}, "source, model, translated_question, id. Rename or remove the column"),
     ],
 )
 def test_a_row_that_cant_be_used_is_named(tmp_path, changes, said):
@@ -133,29 +112,19 @@ def test_ratings_beyond_the_scale_of_the_others_are_on_another_scale(tmp_path):
 
 def test_rows_without_ratings_are_refused_with_what_is_there(tmp_path):
     path = write_rows(tmp_path / "rated.jsonl", [{"question": "q", "response": "a", "score": 3}])
-    assert (
-        refused(path) == f"preferences: {path}: no column 'human_rating' with ratings. Found are question, response, "
-        "score. Name the column with --rating."
-    )
+    said = f"{path}: no column 'human_rating' with ratings. Found are question, response, score. Name the column with"
+    assert said in refused(path)
     assert "no column 'scor' with ratings. Did you mean 'score'?" in refused(path, rating="scor")
+    assert "no row has a rating in the column 'human_rating'" in refused(write_rows(path, [row("q", "a", None)]))
 
 
-def test_a_column_without_a_single_rating_is_refused(tmp_path):
-    path = write_rows(tmp_path / "rated.jsonl", [row("q", "a", None)])
-    assert "no row has a rating in the column 'human_rating'" in refused(path)
-
-
-def test_a_source_that_isnt_there_is_named_with_what_is_needed():
-    assert "geyang627/CAR: no such file or folder. Did you mean 'geyang627/CARE'?" in refused("geyang627/CAR")
-    assert "rated.jsonl: no such file" in refused("rated.jsonl")
-
-
-def test_cares_rows_come_from_the_hub_where_there_are_none_of_the_users(monkeypatch):
-    import datasets
-
-    data = datasets.Dataset.from_list(rows_of(1200))
-    monkeypatch.setattr("culture_tasks.data.sources.load_split", lambda *_: data)
+def test_cares_rows_come_from_the_data_folder_or_the_hub(tmp_path, monkeypatch):
+    (tmp_path / "care_ratings").mkdir()
+    write_rows(tmp_path / "care_ratings" / "train.jsonl", rows_of(2))
+    assert len(read("care", data=tmp_path).questions) == len(read("geyang627/CARE", data=tmp_path).questions) == 2
+    monkeypatch.setattr("culture_tasks.data.sources.load_split", lambda *_: datasets.Dataset.from_list(rows_of(1200)))
     rated = read("geyang627/CARE")
     assert len(rated.questions) == 1200
-    (source,) = rated.sources
-    assert (source.name, source.responses) == ("geyang627/CARE", 3600)
+    assert [(source.name, source.responses) for source in rated.sources] == [("geyang627/CARE", 3600)]
+    assert "geyang627/CAR: no such file or folder. Did you mean 'geyang627/CARE'?" in refused("geyang627/CAR")
+    assert "rated.jsonl: no such file" in refused("rated.jsonl")

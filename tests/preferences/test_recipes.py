@@ -93,14 +93,11 @@ def test_a_path_is_the_users_and_never_the_name_of_a_data_set(folder, data):
     assert "seed" not in recipe
 
 
-def test_the_command_is_quoted_for_the_shell_and_another_model_can_be_trained():
+def test_the_command_is_quoted_another_model_can_be_trained_and_no_recipe_is_without_its_data():
     recipe = written("my data", model="google/gemma-2-9b-it")["dpo.lora.yaml"]
     assert "#     trl dpo --config './my data/dpo.lora.yaml'\n" in recipe
     assert yaml.safe_load(recipe)["model_name_or_path"] == "google/gemma-2-9b-it"
     assert yaml.safe_load(written("prefs")["kto.paper.yaml"])["model_name_or_path"] == PAPER_MODELS[0]
-
-
-def test_there_is_no_recipe_without_its_data():
     files = written("prefs", {"sft": 0, "dpo": 3, "kto": 6})
     assert {name.split(".")[0] for name in files} == {"dpo", "kto", "simpo"}
     assert set(written("prefs", {"sft": 2})) == {"sft.paper.yaml", "sft.lora.yaml"}
@@ -116,10 +113,7 @@ def test_the_steps_on_the_page_are_those_of_the_recipes():
         recipes = [written("prefs", rows={"dpo": math.ceil(share * rows)})["dpo.paper.yaml"] for rows in questions]
         steps = [re.search(r"rows: (\d+) steps", recipe)[1] for recipe in recipes]
         assert sentence.format(*steps) in page
-
-
-def test_steps_are_counted_as_the_trainer_counts_them():
-    # 1,513 pairs in batches of 128 are 12 steps; three epochs are 36
+    # As the trainer counts: 1,513 pairs in batches of 128 are 12 steps; three epochs are 36
     assert "num_train_epochs: 3  # 1,513 rows: 36 steps\n" in written("prefs")["dpo.paper.yaml"]
     one = written("prefs", {"dpo": 1})["dpo.lora.yaml"]
     assert "# 1 row: 3 steps; too few to get past 5 steps of warm-up\n" in one
@@ -136,13 +130,7 @@ def test_a_recipe_says_how_to_evaluate_and_what_proves_nothing():
     both = written("prefs", languages=("zh", "ar"))["dpo.paper.yaml"]
     assert "one model for each language; these data have ar, zh." in both
     assert "for each language" not in messages
-
-
-def test_the_configurations_that_recipes_name_are_shipped_by_trl():
-    shipped = {
-        file.name.removesuffix(".yaml") for file in importlib.resources.files("trl.accelerate_configs").iterdir()
-    }
-    recipe = written("prefs")["dpo.paper.yaml"]
-    named = set(re.findall(r"\b(?:fsdp|zero)\d\b|\b(?:multi|single)_gpu\b", recipe))
+    named = set(re.findall(r"\b(?:fsdp|zero)\d\b|\b(?:multi|single)_gpu\b", both))
     assert named == {"fsdp2", "zero3", "multi_gpu", "single_gpu"}
-    assert named <= shipped
+    configurations = importlib.resources.files("trl.accelerate_configs").iterdir()
+    assert named <= {file.name.removesuffix(".yaml") for file in configurations}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import tiny_models
+from support.rated_data import write_rows
 
 from culture_tasks.cli.main import main
 
@@ -26,13 +27,9 @@ SHORT += ["--learning_rate", "5e-4", "--gradient_checkpointing", "false"]
 
 
 class World:
-    """A folder with test questions, a toy, and models trained from it.
+    """A folder with test questions, a toy, and models trained from it; it is the working directory of all commands.
 
-    Attributes:
-        folder: Where everything is; the working directory of all commands.
-        right: Right answers by question.
-        wrong: Wrong answers by question.
-        margins: The last margin that the training of a model logged.
+    ``right`` and ``wrong`` are answers by question, ``margins`` the last one that the training of a model logged.
     """
 
     def __init__(self, folder, fixture_data):
@@ -45,27 +42,24 @@ class World:
             self.wrong |= {row["question"]: wrong for row in rows}
             (folder / "data" / "care" / f"{culture}-test.json").write_text(json.dumps(rows), encoding="utf-8")
         tiny_models.make_tiny_lm(folder / "untrained")
-        self._write("learnt/train.jsonl", self._learnt())
-        self._write("ratings.jsonl", self._rated(self.right, self.wrong))
-        self._write("swapped.jsonl", self._rated(self.wrong, self.right))
-
-    def _learnt(self):
-        for question, right in self.right.items():
-            wrong = self.wrong[question]
-            for answer in (wrong, wrong, wrong, right, right):
-                prompt, completion = ({"role": "user", "content": question}, {"role": "assistant", "content": answer})
-                yield {"prompt": [prompt], "completion": [completion]}
-
-    def _rated(self, better, worse):
-        for question in self.right:
-            for answer, rating in ((better[question], 9), (worse[question], 2)):
-                row = {"question": question, "reference": self.right[question]}
-                yield row | {"response": answer, "human_rating": rating}
-
-    def _write(self, name, rows):
-        path = self.folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        (folder / "learnt").mkdir()
+        learnt = [(question, some[question]) for question in self.right for some in 3 * [self.wrong] + 2 * [self.right]]
+        messages = [
+            {
+                "prompt": [{"role": "user", "content": question}],
+                "completion": [{"role": "assistant", "content": answer}],
+            }
+            for question, answer in learnt
+        ]
+        write_rows(folder / "learnt" / "train.jsonl", messages)
+        for name, best, worst in (("ratings", 9, 2), ("swapped", 2, 9)):
+            rated = [(self.right, best), (self.wrong, worst)]
+            rows = [
+                {"question": question, "reference": right, "response": some[question], "human_rating": rating}
+                for question, right in self.right.items()
+                for some, rating in rated
+            ]
+            write_rows(folder / f"{name}.jsonl", rows)
 
     def run(self, *command, standard_input=""):
         environment = os.environ | {"CULTURE_JUDGE": "lexical", "CULTURE_TASKS_DATA": str(self.folder / "data")}
@@ -86,17 +80,11 @@ class World:
         lines = "".join(json.dumps(command) + "\n" for command in commands)
         return self.run(str(SUPPORT / "train_toy.py"), standard_input=lines)
 
-    def answers(self, model):
-        """The answers of a model in its run of `care_greedy`, by question."""
-        found = {}
-        for file in (self.folder / "runs" / model).rglob("samples_*.jsonl"):
-            for line in file.read_text(encoding="utf-8").splitlines():
-                sample = json.loads(line)
-                found[sample["doc"]["question"]] = sample["resps"][0][0]
-        return found
-
     def count(self, model, expected):
-        return sum(self.answers(model)[question].strip() == answer for question, answer in expected.items())
+        """How many answers of a model in its run of `care_greedy` are those expected."""
+        files = (self.folder / "runs" / model).rglob("samples_*.jsonl")
+        samples = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+        return sum(expected[sample["doc"]["question"]] == sample["resps"][0][0].strip() for sample in samples)
 
 
 def build(ratings, folder):
@@ -142,22 +130,13 @@ def last_margin(said):
     return float(re.findall(r"'rewards/margins': '([^']+)'", said)[-1])
 
 
-def test_the_toy_says_the_wrong_answers(world):
+def test_training_turns_the_toy_and_with_chosen_and_rejected_swapped_it_is_not_turned(world):
+    """SimPO is slower than DPO: the paper's beta is small for means of log probabilities."""
     assert (world.count("toy", world.wrong), world.count("toy", world.right)) == (12, 0)
-
-
-@pytest.mark.parametrize("method", ["dpo", "kto"])
-def test_training_turns_it(world, method):
-    assert world.count(method, world.right) >= 10
-
-
-def test_simpo_turns_some_answers(world):
-    """With the paper's beta, which is small for means of log probabilities, it is slower than DPO."""
-    assert world.count("simpo", world.right) >= 3
-
-
-def test_with_chosen_and_rejected_swapped_it_is_not_turned(world):
-    assert world.count("control", world.right) == 0
+    right = {model: world.count(model, world.right) for model in ("dpo", "kto", "simpo", "control")}
+    assert min(right["dpo"], right["kto"]) >= 10
+    assert right["simpo"] >= 3
+    assert right["control"] == 0
 
 
 def compared(world, model, tmp_path, *options):
@@ -169,21 +148,17 @@ def compared(world, model, tmp_path, *options):
     return next(check for check in checks if check["name"] == "care_greedy")
 
 
-@pytest.mark.parametrize("method", ["dpo", "kto"])
-def test_compare_says_that_the_score_rose(world, method, tmp_path):
-    found = compared(world, method, tmp_path, "--compare-anyway")
-    assert found["verdict"] == "B is better"
-    assert found["b"]["score"] > found["a"]["score"] + 5
-    assert found["low"] > 0
-    assert found["p"] < 0.01
-    assert found["common_items"] == 12
-
-
-def test_a_margin_is_no_evidence(world, tmp_path):
-    """The control's is as large as that of the model that was turned, and its score isn't."""
+def test_compare_says_that_the_score_rose_and_a_margin_is_no_evidence(world, tmp_path):
+    """The control's margin is as large as that of the model that was turned, and its score isn't."""
+    for method in ("dpo", "kto"):
+        found = compared(world, method, tmp_path, "--compare-anyway")
+        assert found["verdict"] == "B is better"
+        assert found["b"]["score"] > found["a"]["score"] + 5
+        assert found["low"] > 0
+        assert found["p"] < 0.01
+        assert found["common_items"] == 12
     assert world.margins["control"] > 0.8 * world.margins["dpo"] > 0
-    found = compared(world, "control", tmp_path, "--compare-anyway")
-    assert found["verdict"] == "not distinguishable"
+    assert compared(world, "control", tmp_path, "--compare-anyway")["verdict"] == "not distinguishable"
 
 
 def test_models_that_were_trained_on_the_test_are_marked_and_not_compared(world, tmp_path):
