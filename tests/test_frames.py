@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from culture_tasks.report.building import Options
 DATA = Path(__file__).resolve().parents[1] / "examples" / "data"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """CARE and CulturalVQA, graded by a script that can't read every fifth reply."""
     from support.scripted_judge import ScriptedJudge, install
@@ -23,42 +24,29 @@ def results(tmp_path_factory):
     from culture_tasks.judges.rubric.verdicts import Verdict
 
     folder = tmp_path_factory.mktemp("frames") / "results"
-    asked = iter(range(10_000))
-
-    def graded(item):
-        if next(asked) % 5 == 0:
-            return Verdict("unparsable", completion="hm", error="no rating")
-        return Verdict("scored", 2.0, rationale="so so")
-
+    scored, unread = (
+        Verdict("scored", 2.0, rationale="so so"),
+        Verdict("unparsable", completion="hm", error="no rating"),
+    )
+    verdicts = itertools.cycle([unread, *[scored] * 4])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURE_JUDGE", "openai:scripted")
         patch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0")
         patch.setenv("CULTURE_TASKS_DATA", str(DATA))
-        install(patch, ScriptedJudge(graded))
+        install(patch, ScriptedJudge(lambda _: next(verdicts)))
         write_lm_eval(folder, ("care", "culturalvqa_blind"), lambda prompt, _: f"to {prompt[:9]}", "toy/one")
     return folder
 
 
-def test_a_score_is_the_reports(results):
+def test_a_score_is_the_reports_and_groups_are_rows_beside_the_whole(results):
     scores = frames.scores(results)
     whole = scores[(scores.task == "care") & (scores.dimension == "")].iloc[0]
     # 30 questions, of which the judge could read 24, each with 2 points.
-    assert (whole.model, whole.benchmark, whole.metric, whole.value, whole.n) == (
-        "toy/one",
-        "care",
-        "care_rating",
-        2.0,
-        24,
-    )
-    assert whole.coverage == pytest.approx(24 / 30)
+    assert (whole.model, whole.benchmark, whole.metric) == ("toy/one", "care", "care_rating")
+    assert (whole.value, whole.n, whole.coverage) == (2.0, 24, pytest.approx(24 / 30))
     assert "low_coverage" in whole.marks.split()
-
-
-def test_groups_are_rows_beside_the_whole(results):
-    scores = frames.scores(results)
-    countries = scores[
-        (scores.task == "culturalvqa_blind") & (scores.dimension == "country") & (scores.metric == "lave")
-    ]
+    vqa = scores[(scores.task == "culturalvqa_blind") & (scores.metric == "lave")]
+    countries = vqa[vqa.dimension == "country"]
     assert len(countries) == countries.group.nunique() == 11
     # The judge's 2 is "correct", which is 1 on the scale of LAVE.
     assert set(countries.value.dropna()) == {1.0}
@@ -68,18 +56,18 @@ def test_samples_of_all_tasks_are_in_one_frame(results):
     samples = frames.samples([results])
     assert set(samples.task) == {"care_ar", "care_ja", "care_zh", "culturalvqa_blind"}
     care = samples[samples.benchmark == "care"]
-    assert len(care) == 30
-    assert (care.outcome == "unparsable").sum() == 6
-    assert care[care.outcome == "unparsable"].score.map(math.isnan).all()
-    assert (care[care.outcome == "scored"].score == 2.0).all()
+    unread, scored = care[care.outcome == "unparsable"], care[care.outcome == "scored"]
+    assert (len(unread), len(scored)) == (6, 24)
+    assert unread.score.map(math.isnan).all()
+    assert (scored.score == 2.0).all()
     assert care.response.str.startswith("to ").all()
     assert samples[samples.task == "culturalvqa_blind"].country.notna().all()
     assert care.country.isna().all()
 
 
 def test_options_are_the_reports(results):
-    assert set(frames.scores(results, Options(names=("toy/*=Mine",))).model) == {"Mine"}
-    assert set(frames.samples(str(results), Options(names=("toy/*=Mine",))).model) == {"Mine"}
+    options = Options(names=("toy/*=Mine",))
+    assert set(frames.scores(results, options).model) == set(frames.samples(str(results), options).model) == {"Mine"}
 
 
 def test_nothing_to_read_is_an_error(tmp_path):

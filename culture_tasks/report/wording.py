@@ -59,15 +59,11 @@ def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
     if scale == P_VALUE and value < 10.0**-scale.digits:
         return f"< {10.0**-scale.digits:.{scale.digits}f}"
     if scale == ITEMS_NEEDED:
-        return f"> {_MOST_NEEDED:,}" if value > _MOST_NEEDED else f"{_rounded_up(int(value)):,}"
+        unit = 10 ** max(0, len(str(int(value))) - 2)  # rounded up to two digits
+        return f"> {_MOST_NEEDED:,}" if value > _MOST_NEEDED else f"{-(-int(value) // unit) * unit:,}"
     text = f"{value:{'+' if signed else ''},.{scale.digits}f}"
     text = text.replace("-", "+" if signed else "", 1) if not text.strip("+-0.") else text
     return f"{text} %" if scale.unit == SAYS_PERCENT else text
-
-
-def _rounded_up(count: int) -> int:
-    unit = int(10 ** max(0, len(str(count)) - 2))
-    return -(-count // unit) * unit
 
 
 def amount(value: float | None, scale: Scale, *, signed: bool = False) -> str:

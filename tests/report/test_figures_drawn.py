@@ -1,6 +1,5 @@
 """Figures: drawn, both formats, the same every time, and names of any script in them."""
 
-import logging
 import re
 from dataclasses import replace
 from itertools import combinations
@@ -43,12 +42,6 @@ HOSTILE = "</text><script>x</script><!-- ]]> \x00\x01\ud800\ufffe\u202e $x^2$ \\
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("figures")
-    return folder, write_figures(example_report(), folder, ("png", "svg", "pdf"))
-
-
 def _figure(report, key):
     return next(chart for chart in charts(report) if chart.key == key)
 
@@ -62,15 +55,15 @@ def _chart(kind, *cells, groups=("a", "b"), label="m"):
     return Chart("k", "Title", "", kind, "group", "model", "score", (Panel("panel", groups, (series,)),))
 
 
-# ---- files
+# ---- files and names
 
 
 @pytest.mark.slow
-def test_every_figure_is_written_in_every_format_and_loads_nothing(written):
-    folder, paths = written
-    assert {path.stem for path in paths} == FIGURES
-    assert sorted(paths) == sorted(folder.iterdir())
-    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf"}
+def test_every_figure_is_written_in_every_format_loads_nothing_and_has_names_of_every_script(tmp_path):
+    report = example_report(MODELS[:1])
+    paths = write_figures(report, tmp_path, ("png", "svg", "pdf"))
+    assert {path.name for path in paths} == {f"{name}.{ending}" for name in FIGURES for ending in ("png", "svg", "pdf")}
+    assert sorted(paths) == sorted(tmp_path.iterdir())
     for path in paths:
         if path.suffix == ".pdf":
             assert path.read_bytes().startswith(b"%PDF-")
@@ -87,35 +80,18 @@ def test_every_figure_is_written_in_every_format_and_loads_nothing(written):
             families = re.findall(r"font-family: ([^;\"]+)|px ('DejaVu[^;\"]+)", path.read_text())
             assert families  # readers without our fonts get letters without serifs
             assert all("".join(found).endswith("sans-serif") for found in families)
+    [svg] = svg_images([_figure(example_report(), "culturalvqa_country")])
+    assert all(model in "".join(_texts(svg)) for model in MODELS)
+    assert write_figures(replace(report, groups=(), units={}, contrasts=()), tmp_path) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_figure_is_the_same_every_time(kind):
-    chart = _figure(example_report(("m",)), KINDS[kind])
-    assert svg_images([chart]) == svg_images([chart])
-
-
-def test_a_report_without_numbers_has_no_figures(tmp_path):
-    report = replace(example_report(), groups=(), units={}, contrasts=())
-    assert write_figures(report, tmp_path) == []
-
-
-# ---- names
-
-
-@pytest.mark.slow
-def test_names_of_every_script_are_text(written):
-    for name in ("culturalvqa_country", "cedar_gepp"):
-        texts = "".join(_texts((written[0] / f"{name}.svg").read_bytes()))
-        assert all(model in texts for model in MODELS)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_names_can_not_inject(kind):
+def test_a_figure_is_the_same_every_time_and_names_can_not_inject(kind):
     report = example_report((f"_$x^2$ {HOSTILE}", "b"))  # matplotlib hides names that begin with an underscore
-    [svg] = svg_images([_figure(report, KINDS[kind])])
-    tree = etree.fromstring(svg)
-    assert not list(tree.iter(f"{SVG}script", f"{SVG}a"))
+    chart = _figure(report, KINDS[kind])
+    [svg] = svg_images([chart])
+    assert svg_images([chart]) == [svg]
+    assert not list(etree.fromstring(svg).iter(f"{SVG}script", f"{SVG}a"))
     text = "".join(_texts(svg))
     assert "_$x^2$ </text>" in text
     assert "\u202e" not in text
@@ -175,22 +151,22 @@ def test_fonts_that_are_newer_than_matplotlibs_list_are_found(monkeypatch):
     assert "DejaVu Serif" in fonts._installed.__wrapped__()
 
 
-def test_missing_characters_are_warned_of_once(tmp_path, caplog, monkeypatch):
+def test_missing_characters_are_warned_of_once(caplog, monkeypatch):
     monkeypatch.setattr(fonts, "_FAMILIES", ())
     monkeypatch.setattr(fonts, "joins_letters", lambda: True)
-    with caplog.at_level(logging.WARNING):
-        paths = write_figures(example_report(("中文模型", "हिन्दी")), tmp_path, ("svg",))
+    report = example_report(("中文模型", "हिन्दी"))
+    images = svg_images([_figure(report, key) for key in ("culturalvqa_country", "care_category")])
     [record] = [record for record in caplog.records if record.name.startswith("culture_tasks")]
     assert "CJK, DEVANAGARI" in record.getMessage()
-    assert "中文模型" in "".join(_texts(paths[0].read_bytes()))
+    assert "中文模型" in "".join(_texts(images[0]))
 
 
 def test_letters_that_are_not_joined_are_warned_of(caplog, monkeypatch):
     monkeypatch.setattr(fonts, "joins_letters", lambda: False)
-    warn_of_gaps(["abc"], fonts.Fonts((), ""))
-    assert not caplog.records
-    warn_of_gaps(["نموذج", "हिन्दी"], fonts.Fonts((), ""))
-    assert "ARABIC, DEVANAGARI" in caplog.text
+    for texts, said in ((["abc"], ""), (["نموذج", "हिन्दी"], "ARABIC, DEVANAGARI")):
+        warn_of_gaps(texts, fonts.Fonts((), ""))
+        assert said in caplog.text
+        assert bool(said) == bool(caplog.records)
 
 
 # ---- what is drawn
@@ -212,9 +188,7 @@ def test_extremes_can_be_drawn(kind, cells):
 
 @pytest.mark.parametrize("key", ["culturalvqa_facet", "culturalvqa_country", "cedar_gepp"])
 def test_a_papers_numbers_are_hollow_marks_without_intervals(key):
-    own, both = (
-        _figure(charts_of, key) for charts_of in (example_report(("m",), published=False), example_report(("m",)))
-    )
+    own, both = (_figure(example_report(("m",), published=published), key) for published in (False, True))
     assert own == replace(both, notes=own.notes)
     chart = next(one for one in charts(example_report(("m",)), published=True) if one.key == key)
     pictures = [svg_images([one])[0] for one in (both, chart)]
@@ -243,7 +217,8 @@ def _overlapping(chart, monkeypatch):
 @pytest.mark.parametrize("models", [1, 17])
 def test_no_text_of_a_figure_lies_over_another(models, monkeypatch):
     report = example_report([f"organisation/a-model-with-a-name-{at}" for at in range(models)], published=False)
-    for chart in charts(report):
+    drawn = [chart for chart in charts(report) if not re.search(r"_[2-9]$", chart.key)]  # further parts look alike
+    for chart in drawn:
         assert _overlapping(chart, monkeypatch) == [], chart.key
 
 
@@ -287,27 +262,20 @@ def _many(own, papers=0):
     return Panel("panel", ("a",), tuple(series))
 
 
-def test_a_panel_shows_a_dozen_series_at_most():
+def test_a_panel_shows_a_dozen_series_at_most_and_further_published_ones_as_a_grey_band():
     assert list(limited(_many(9, 3))) == [_many(9, 3)]
-    first, second, third = limited(_many(25))
-    assert [len(panel.series) for panel in (first, second, third)] == [9, 9, 7]
-    assert [panel.title for panel in (first, third)] == ["panel (1 of 3)", "panel (3 of 3)"]
+    parts = list(limited(_many(25)))
+    assert [len(panel.series) for panel in parts] == [9, 9, 7]
+    assert [panel.title for panel in parts] == [f"panel ({at} of 3)" for at in (1, 2, 3)]
     for panel in limited(_many(12, 2)):
         assert [series.label for series in panel.series if series.published] == ["p0", "p1"]
         assert len(panel.series) <= 12
     [alone] = limited(_many(5, 17))
-    assert (len(alone.series), len(alone.band)) == (5, 17)
-
-
-def test_many_published_models_are_a_grey_band_with_one_legend():
-    scale = Scale("percent", 0, 100)
-    panels = tuple(limited(replace(_many(3, 17), title="p")))
+    assert (len(alone.series), len(alone.band), max(cell.value for cell in alone.cells)) == (5, 17, 66.0)
     for kind in ("bars", "points", "dots"):
-        [svg] = svg_images([Chart("k", "Title", "", kind, "group", "model", "score", panels)])
+        [svg] = svg_images([Chart("k", "Title", "", kind, "group", "model", "score", (alone,))])
         assert _texts(svg).count("range of published models") == 1
         assert "p3" not in _texts(svg)
-    assert max(cell.value for cell in panels[0].cells) == 66.0
-    assert scale == panels[0].scale
 
 
 def test_cultures_stand_in_the_order_of_their_means():

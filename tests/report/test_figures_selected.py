@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from support.example_report import MODELS, PERCENT, RATIO, example_report
+from support.reports import charts_of
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.report.figures.selecting import OVERVIEW, charts, group_name, overview
@@ -12,12 +13,9 @@ from culture_tasks.report.model import Cell, GroupValue, Mean, Standing
 
 def _only(*values):
     report = example_report(("m",), published=False)
-    alone = replace(report, groups=values, units=_own_units(report), contrasts=())
-    return {chart.key: chart for chart in charts(alone) if chart.key != OVERVIEW}
-
-
-def _own_units(report):
-    return {key: unit for key, unit in report.units.items() if "_prompt_" not in key}
+    units = {key: unit for key, unit in report.units.items() if "_prompt_" not in key}
+    alone = replace(report, groups=values, units=units, contrasts=())
+    return {key: chart for key, chart in charts_of(alone).items() if key != OVERVIEW}
 
 
 def _value(unit, statistic, dimension, group, where, number=1.0, scale=PERCENT):
@@ -25,12 +23,10 @@ def _value(unit, statistic, dimension, group, where, number=1.0, scale=PERCENT):
 
 
 def test_papers_rows_are_left_out_and_can_be_asked_for():
-    report = example_report()
-    for published, expected in ((False, 4), (True, 5)):
-        [chart] = [chart for chart in charts(report, published=published) if chart.key == "culturalvqa_country"]
-        assert len(chart.panels[0].series) == expected
-    assert "Rows from papers are not drawn" in charts(report)[1].notes
-    assert any(note.startswith("Hollow: published") for note in charts(report, published=True)[1].notes)
+    for published, series, note in ((False, 4, "Rows from papers are not drawn"), (True, 5, "Hollow: published")):
+        chart = charts_of(example_report(), published=published)["culturalvqa_country"]
+        assert len(chart.panels[0].series) == series
+        assert any(each.startswith(note) for each in chart.notes)
 
 
 def test_a_papers_row_is_told_from_a_users_row_and_not_numbered_with_those_of_other_figures():
@@ -41,9 +37,9 @@ def test_a_papers_row_is_told_from_a_users_row_and_not_numbered_with_those_of_ot
         for value in report.groups
     )
     report = replace(report, entrants=report.entrants | papers, groups=values)
-    found = {chart.key: chart.panels[0] for chart in charts(report, published=True)}
+    found = charts_of(report, published=True)
     for key in ("culturalvqa_country", "cedar_gepp"):
-        rows = [(series.label.replace(" †", ""), series.published) for series in found[key].series]
+        rows = [(series.label.replace(" †", ""), series.published) for series in found[key].panels[0].series]
         assert rows == [("GPT-4V", False), ("GPT-4V [published]", True)]
 
 
@@ -131,11 +127,15 @@ def test_the_overview_has_a_panel_a_score_and_the_best_mean_first():
     assert chart.panels[0].groups == ("b", "c", "a")
     assert [chart.panels[0].best, chart.panels[1].best] == [frozenset(("b", "c"))] * 2
     assert [chart.look_of(label) for label in ("a", "b", "c")] == [0, 1, 2]
-    assert len(chart.panels) == 10
     assert chart.title == "All models on all benchmarks"
-    many = overview(example_report([f"model {number}" for number in range(20)]))
-    assert {len(panel.groups) for panel in many.panels} == {15}
-    assert (many.title, many.notes[-1]) == ("15 of 20 models on all benchmarks", "The table has the others")
+    assert len(chart.panels) == 1 + sum(unit.headline for unit in report.units.values())
+    many = example_report([f"m{number}" for number in range(17)], published=False)
+    part = overview(many)
+    assert {len(panel.groups) for panel in part.panels} == {15}
+    assert (part.title, part.notes[-1]) == ("15 of 17 models on all benchmarks", "The table has the others")
+    more = {f"more_{at}": replace(many.units["arab_culture"], key=f"more_{at}", title=f"m{at}") for at in range(30)}
+    part = overview(replace(many, units=many.units | more))
+    assert (part.title, len(part.panels)) == ("15 of 17 models on 24 of 39 scores", 24)
     assert overview(replace(report, units={}, means=())) is None
 
 
@@ -168,18 +168,7 @@ def test_descriptions_say_what_is_seen_in_words():
         assert chart.title in chart.description
         assert chart.groups in chart.description
         assert "_" not in f"{chart.value}{chart.groups}{chart.series}", chart.key
-    [country] = [chart for chart in charts(example_report()) if chart.key == "culturalvqa_country"]
+    country = charts_of(example_report())["culturalvqa_country"]
     low = min(cell.value for cell in country.panels[0].cells)
     assert f"Lowest {low:.1f}" in country.description
     assert all(model in "".join(country.texts) for model in MODELS[1:])
-
-
-def test_the_overview_says_what_it_leaves_out():
-    report = example_report([f"m{number}" for number in range(17)], published=False)
-    whole = overview(example_report(("m",), published=False))
-    assert whole.title == "All models on all benchmarks"
-    assert len(whole.panels) == sum(unit.headline for unit in report.units.values())
-    more = {f"more_{at}": replace(report.units["arab_culture"], key=f"more_{at}", title=f"m{at}") for at in range(30)}
-    part = overview(replace(report, units=report.units | more))
-    assert part.title == "15 of 17 models on 24 of 39 scores"
-    assert len(part.panels) == 24

@@ -4,22 +4,27 @@ from dataclasses import replace
 
 import numpy as np
 from support.example_report import example_report
-from support.sample_files import JUDGE, care_sample, cedar_sample, record, vqa_record, write_run, write_vqa
+from support.reports import report_of, tables_of
+from support.sample_files import (
+    JUDGE,
+    care_sample,
+    cedar_sample,
+    record,
+    vqa_record,
+    vqa_samples,
+    write_run,
+    write_vqa,
+)
 
-from culture_tasks.report.building import Options, build
 from culture_tasks.report.html.page import write_html
 from culture_tasks.report.model import Finding, Part
-from culture_tasks.report.text.markdown import _sentence, write_markdown
+from culture_tasks.report.text.markdown import write_markdown
 
 COUNTRIES = ("brazil", "china", "india", "usa")
 
 
-def said(folder, **options):
-    return {finding.question: finding for finding in build([str(folder)], Options(**options)).findings}
-
-
 def texts(folder, question):
-    return [each.text for each in build([str(folder)], Options()).findings if each.question == question]
+    return [each.text for each in report_of(folder).findings if each.question == question]
 
 
 def shares(right, size):
@@ -27,10 +32,15 @@ def shares(right, size):
     return [1.0] * right + [0.0] * (size - right)
 
 
+def write_models(folder, right, metric="lave"):
+    """Writes a run of CulturalVQA and its blind variant for each model with so many of 100 items right."""
+    for model, number in right.items():
+        samples = vqa_samples(shares(number, 100), metric)
+        write_run(folder / model, model, {"culturalvqa": samples, "culturalvqa_blind": samples})
+
+
 def test_a_model_that_is_significantly_better_is_best(tmp_path):
-    for model, right in (("good", 90), ("bad", 20)):
-        vqa = [{"lave": vqa_record(n, score)} for n, score in enumerate(shares(right, 100))]
-        write_run(tmp_path / model, model, {"culturalvqa": vqa, "culturalvqa_blind": vqa})
+    write_models(tmp_path, {"good": 90, "bad": 20})
     mean, clear = texts(tmp_path, "best")
     assert mean.startswith("good has the highest mean (90.00 of 100, ")
     assert mean.endswith(") over the 2 columns that 2 models share, and the tests tell it from all others.")
@@ -39,9 +49,7 @@ def test_a_model_that_is_significantly_better_is_best(tmp_path):
 
 
 def test_a_model_that_is_ahead_by_chance_is_not_called_best(tmp_path):
-    for model, right in (("a", 51), ("b", 50), ("worst", 5)):
-        vqa = [{"lave": vqa_record(n, score)} for n, score in enumerate(shares(right, 100))]
-        write_run(tmp_path / model, model, {"culturalvqa": vqa, "culturalvqa_blind": vqa})
+    write_models(tmp_path, {"a": 51, "b": 50, "worst": 5})
     mean, clear = texts(tmp_path, "best")
     assert mean.endswith("3 models share, but the tests don't tell it from b.")
     assert clear.startswith("No clear winner: a on culturalvqa (0.510, ")
@@ -49,15 +57,11 @@ def test_a_model_that_is_ahead_by_chance_is_not_called_best(tmp_path):
     assert "Significantly" not in clear
 
 
-def test_one_model_alone_is_best_of_nothing(tmp_path):
-    write_vqa(tmp_path, "alone", shares(60, 100))
-    [only] = texts(tmp_path, "best")
-    assert only.startswith("alone was run alone: culturalvqa 0.600, ")
-    assert "best" not in only
-
-
-def test_models_that_share_nothing_have_no_mean(tmp_path):
+def test_one_model_alone_is_best_of_nothing_and_models_that_share_nothing_have_no_mean(tmp_path):
     write_vqa(tmp_path / "a", "a", shares(60, 100))
+    [only] = texts(tmp_path, "best")
+    assert only.startswith("a was run alone: culturalvqa 0.600, ")
+    assert "best" not in only
     write_run(tmp_path / "b", "b", {"care_zh": [care_sample(n, 5.0 + n % 3) for n in range(20)]})
     assert texts(tmp_path, "best") == ["No mean ranks the 2 models: no two of them share two benchmarks."]
 
@@ -111,20 +115,16 @@ def test_a_difference_by_language_is_named_where_it_is_certain(tmp_path):
     assert " asked in the culture's own language than asked in English on care_zh for " in change
 
 
-def blend(region, task, scores):
-    groups = {"region": region, "topic": "food", "language": "en"}
-    samples = [record("blend", task, "sem_b", f"q{n}", groups, score=score) for n, score in enumerate(scores)]
-    return {
-        task: [
-            {"sem_b": each | {"runs": [{"response": "x", "outcome": "scored"}], "outcomes": {"scored": 1}}}
-            for each in samples
-        ]
-    }
-
-
 def test_a_difference_of_percents_is_in_points_and_regions_have_names(tmp_path):
-    native, english = shares(27, 100), shares(73, 100)
-    runs = blend("North Korea", "blend_north_korea", native) | blend("North Korea", "blend_en_north_korea", english)
+    groups = {"region": "North Korea", "topic": "food", "language": "en"}
+    verdict = {"runs": [{"response": "x", "outcome": "scored"}], "outcomes": {"scored": 1}}
+    runs = {
+        task: [
+            {"sem_b": record("blend", task, "sem_b", f"q{n}", groups, score=score, **verdict)}
+            for n, score in enumerate(shares(right, 100))
+        ]
+        for task, right in (("blend_north_korea", 27), ("blend_en_north_korea", 73))
+    }
     write_run(tmp_path, "a", runs)
     [change] = texts(tmp_path, "changes")
     assert change.startswith("The greatest difference: a is 46.0 points lower (")
@@ -143,30 +143,24 @@ def test_a_summary_has_one_count_of_models(tmp_path):
         samples = [{"lave": each["lave"] | judge} for each in _by_country(even | {"india": low})]
         runs = {"culturalvqa": samples, "culturalvqa_blind": samples}
         write_run(tmp_path / f"{model}{stamp}", model, runs, f"2026010{stamp}_000000")
-    report = build([str(tmp_path)], Options())
+    report = report_of(tmp_path)
     said = " ".join(finding.text for finding in report.findings)
     assert len(report.entrants) == 3
     assert "that 2 models share" in said
     assert " for 1 of the 2 models that ran it." in said
-    [summary] = [table for table in report.tables if table.key == "summary"]
-    assert any("which all 2 models share" in note for note in summary.notes)
-    assert not any(" rows share" in note for note in summary.notes)
+    notes = " ".join(tables_of(report)["summary"].notes)
+    assert "which all 2 models share" in notes
+    assert " rows share" not in notes
 
 
-def test_scores_that_take_no_part_are_counted_with_the_reasons(tmp_path):
+def test_scores_that_take_no_part_or_are_by_text_overlap_are_counted(tmp_path):
     for model in "ab":
-        write_vqa(tmp_path / model, model, shares(5, 10))
-    write_run(
-        tmp_path / "c", "c", {"culturalvqa": [{"lave": vqa_record(n, 1.0, data={"data": "d2"})} for n in range(10)]}
-    )
-    assert texts(tmp_path, "runs") == ["1 of 3 scores is neither ranked nor tested: another revision of the data (1)."]
-
-
-def test_scores_by_text_overlap_are_said_to_be_no_judges(tmp_path):
-    for model in "ab":
-        samples = [{"lave_lexical": vqa_record(n, score)} for n, score in enumerate(shares(5, 10))]
-        write_run(tmp_path / model, model, {"culturalvqa": samples})
-    assert texts(tmp_path, "runs") == ["2 of 2 scores are by text overlap, not by a judge."]
+        write_vqa(tmp_path / "judged" / model, model, shares(5, 10))
+        write_run(tmp_path / "lexical" / model, model, {"culturalvqa": vqa_samples(shares(5, 10), "lave_lexical")})
+    write_run(tmp_path / "judged" / "c", "c", {"culturalvqa": vqa_samples([1.0] * 10, data={"data": "d2"})})
+    excluded = "1 of 3 scores is neither ranked nor tested: another revision of the data (1)."
+    assert texts(tmp_path / "judged", "runs") == [excluded]
+    assert texts(tmp_path / "lexical", "runs") == ["2 of 2 scores are by text overlap, not by a judge."]
 
 
 HOSTILE = "<script>x</script> **bold** [a](b) \u202e|"
@@ -174,18 +168,15 @@ HOSTILE = "<script>x</script> **bold** [a](b) \u202e|"
 
 def test_names_in_findings_stay_names(tmp_path):
     finding = Finding("best", (Part(HOSTILE, is_name=True), Part(" is best (1.0).")))
-    report = replace(example_report(("m",)), findings=(finding,))
+    two = Finding("best", (Part("a*b", is_name=True), Part(" "), Part("c", is_name=True), Part(" is best.")))
+    report = replace(example_report(("m",)), findings=(finding, two))
     assert finding.text == f"{HOSTILE} is best (1.0)."
     [path] = write_markdown(report, tmp_path)
-    line = next(line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("- "))
-    assert line == r"- **\<script\>x\</script\> \*\*bold\*\* \[a\](b) \|** is best (1.0)."
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("- ")]
+    assert lines[0] == r"- **\<script\>x\</script\> \*\*bold\*\* \[a\](b) \|** is best (1.0)."
+    assert lines[1] == r"- **a\*b** **c** is best."
     write_html(report, tmp_path / "report.html", figures=False)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert (
         '<li><bdi dir="auto">&lt;script&gt;x&lt;/script&gt; **bold** [a](b) \u202e|</bdi> is best (1.0).</li>' in page
     )
-
-
-def test_a_space_between_two_names_stays_in_markdown():
-    parts = (Part("a*b", is_name=True), Part(" "), Part("c", is_name=True), Part(" is best. "))
-    assert _sentence(Finding("best", parts)) == "**a\\*b** **c** is best. "

@@ -213,7 +213,9 @@ def test_findings_and_the_picture_are_on_the_first_screen(tmp_path, width, heigh
     _is_quiet(_in_browser(path, steps, tmp_path / "profile"))
 
 
-def test_sorting_with_the_keyboard(page, tmp_path):
+def test_tables_are_sorted_with_the_keyboard_and_filtered(page, tmp_path):
+    visible = "[...document.querySelectorAll('#table-culturalvqa_country .scroll {what}')].filter((one) => !one.hidden)"
+    visible_rows, visible_headers = visible.format(what="tbody tr"), visible.format(what="thead tr:last-child th")
     values = """[...document.querySelectorAll('#table-culturalvqa_country .scroll tbody tr')]
         .map((row) => Number(row.cells[3].dataset.value))"""
     header = "document.querySelector('#table-culturalvqa_country .scroll thead tr:last-child').cells[3]"
@@ -231,6 +233,22 @@ def test_sorting_with_the_keyboard(page, tmp_path):
         others = f"[...{header}.parentElement.children].map((one) => one.getAttribute('aria-sort'))"
         assert sorted(await tab.run(others))[:2] == ["ascending", "none"]
         assert "ascending" in await tab.run("document.querySelector('#said').textContent")
+        await tab.run(
+            """(() => { const form = document.querySelector('#tools');
+            form.elements.rows.value = 'QWEN3'; form.elements.columns.value = 'ira';
+            form.elements.rows.dispatchEvent(new Event('input', { bubbles: true })); })()"""
+        )
+        await tab.until("document.querySelector('#said').textContent.includes(' shown in ')")
+        assert await tab.run(f"{visible_rows}.length") == 1
+        assert await tab.run(f"{visible_headers}.map((one) => one.textContent)") == ["model", "iran"]
+        assert await tab.run("document.querySelector('#table-care').hidden")
+        await tab.run(
+            """(() => { const form = document.querySelector('#tools');
+            form.reset(); form.elements.published.checked = false;
+            form.elements.rows.dispatchEvent(new Event('input', { bubbles: true })); })()"""
+        )
+        await tab.until(f"{visible_rows}.length === 4")
+        assert await tab.run(f"{visible_headers}.length") == 12
 
     _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
 
@@ -252,7 +270,7 @@ def test_numbers_that_are_missing_come_last_in_both_directions(tmp_path):
     _in_browser(path, steps, tmp_path / "profile")
 
 
-def test_a_cell_opens_its_samples_and_escape_closes_them(page, tmp_path):
+def test_a_cell_opens_its_samples_and_those_of_other_models_and_escape_closes_them(page, tmp_path):
     button = "document.querySelector('#table-culturalvqa_country .scroll button[data-cell]')"
 
     async def steps(tab: Tab) -> None:
@@ -273,11 +291,18 @@ def test_a_cell_opens_its_samples_and_escape_closes_them(page, tmp_path):
         await tab.press("Escape", 27)
         assert not await tab.run("document.querySelector('#browser').open")
         assert await tab.run(f"document.activeElement === {button}")
+        await tab.run("document.querySelector('#table-culturalvqa_country .scroll button[data-cell]').click()")
+        await tab.until("document.querySelectorAll('#samples article').length === 4")
+        await tab.run("document.querySelector('#others').click()")
+        await tab.until("document.querySelectorAll('#samples article').length === 16")
+        models = await tab.run("[...document.querySelectorAll('#samples h3 > bdi')].map((name) => name.textContent)")
+        assert len(models) == 16
+        assert len(set(models[:4])) == 4
 
     _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
 
 
-def test_filters_of_samples(page, tmp_path):
+def test_filters_of_samples_their_prompts_doubts_and_direction(page, tmp_path):
     count = "document.querySelector('#browser-count').textContent"
     shown = "document.querySelectorAll('#samples article').length"
 
@@ -303,19 +328,20 @@ def test_filters_of_samples(page, tmp_path):
         await tab.run(f"({_CHOOSE})('outcome', '')")
         await tab.run(f"({_CHOOSE})('language', 'hi')")
         assert 0 < int((await tab.run(count)).split(" ")[2]) < everything
-
-    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
-
-
-def test_other_models_on_the_same_items(page, tmp_path):
-    async def steps(tab: Tab) -> None:
-        await tab.run("document.querySelector('#table-culturalvqa_country .scroll button[data-cell]').click()")
-        await tab.until("document.querySelectorAll('#samples article').length === 4")
-        await tab.run("document.querySelector('#others').click()")
-        await tab.until("document.querySelectorAll('#samples article').length === 16")
-        models = await tab.run("[...document.querySelectorAll('#samples h3 > bdi')].map((name) => name.textContent)")
-        assert len(models) == 16
-        assert len(set(models[:4])) == 4
+        await tab.run("document.querySelector('#filters button[type=reset]').click()")
+        await tab.until(f"{count} === '20 of {everything} samples shown'")
+        direction = """(language) => {
+          const texts = [...document.querySelectorAll(`#samples .text[lang=${language}]`)];
+          return [...new Set(texts.map((text) => getComputedStyle(text).direction))]; }"""
+        assert "rtl" in await tab.run(f"({direction})('ar')")
+        assert await tab.run(f"({direction})('zh')") in ([], ["ltr"])
+        await tab.run(f"({_CHOOSE})('doubt', 'yes')")
+        doubts = (
+            "[...document.querySelectorAll('#samples article')].map((one) => one.querySelector('.doubt')?.textContent)"
+        )
+        assert set(await tab.run(doubts)) == {"Judge in doubt: the judge was reminded of the format"}
+        prompt = "document.querySelector('#samples details .text').textContent"
+        assert (await tab.run(prompt)).startswith("Answer in one word.")
 
     _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
 
@@ -378,20 +404,6 @@ def test_two_models_side_by_side(beside, tmp_path):
     assert tab.of("Runtime.exceptionThrown") == []
 
 
-def test_doubts_of_the_judge_and_the_prompt_as_sent(page, tmp_path):
-    async def steps(tab: Tab) -> None:
-        await tab.run("document.querySelector('#browse').click()")
-        await tab.run(f"({_CHOOSE})('doubt', 'yes')")
-        doubts = (
-            "[...document.querySelectorAll('#samples article')].map((one) => one.querySelector('.doubt')?.textContent)"
-        )
-        assert set(await tab.run(doubts)) == {"Judge in doubt: the judge was reminded of the format"}
-        prompt = "document.querySelector('#samples details .text').textContent"
-        assert (await tab.run(prompt)).startswith("Answer in one word.")
-
-    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
-
-
 @pytest.mark.parametrize("where", ["page", "beside"])
 def test_every_sample_has_a_link_that_opens_it(where, request, tmp_path):
     path = request.getfixturevalue(where)
@@ -442,31 +454,6 @@ def test_samples_beside_the_page_are_found_searched_and_missed(beside, tmp_path)
     _in_browser(alone, missed, tmp_path / "other")
 
 
-def test_filters_of_tables(page, tmp_path):
-    visible = "[...document.querySelectorAll('#table-culturalvqa_country .scroll {what}')].filter((one) => !one.hidden)"
-    rows, headers = visible.format(what="tbody tr"), visible.format(what="thead tr:last-child th")
-
-    async def steps(tab: Tab) -> None:
-        await tab.run(
-            """(() => { const form = document.querySelector('#tools');
-            form.elements.rows.value = 'QWEN3'; form.elements.columns.value = 'ira';
-            form.elements.rows.dispatchEvent(new Event('input', { bubbles: true })); })()"""
-        )
-        await tab.until("document.querySelector('#said').textContent.includes(' shown in ')")
-        assert await tab.run(f"{rows}.length") == 1
-        assert await tab.run(f"{headers}.map((one) => one.textContent)") == ["model", "iran"]
-        assert await tab.run("document.querySelector('#table-care').hidden")
-        await tab.run(
-            """(() => { const form = document.querySelector('#tools');
-            form.reset(); form.elements.published.checked = false;
-            form.elements.rows.dispatchEvent(new Event('input', { bubbles: true })); })()"""
-        )
-        await tab.until(f"{rows}.length === 4")
-        assert await tab.run(f"{headers}.length") == 12
-
-    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
-
-
 @pytest.mark.parametrize("width", [320, 1600])
 def test_the_page_never_scrolls_sideways(page, tmp_path, width):
     wide = "[document.documentElement.scrollWidth, document.querySelector('#browser .body').scrollWidth]"
@@ -478,18 +465,6 @@ def test_the_page_never_scrolls_sideways(page, tmp_path, width):
         page_width, dialog_width = await tab.run(wide)
         assert page_width <= width
         assert dialog_width <= await tab.run(room)
-
-    _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
-
-
-def test_right_to_left_text_stands_at_the_right(page, tmp_path):
-    async def steps(tab: Tab) -> None:
-        await tab.run("document.querySelector('#browse').click()")
-        direction = """(language) => {
-          const texts = [...document.querySelectorAll(`#samples .text[lang=${language}]`)];
-          return [...new Set(texts.map((text) => getComputedStyle(text).direction))]; }"""
-        assert "rtl" in await tab.run(f"({direction})('ar')")
-        assert await tab.run(f"({direction})('zh')") in ([], ["ltr"])
 
     _is_quiet(_in_browser(page, steps, tmp_path / "profile"))
 

@@ -1,50 +1,37 @@
 """The culture tasks that the harnesses have already: which metric counts, which end is better, on which scale."""
 
 import pytest
+from support.reports import report_of
 from support.sample_files import write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
-from culture_tasks.report.building import Options, build
 from culture_tasks.report.numbers.other_tasks import known_task
 
-
-def unit(folder, task, **metrics):
-    write_run(folder, "m", {}, results={task: {f"{name}": value for name, value in metrics.items()}})
-    return build([str(folder)], Options()).units[task]
+SHARE, PERCENT, UNKNOWN = ("share", 0, 1), ("percent", 0, 100), ("unknown", None, None)
 
 
 @pytest.mark.parametrize(
     ("task", "metrics", "metric", "unit_and_ends", "better"),
     [
         # The metric that counts, and not the first.
-        (
-            "crows_pairs_english",
-            {"x,none": 3.5, "pct_stereotype,none": 0.6},
-            "pct_stereotype",
-            ("share", 0, 1),
-            "lower",
-        ),
+        ("crows_pairs_english", {"x": 3.5, "pct_stereotype": 0.6}, "pct_stereotype", SHARE, "lower"),
         # A value that a scale doesn't have is shown without one.
-        ("crows_pairs_french", {"pct_stereotype,none": 60.0}, "pct_stereotype", ("unknown", None, None), "lower"),
-        ("mmlu_prox_sw", {"exact_match,a": 0.25}, "exact_match,a", ("share", 0, 1), "higher"),
-        ("kaleidoscope", {"kaleidoscope_acc,none": 47.5}, "kaleidoscope_acc", ("percent", 0, 100), "higher"),
-        (
-            "kaleidoscope",
-            {"kaleidoscope_format_error,none": 1},
-            "kaleidoscope_format_error",
-            ("percent", 0, 100),
-            "lower",
-        ),
+        ("crows_pairs_french", {"pct_stereotype": 60.0}, "pct_stereotype", UNKNOWN, "lower"),
+        ("mmlu_prox_sw", {"exact_match,a": 0.25}, "exact_match,a", SHARE, "higher"),
+        ("kaleidoscope", {"kaleidoscope_acc": 47.5}, "kaleidoscope_acc", PERCENT, "higher"),
+        ("kaleidoscope", {"kaleidoscope_format_error": 1}, "kaleidoscope_format_error", PERCENT, "lower"),
         # The range of a task's own metric is not guessed from its value.
-        ("my_group", {"my_acc,none": 0.9}, "my_acc", ("unknown", None, None), "higher"),
-        ("my_group", {"acc,none": 0.5}, "acc", ("share", 0, 1), "higher"),
+        ("my_group", {"my_acc": 0.9}, "my_acc", UNKNOWN, "higher"),
+        ("my_group", {"acc": 0.5}, "acc", SHARE, "higher"),
     ],
 )
 def test_metric_and_scale_are_those_of_the_task(tmp_path, task, metrics, metric, unit_and_ends, better):
-    found = unit(tmp_path, task, **metrics)
-    assert (found.metric, found.scale.better) == (metric, better)
-    assert (found.scale.unit, found.scale.low, found.scale.high) == unit_and_ends
+    own = {name if "," in name else f"{name},none": value for name, value in metrics.items()}
+    write_run(tmp_path, "m", {}, results={task: own})
+    unit = report_of(tmp_path).units[task]
+    assert (unit.metric, unit.scale.better) == (metric, better)
+    assert (unit.scale.unit, unit.scale.low, unit.scale.high) == unit_and_ends
 
 
 @pytest.mark.parametrize(
@@ -75,10 +62,8 @@ WRONG = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0] * 5
 
 def logged(scores, metric="acc", **more):
     """Samples as lm-eval logs them, in an order of their own."""
-    lines = [
-        {"doc_id": n, "target_hash": f"t{n}", "filter": "none", metric: score, **more} for n, score in enumerate(scores)
-    ]
-    return lines[::-1]
+    own = {"filter": "none", **more}
+    return [{"doc_id": n, "target_hash": f"t{n}", metric: score} | own for n, score in enumerate(scores)][::-1]
 
 
 def write(folder, model, samples, results=None, stamp=LM_EVAL, **changes):
@@ -92,17 +77,17 @@ def write(folder, model, samples, results=None, stamp=LM_EVAL, **changes):
     )
 
 
-def report_of(folder, **options):
-    return build([str(folder)], Options(**options))
-
-
 def pairs_of(report):
     return {(test.unit, test.first, test.second): test for test in report.comparisons}
 
 
+def write_pair(folder):
+    write(folder, "a", {"arc": logged(RIGHT)})
+    write(folder, "b", {"arc": logged(WRONG)})
+
+
 def test_models_are_tested_on_the_samples_of_a_task(tmp_path):
-    write(tmp_path, "a", {"arc": logged(RIGHT)})
-    write(tmp_path, "b", {"arc": logged(WRONG)})
+    write_pair(tmp_path)
     report = report_of(tmp_path)
     test = pairs_of(report)["arc", "e1", "e2"]
     assert (test.difference, test.n, test.test, test.verdict) == (-0.5, 40, "McNemar exact", "a is better")
@@ -188,8 +173,7 @@ def test_a_pattern_of_metrics_that_fits_nothing_is_an_error(tmp_path):
 
 
 def test_compare_tests_tasks_of_the_harness_too(tmp_path, capsys):
-    write(tmp_path, "a", {"arc": logged(RIGHT)})
-    write(tmp_path, "b", {"arc": logged(WRONG)})
+    write_pair(tmp_path)
     arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]
     assert main(arguments) == 1
     assert "regression: arc: B is worse" in capsys.readouterr().out
@@ -198,12 +182,11 @@ def test_compare_tests_tasks_of_the_harness_too(tmp_path, capsys):
     assert "not compared: arc: there are no samples of B whose mean is its score" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("better", ["higher", "lower"])
-def test_a_metric_whose_lower_end_is_better_regresses_upwards(tmp_path, better):
+@pytest.mark.parametrize(
+    ("task", "metric", "status"), [("crows_pairs_english", "pct_stereotype", 1), ("arc", "acc", 0)]
+)
+def test_a_metric_whose_lower_end_is_better_regresses_upwards(tmp_path, task, metric, status):
     for model, scores in (("a", WRONG), ("b", RIGHT)):
-        lines = [{**line, "pct_stereotype": line["acc"]} for line in logged(scores)]
-        name = "crows_pairs_english" if better == "lower" else "arc"
-        metric = "pct_stereotype" if better == "lower" else "acc"
-        write(tmp_path, model, {name: lines}, {name: {f"{metric},none": sum(scores) / len(scores)}})
-    arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]
-    assert main(arguments) == (1 if better == "lower" else 0)
+        results = {task: {f"{metric},none": sum(scores) / len(scores)}}
+        write(tmp_path, model, {task: logged(scores, metric)}, results)
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]) == status

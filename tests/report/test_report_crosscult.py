@@ -1,25 +1,20 @@
-"""CrossCult-KIBench's layouts beside those of its tables: retention, and what is known with nothing inserted."""
+"""CrossCult-KIBench's layouts beside those of its tables: retention, diagnosis, routing, and what methods cost."""
 
 import itertools
 
 import pytest
-from support.sample_files import crosscult_sample, write_run
+from support.reports import charts_of, report_of, row_of, tables_of, values_of
+from support.sample_files import crosscult_sample, write_inserted, write_run
 
-from culture_tasks.report.building import Options, build
-from culture_tasks.report.figures.selecting import charts
+from culture_tasks import published
+from culture_tasks.insertion import methods
+from culture_tasks.report.wording import marks_of
 
 ORDERS = (("en", "zh", "ar"), ("ar", "zh", "en"))
-METHODS = ("base", "mcki")
+ORDER_NAMES = ("English → Chinese → Arabic", "Arabic → Chinese → English")
+ROLES = ("reliability", "generality", "cross_language_locality", "cross_scenario_locality")
 SEVEN = ("base", "finetune", "ike", "mend", "serac", "mscke", "mcki")
 NAMES = ("Base Model", "FineTune", "IKE", "MEND", "SERAC", "MSCKE", "MCKI")
-
-
-def tables(report):
-    return {table.key: table for table in report.tables}
-
-
-def row(table, at=0):
-    return dict(zip((column.key for column in table.columns), table.rows[at].cells, strict=True))
 
 
 def chain(order, score):
@@ -35,103 +30,82 @@ def chain(order, score):
     }
 
 
-def insert(folder, model, samples, method):
-    arguments = {"model": "knowledge_insertion", "model_args": f"pretrained={model},method={method}"}
-    return write_run(folder / f"{model}-{method}", model, samples, config=arguments)
+def single(samples):
+    """Samples of every role, given those of one."""
+    return {f"crosscult_single_{role}": samples(role) for role in ROLES}
 
 
 @pytest.fixture(scope="module")
 def retention(tmp_path_factory):
+    """Two methods and two orders, one of which the base didn't run."""
     folder = tmp_path_factory.mktemp("retention")
-    for method, order in itertools.product(METHODS, ORDERS):
-        if (method, order) != ("base", ORDERS[1]):
-            insert(folder / "_".join(order), "m", chain(order, 4.0 if method == "base" else 8.0), method)
-    return build([str(folder)], Options())
+    for method, score, order in (("base", 4.0, 0), ("mcki", 8.0, 0), ("mcki", 8.0, 1)):
+        write_inserted(folder / f"{method}{order}", "m", method, chain(ORDERS[order], score))
+    return report_of(folder)
 
 
 def test_retention_has_a_column_for_each_order_step_and_partition_and_a_row_for_each_method(retention):
-    table = tables(retention)["crosscult_retention"]
+    table = tables_of(retention)["crosscult_retention"]
     labels = [f"{column.over} {column.label}" for column in table.columns]
-    first, second = "EN, ZH, AR: step", "AR, ZH, EN: step"
-    assert labels[:6] == [f"{first} {step}" for step in ("1 EN", "2 EN", "2 ZH", "3 EN", "3 ZH", "3 AR")]
-    assert labels[6:9] == [f"{second} {step}" for step in ("1 AR", "2 AR", "2 ZH")]
+    steps = ["EN, ZH, AR: step " + step for step in ("1 EN", "2 EN", "2 ZH", "3 EN", "3 ZH", "3 AR")]
+    assert labels[:9] == [*steps, *("AR, ZH, EN: step " + step for step in ("1 AR", "2 AR", "2 ZH"))]
     assert [line.labels for line in table.rows] == [("m", "Base Model", "judge-1"), ("m", "MCKI", "judge-1")]
-    base, edited = row(table, 0), row(table, 1)
+    base, edited = row_of(table, 0), row_of(table, 1)
     assert base["ar_zh_en_ar_after_1"] is None
     # scores of 8, 9, 8, 9 less one for each later insertion: sd 0.577, se 0.289, t(3) 3.182
     cell = edited["en_zh_ar_en_after_3"]
     assert cell.value == 6.5
     assert (cell.low, cell.high) == pytest.approx((6.5 - 0.9186, 6.5 + 0.9186), abs=1e-3)
     assert edited["ar_zh_en_en_after_3"].value == 8.5
-    assert base["en_zh_ar_en_after_3"].value < cell.value
-
-
-def test_retention_in_rouge_l_has_its_own_table_and_figure(retention):
-    edited = row(tables(retention)["crosscult_retention_rouge_l"], 1)
-    assert edited["en_zh_ar_en_after_3"].value == 60.0
-    assert edited["en_zh_ar_ar_after_3"].value == 80.0
-    drawn = {chart.key: chart for chart in charts(retention)}
+    assert base["en_zh_ar_en_after_3"].value == 2.5
+    overlap = values_of(tables_of(retention)["crosscult_retention_rouge_l"], 1)
+    assert (overlap["en_zh_ar_en_after_3"], overlap["en_zh_ar_ar_after_3"]) == (60.0, 80.0)
+    drawn = charts_of(retention)
     for key, scale in (("crosscult_retention", "score"), ("crosscult_retention_rouge_l", "percent")):
-        assert drawn[key].panels[0].scale.unit == scale
-        assert [panel.title for panel in drawn[key].panels] == [
-            "m + mcki · English → Chinese → Arabic",
-            "m + mcki · Arabic → Chinese → English",
-            "m + base · English → Chinese → Arabic",
+        panels = drawn[key].panels
+        assert panels[0].scale.unit == scale
+        assert [panel.title for panel in panels] == [
+            *(f"m + mcki · {order}" for order in ORDER_NAMES),
+            f"m + base · {ORDER_NAMES[0]}",
         ]
 
 
 def test_retention_of_which_nobody_ran_all_steps_is_shown(tmp_path):
     samples = {name: lines for name, lines in chain(ORDERS[0], 8.0).items() if name.endswith("en_after_3")}
-    insert(tmp_path, "m", samples, "mcki")
-    report = build([str(tmp_path)], Options())
-    cells = row(tables(report)["crosscult_retention"])
-    assert [name for name, cell in cells.items() if cell is not None] == ["en_zh_ar_en_after_3"]
-    assert cells["en_zh_ar_en_after_3"].value == 6.5
-    [cell] = report.units["crosscult_retention_en_zh_ar"].cells.values()
-    assert cell.flags == ("incomplete",)
-    assert not report.units["crosscult_retention_en_zh_ar"].headline
-    assert {chart.key for chart in charts(report)} == {"crosscult_retention", "crosscult_retention_rouge_l"}
+    write_inserted(tmp_path, "m", "mcki", samples)
+    report = report_of(tmp_path)
+    found = values_of(tables_of(report)["crosscult_retention"])
+    assert {name: value for name, value in found.items() if value is not None} == {"en_zh_ar_en_after_3": 6.5}
+    unit = report.units["crosscult_retention_en_zh_ar"]
+    assert ([cell.flags for cell in unit.cells.values()], unit.headline) == ([("incomplete",)], False)
+    assert set(charts_of(report)) == {"crosscult_retention", "crosscult_retention_rouge_l"}
 
 
-@pytest.fixture(scope="module")
-def seven(tmp_path_factory):
-    """The paper's seven rows of one backbone, in all settings."""
-    folder = tmp_path_factory.mktemp("seven")
-    single = ("reliability", "generality", "cross_language_locality", "cross_scenario_locality")
+def test_tables_and_figures_have_all_methods_beside_the_papers(tmp_path):
     for number, method in enumerate(SEVEN):
-        samples = {
-            f"crosscult_single_{role}": [
-                crosscult_sample(each, float(number), 10.0 * number, ("zh", "ar")[each % 2], role) for each in range(4)
+        samples = single(
+            lambda role, n=number: [
+                crosscult_sample(each, float(n), 10.0 * n, ("zh", "ar")[each % 2], role) for each in range(4)
             ]
-            for role in single
-        }
-        samples |= {
-            f"crosscult_sequential_{role}_{partition}": [
+        )
+        for role, partition in itertools.product(("reliability", "generality", "locality"), ORDERS[0]):
+            samples[f"crosscult_sequential_{role}_{partition}"] = [
                 crosscult_sample(each, float(number), 10.0 * number, partition, role, 3) for each in range(4)
             ]
-            for role in ("reliability", "generality", "locality")
-            for partition in ORDERS[0]
-        }
         for order in ORDERS:
             samples |= chain(order, 3.0 + number)
-        insert(folder, "m", samples, method)
-    return build([str(folder)], Options(published=True))
-
-
-def test_tables_and_figures_have_all_methods_beside_the_papers(seven):
+        write_inserted(tmp_path / method, "m", method, samples)
+    report = report_of(tmp_path, published=True)
     for number in (2, 3):
-        table = tables(seven)[f"crosscult_table_{number}"]
-        own = [row for row in table.rows if not row.published]
-        assert {row.labels[1] for row in own} == {row.labels[1] for row in table.rows if row.published} == set(NAMES)
-        assert {row.labels[1]: row.cells[-1].value for row in own} == {name: float(n) for n, name in enumerate(NAMES)}
+        table = tables_of(report)[f"crosscult_table_{number}"]
+        own = {row.labels[1]: row.cells[-1].value for row in table.rows if not row.published}
+        assert own == {name: float(n) for n, name in enumerate(NAMES)}
+        assert own.keys() == {row.labels[1] for row in table.rows if row.published}
         assert len(table.rows) == 7 + 14
-    drawn = {chart.key: chart for chart in charts(seven)}
+    drawn = charts_of(report)
     pages = (drawn["crosscult_retention"], drawn["crosscult_retention_2"])
-    assert {panel.title for page in pages for panel in page.panels} == {
-        f"m + {method} · {order}"
-        for method in SEVEN
-        for order in ("English → Chinese → Arabic", "Arabic → Chinese → English")
-    }
+    titles = {panel.title for page in pages for panel in page.panels}
+    assert titles == {f"m + {method} · {order}" for method in SEVEN for order in ORDER_NAMES}
     # with and without the insertion, for all that insert
     assert {panel.title for panel in drawn["crosscult_insertion"].panels} == {f"m + {method}" for method in SEVEN[1:]}
 
@@ -143,16 +117,188 @@ def test_diagnostic_has_languages_topics_and_all(tmp_path):
         for number in range(6)
     ]
     write_run(tmp_path, "m", {"crosscult_diagnostic": samples})
-    report = build([str(tmp_path)], Options())
-    table = tables(report)["crosscult_diagnostic_by_language"]
-    assert list(dict.fromkeys(column.over for column in table.columns)) == [
-        *("English", "Chinese", "Arabic", "Social", "Religious", "Ethical", "All"),
-    ]
-    cells = row(table)
+    report = report_of(tmp_path)
+    table = tables_of(report)["crosscult_diagnostic_by_language"]
+    overs = ["English", "Chinese", "Arabic", "Social", "Religious", "Ethical", "All"]
+    assert list(dict.fromkeys(column.over for column in table.columns)) == overs
+    cells = row_of(table)
     assert [cells[f"{name}_judge_score"].value for name in ("en", "zh", "ar", "all")] == [8.5, 6.5, 1.5, 5.5]
     assert [cells[f"{name}_rouge_l"].value for name in ("en", "zh", "ar", "all")] == [80.0, 60.0, 10.0, 50.0]
     # numbers 0 and 3 of each partition are social: one even, one odd
-    assert cells["social_judge_score"].value == 5.5
-    assert cells["social_judge_score"].n == 6
+    assert (cells["social_judge_score"].value, cells["social_judge_score"].n) == (5.5, 6)
     assert cells["en_judge_score"].low < 8.5 < cells["en_judge_score"].high
-    assert "crosscult_diagnostic" in {chart.key for chart in charts(report)}
+    assert "crosscult_diagnostic" in charts_of(report)
+
+
+# Which requests an insertion method routed wrongly, and what other thresholds would have done
+
+
+def routed(similarity, threshold=0.5):
+    """What a record says of a request's routing, as far as the report reads it."""
+    return {"similarity": similarity, "threshold": threshold, "activated": 0 if similarity >= threshold else None}
+
+
+SIMILARITIES = {
+    "reliability": [1.0, 1.0, 1.0, 1.0, 1.0, 0.4],
+    "generality": [0.9, 0.8, 0.3, 0.2, 0.7, 0.6],
+    "cross_language_locality": [0.1, 0.2, 0.1, 0.2, 0.1, 0.2],
+    "cross_scenario_locality": [0.5, 0.1, 0.1, 0.1, 0.1, 0.1],
+}
+
+
+def routes_nothing(role):
+    return [crosscult_sample(number, 5.0, 9.0, role=role) for number in range(6)]
+
+
+@pytest.fixture(scope="module", params=[5.0, None], ids=["judged", "not judged"])
+def routing(request, tmp_path_factory):
+    """Partitions come by turns."""
+    folder = tmp_path_factory.mktemp("runs")
+    samples = single(
+        lambda role: [
+            crosscult_sample(number, request.param, 50.0, ("zh", "ar")[number % 2], role, facts=routed(similarity))
+            for number, similarity in enumerate(SIMILARITIES[role])
+        ]
+    )
+    write_inserted(folder / "mcki", "m", "mcki", samples)
+    write_inserted(folder / "base", "m", "base", single(routes_nothing))
+    return report_of(folder)
+
+
+def test_rates_by_role_partition_and_topic(routing):
+    found = tables_of(routing)["crosscult_single_routing"]
+    assert [row.labels[1:3] for row in found.rows] == [  # the base compares nothing
+        ("MCKI", "Abstention: Reliability"),
+        ("MCKI", "Abstention: Generality"),
+        ("MCKI", "False activation: Cross-Lang. Loc."),
+        ("MCKI", "False activation: Cross-Scen. Loc."),
+    ]
+    reliability, generality, language, scenario = (values_of(found, row) for row in range(4))
+    # 1 of 6 is not used: number 5, of ar (odd numbers) and of the third topic (numbers 2 and 5)
+    places = ("all", "zh", "ar", "social", "religious", "ethical")
+    assert [reliability[key] for key in places] == pytest.approx([100 / 6, 0.0, 100 / 3, 0.0, 0.0, 50.0])
+    assert (generality["all"], language["all"]) == (pytest.approx(100 / 3), 0.0)
+    # a similarity of the threshold is enough
+    assert [scenario[key] for key in ("all", "similarity", "threshold")] == pytest.approx([100 / 6, 1 / 6, 0.5])
+    cell = found.rows[0].cells[0]
+    assert 0 < cell.low < 100 / 6 < cell.high < 100
+    assert not any("unjudged" in cell.flags for row in found.rows for cell in row.cells if cell)
+
+
+def test_other_thresholds_are_worked_out_from_the_similarities_and_drawn(routing):
+    found = tables_of(routing)["crosscult_single_thresholds"]
+    by_threshold = {row.labels[2]: list(values_of(found, at).values()) for at, row in enumerate(found.rows)}
+    assert [column.key for column in found.columns] == list(ROLES)
+    assert list(by_threshold) == [f"{step / 10:.2f}" for step in range(11)]
+    assert by_threshold["0.00"] == [0.0, 0.0, 100.0, 100.0]
+    assert by_threshold["0.20"][2] == 50.0
+    assert by_threshold["0.50"][1] == pytest.approx(100 / 3)
+    assert by_threshold["1.00"][:2] == pytest.approx([100 / 6, 100.0])
+    chart = charts_of(routing)["crosscult_thresholds"]
+    [panel] = chart.panels
+    assert (panel.title, chart.value) == ("m + mcki · single", "Routed wrongly (percent)")
+    assert panel.groups == tuple(f"{step / 20:.2f}" for step in range(21))
+    names = ("Reliability (abstained)", "Generality (abstained)")
+    assert [series.label for series in panel.series] == [
+        *(*names, "Cross-Lang. Loc. (activated)", "Cross-Scen. Loc. (activated)")
+    ]
+    assert panel.series[2].cells["0.15"].value == 50.0
+
+
+def test_in_chains_the_wrong_entry_is_told_from_abstention(tmp_path):
+    entries = {"reliability": ["zh", "zh", "en", None], "generality": ["ar", "zh", "zh", "zh"], "locality": ["zh"] * 4}
+    tasks = {
+        f"crosscult_sequential_{role}_{partition}": [
+            crosscult_sample(number, 5.0, 50.0, partition, role, 3, facts=facts)
+            for number, entry in enumerate(entries[role])
+            for facts in (routed(0.1 if entry is None else 0.9) | {"entry": entry},)
+        ]
+        for role, partition in itertools.product(entries, ORDERS[0])
+    }
+    write_inserted(tmp_path, "m", "serac", tasks)
+    found = tables_of(report_of(tmp_path))["crosscult_sequential_routing"]
+    reliability, generality, locality = (values_of(found, row) for row in range(3))
+    # of the 3 of 4 that used something, by the language asked for: en 2 wrong, zh 1, ar 3
+    assert (reliability["wrong_entry"], reliability["all"]) == (pytest.approx(100 * 6 / 9), 25.0)
+    assert generality["wrong_entry"] == pytest.approx(100 * 8 / 12)  # en 4 wrong, zh 1, ar 3
+    assert (locality["all"], locality["wrong_entry"]) == (100.0, None)
+
+
+def test_a_run_that_routes_nothing_has_no_such_tables(tmp_path):
+    write_inserted(tmp_path, "m", "ike", single(routes_nothing))
+    report = report_of(tmp_path)
+    assert not [key for key in tables_of(report) if key.endswith(("_routing", "_thresholds"))]
+    assert not {value.statistic for value in report.groups} & {"routing_error", "similarity", "threshold"}
+
+
+# Table 4: what methods cost
+
+ALONE = {"device": "NVIDIA A100", "one_at_a_time": True, "requests": 32, "request_ms": 1800.0, "insert_ms": 300.0}
+COSTS = ALONE | {"insertions": 8, "train_ms": 1600.0, "train_gib": 17.5, "peak_gib": 21.0, "parameters": 8.54}
+
+
+def write_costs(folder, method, costs, *stamp, roles=ROLES):
+    tasks = {f"crosscult_single_{role}": routes_nothing(role) for role in roles}
+    more = {} if costs is None else {"insertion_costs": costs}
+    write_inserted(folder / method, "m", method, tasks, *stamp, **more)
+
+
+def table_4(folder, **options):
+    return tables_of(report_of(folder, **options)).get("crosscult_table_4")
+
+
+def test_rows_have_what_the_result_files_say(tmp_path):
+    write_costs(tmp_path, "mcki", COSTS | {"answered": 48, "found": 3})
+    slow = {"train_ms": None, "train_gib": None, "batch_size": 16, "one_at_a_time": False}
+    write_costs(tmp_path, "finetune", COSTS | slow)
+    write_costs(tmp_path, "ike", None)
+    write_costs(tmp_path, "reminder", COSTS)  # a method of another package is called what it calls itself
+    table = table_4(tmp_path)
+    assert [row.labels for row in table.rows] == [
+        ("m", "FineTune", "NVIDIA A100, batches of 16"),
+        ("m", "MCKI", "NVIDIA A100, one at a time"),
+        ("m", "reminder", "NVIDIA A100, one at a time"),
+    ]
+    batched, alone = row_of(table, 0), row_of(table, 1)
+    names = ("train_ms", "insert_ms", "request_ms", "train_gib", "peak_gib", "parameters", "answered", "found")
+    numbers = (1600.0, 300.0, 1800.0, 17.5, 21.0, 8.54, 48.0, 3.0)
+    assert values_of(table, 1) == dict(zip(names, numbers, strict=True))
+    assert not any(cell.flags for cell in alone.values())
+    assert batched["train_ms"] is None
+    flagged = {name for name, cell in batched.items() if cell and "in_batches" in cell.flags}
+    assert flagged == {"insert_ms", "request_ms", "peak_gib"}
+    assert marks_of(batched["request_ms"])
+
+
+def test_the_papers_rows_stand_below_the_users_or_as_printed(tmp_path):
+    write_costs(tmp_path / "ours", "mcki", COSTS)
+    table = table_4(tmp_path / "ours", published=True)
+    assert len(table.rows) == 1 + len(published.load("crosscult_table_4").rows)
+    printed = list(values_of(table, ("InternVL3.5-8B", "MCKI", "published")).values())
+    assert printed == [1655.3, 306.0, 1902.0, 17.7, 21.1, 8.54, None, None]
+    assert row_of(table, ("Qwen3.5-9B", "FineTune"))["train_ms"] is None
+    write_costs(tmp_path / "none", "mcki", None)
+    keys = set(tables_of(report_of(tmp_path / "none", published=True)))
+    assert "published_crosscult_table_4" in keys
+    assert not keys & {"crosscult_table_4", "published_crosscult_table_2"}
+
+
+def test_several_files_of_one_row_are_combined(tmp_path):
+    write_costs(tmp_path, "mcki", COSTS, roles=ROLES[:2])
+    more = COSTS | {"request_ms": 600.0, "requests": 96, "peak_gib": 30.0}
+    write_costs(tmp_path, "mcki", more, "20260102_000000", roles=ROLES[2:])
+    found = values_of(table_4(tmp_path))
+    # (32 * 1800 + 96 * 600) / 128
+    assert (found["request_ms"], found["peak_gib"]) == (900.0, 30.0)
+
+
+def test_files_without_costs_have_no_such_table(tmp_path):
+    for costs in (None, "fast", {"device": "x", "request_ms": "soon"}):
+        write_costs(tmp_path, "mcki", costs)
+        assert table_4(tmp_path) is None
+
+
+def test_every_method_of_the_paper_has_its_name():
+    labels = set(methods.labels().values())
+    for paper in ("crosscult_table_2", "crosscult_table_3", "crosscult_table_4"):
+        assert {row.keys["method"] for row in published.load(paper).rows} <= labels

@@ -1,17 +1,15 @@
-"""Golden files of the text formats, from real runs. ``UPDATE_GOLDEN=1 pytest tests/report`` renews them."""
+"""Golden files of the text formats, from real runs."""
 
 import json
 import math
-import os
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
+from support.golden import golden
 
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.formats import write_report
 
-GOLDEN = Path(__file__).parent / "golden"
 TEXTS = ("report.md", "report.tex", "csv/summary.csv", "csv/care_table_3.csv", "csv/comparisons.csv", "csv/groups.csv")
 MOST_LINES = 400
 
@@ -32,18 +30,10 @@ def written(report, tmp_path_factory):
     return folder
 
 
-def check(name, found):
-    golden = GOLDEN / name
-    if os.environ.get("UPDATE_GOLDEN"):
-        golden.parent.mkdir(parents=True, exist_ok=True)
-        golden.write_text(found, encoding="utf-8")
-    assert found == golden.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts_are_as_they_were(written, name):
     text = (written / name).read_text(encoding="utf-8-sig")
-    check(name, "".join(text.splitlines(keepends=True)[:MOST_LINES]))
+    golden(name, "".join(text.splitlines(keepends=True)[:MOST_LINES]))
 
 
 def test_json_is_as_it_was(written):
@@ -53,7 +43,7 @@ def test_json_is_as_it_was(written):
     for run in found["runs"].values():
         changed = dict.fromkeys(("data", "prompt", "asked"), "changes with the bundled data and prompts")
         run["settings"] |= changed
-    check("report.json", json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+    golden("report.json", json.dumps(found, ensure_ascii=False, indent=1) + "\n")
 
 
 def harness_values(report, results):

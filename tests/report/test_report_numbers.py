@@ -4,56 +4,40 @@ import math
 
 import numpy as np
 import pytest
+from support.reports import report_of, row_of, tables_of, values_of
 from support.sample_files import care_sample, cedar_sample, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.means import contributions, ratio_contributions
-from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Cell
 from culture_tasks.report.numbers.observations import Observations, interval
 from culture_tasks.report.numbers.overall import to_common
 
-PERCENT = Scale("percent", 0.0, 100.0)
 RATING = Scale("rating", 1.0, 10.0)
-SHARE = Scale("share", 0.0, 1.0)
 
 
-def observed(scores, clusters=None, strata=None):
+def observed(scores, clusters=None):
     items = np.arange(len(scores), dtype=np.int64)
-    codes = items if clusters is None else clusters
-    parts = None if strata is None else np.array(strata, dtype=np.int32)
-    return Observations(("r1",), items, np.array(scores), np.array(codes, dtype=np.int32), parts, 1.0)
+    codes = np.array(items if clusters is None else clusters, dtype=np.int32)
+    return Observations(("r1",), items, np.array(scores), codes, None, 1.0)
 
 
-def cells(report, unit="culturalvqa"):
-    return {report.entrants[key].label: cell for key, cell in report.units[unit].cells.items()}
-
-
-def test_right_and_wrong_get_wilsons_interval():
-    found = interval(observed([100.0, 0.0, 100.0, 100.0]), PERCENT)
+def test_right_and_wrong_get_wilsons_interval_and_ratings_students_over_clusters():
+    found = interval(observed([100.0, 0.0, 100.0, 100.0]), Scale("percent", 0.0, 100.0))
     # p = 3/4, n = 4, z = 1.96: centre (0.75 + 3.8415/8) / (1 + 3.8415/4) = 0.6275, half width 0.3270
-    assert found.value == 75.0
-    assert found.low == pytest.approx(30.06, abs=0.01)
-    assert found.high == pytest.approx(95.44, abs=0.01)
-
-
-def test_ratings_get_students_interval_over_clusters():
+    assert (found.value, found.low, found.high) == pytest.approx((75.0, 30.06, 95.44), abs=0.01)
     scores, clusters = [1.0, 2.0, 9.0, 10.0], [0, 0, 1, 1]
     assert interval(observed(scores, clusters), RATING) == mean_interval(scores, clusters)
 
 
-def test_parts_weigh_the_same():
+def test_parts_weigh_the_same_and_leave_out_what_has_no_score():
     # Parts of 3 and of 1 items: (mean(1, 2, 3) + 8) / 2 = 5, where the mean over items would be 3.5.
-    scores, strata = np.array([1.0, 2.0, 3.0, 8.0]), np.array([0, 0, 0, 1])
-    found = contributions(scores, strata)
+    found = contributions(np.array([1.0, 2.0, 3.0, 8.0]), np.array([0, 0, 0, 1]))
     assert found.mean() == pytest.approx(5.0)
     # Each part's influence: n / (2 * n_part) * (score - mean of the part).
     assert found.tolist() == pytest.approx([5 - 4 / 6, 5.0, 5 + 4 / 6, 5.0])
-
-
-def test_parts_leave_out_what_has_no_score():
     found = contributions(np.array([1.0, math.nan, 3.0]), np.array([0, 0, 1]))
     assert np.nanmean(found) == pytest.approx(2.0)
     assert math.isnan(found[1])
@@ -69,64 +53,86 @@ def test_contributions_of_a_ratio_have_its_value_and_its_error():
 
 
 def test_the_common_scale_maps_ends_to_ends():
-    assert to_common(Cell(1.0, RATING)).value == 0.0
-    assert to_common(Cell(10.0, RATING)).value == 100.0
+    assert [to_common(Cell(value, RATING)).value for value in (1.0, 10.0)] == [0.0, 100.0]
     found = to_common(Cell(0.25, Scale("error", 0.0, 1.0, better="lower"), low=0.2, high=0.4))
     assert (found.value, found.low, found.high) == (75.0, 60.0, 80.0)
     assert to_common(Cell(3.0, Scale("unknown"))) is None
 
 
-@pytest.fixture
-def report(tmp_path):
-    # brazil, china, india, usa by turns
-    write_vqa(tmp_path / "a", "a", [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0])
-    write_vqa(tmp_path / "b", "b", [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, None])
-    return build([str(tmp_path)], Options(min_coverage=0.5))
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The countries are brazil, china, india and usa by turns."""
+    folder = tmp_path_factory.mktemp("runs")
+    write_vqa(folder / "a", "a", [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0])
+    write_vqa(folder / "b", "b", [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, None])
+    return report_of(folder, min_coverage=0.5)
 
 
 def test_groups_have_their_own_items_and_coverage(report):
     found = {(each.entrant, each.group): each.cell for each in report.groups if each.dimension == "country"}
-    assert found["e1", "china"].value == 0.0
-    assert found["e2", "china"].value == 0.5
-    assert found["e2", "usa"].n == 1
-    assert found["e2", "usa"].coverage == 0.5
+    assert (found["e1", "china"].value, found["e2", "china"].value) == (0.0, 0.5)
+    assert (found["e2", "usa"].n, found["e2", "usa"].coverage) == (1, 0.5)
     assert found["e1", "india"].where == (("country", "india"),)
 
 
-def test_fairness_names_the_ends_and_their_distance(report):
+def test_fairness_names_the_ends_and_their_distance(report, tmp_path):
     one = next(each for each in report.fairness if each.entrant == "e1")
     # brazil 1, china 0, india 0.5, usa 1: mean 0.625, sample variance (0.375² + 0.625² + 0.125² + 0.375²) / 3
     assert (one.best, one.worst, one.gap, one.groups) == ("brazil", "china", 1.0, 4)
     assert one.variance == pytest.approx((2 * 0.140625 + 0.390625 + 0.015625) / 3)
-
-
-def test_groups_that_are_all_equal_have_no_best_and_no_worst(tmp_path):
     write_vqa(tmp_path, "a", [1.0] * 8)
-    report = build([str(tmp_path)], Options())
-    [found] = report.fairness
+    equal = report_of(tmp_path)
+    [found] = equal.fairness
     assert (found.best, found.worst, found.gap, found.groups) == ("", "", 0.0, 4)
-    [table] = [table for table in report.tables if table.key == "fairness"]
-    assert table.rows[0].labels == ("culturalvqa", "a", "all equal", "all equal")
+    assert tables_of(equal)["fairness"].rows[0].labels == ("culturalvqa", "a", "all equal", "all equal")
 
 
 def test_pairs_are_tested_on_common_items(report):
     [test] = report.comparisons
     # b has no score for the last item; on the others b is right once more than a: 1/7.
-    assert test.n == 7
-    assert test.difference == pytest.approx(1 / 7)
-    assert test.test == "McNemar exact"
-    assert test.p == 1.0
-    assert test.verdict == "not distinguishable"
+    assert (test.n, test.difference) == (7, pytest.approx(1 / 7))
+    assert (test.test, test.p, test.verdict) == ("McNemar exact", 1.0, "not distinguishable")
 
 
 def test_items_that_share_an_image_are_one_cluster(tmp_path):
     for model, score in (("a", 1.0), ("b", 0.0)):
         samples = [{"lave": vqa_record(n, abs(score - n % 2), cluster=f"i{n // 4}")} for n in range(16)]
         write_run(tmp_path / model, model, {"culturalvqa": samples})
-    report = build([str(tmp_path)], Options())
-    [test] = report.comparisons
+    [test] = report_of(tmp_path).comparisons
     assert test.clusters == 4
     assert test.test in ("all sign flips", "sign flips")
+
+
+def test_samples_of_a_cell_are_those_of_its_groups(report):
+    cell = next(each.cell for each in report.groups if each.entrant == "e1" and each.group == "india")
+    [run] = cell.runs
+    places = report.samples.rows(run, cell.where).places
+    assert [sample.item for sample in report.samples.read(run, places)] == ["q2", "q6"]
+    assert [sample.place for sample in report.samples.read(run, places[1:])] == [places[1]]
+    assert not [*report.samples.rows("nobody").places, *report.samples.read("nobody")]
+    sample = next(report.samples.read(run))
+    assert (sample.question, sample.response) == ("question 0?", "an answer")
+    assert (sample.score, sample.outcome, sample.groups) == (1.0, "scored", {"country": "brazil", "facet": "food"})
+
+
+def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
+    care = [care_sample(n, 10.0) for n in range(4)]
+    vqa, blind = vqa_samples([1.0, 0.0, 1.0, 0.0]), vqa_samples([0.0] * 4)
+    write_run(tmp_path, "m", {"care_zh": care, "culturalvqa": vqa, "culturalvqa_blind": blind})
+    row = row_of(report_of(tmp_path).tables[0])
+    assert [row[key].value for key in ("care_zh", "culturalvqa", "culturalvqa_blind")] == [10.0, 0.5, 0.0]
+    assert row["mean"].value == pytest.approx((100 + (50 + 0) / 2) / 2)
+    assert row["mean"].low is None  # every rating of CARE is the same, so it has no interval
+
+
+# CEDAR: statistics that are no means
+
+
+def bias_of(report, statistic, group=None, where=()):
+    """The number of a group, or the numbers of all groups."""
+    values = [value for value in report.groups if (value.statistic, value.cell.where) == (statistic, where)]
+    found = {value.group: value.cell.value for value in values}
+    return found if group is None else found[group]
 
 
 def test_unscored_languages_stay_empty(tmp_path):
@@ -136,122 +142,73 @@ def test_unscored_languages_stay_empty(tmp_path):
         for language in ("ar", "sw", "zh")
     ]
     write_run(tmp_path, "m", {"cedar_text": samples})
-    report = build([str(tmp_path)], Options())
-    [table] = [table for table in report.tables if table.key == "cedar_table_1"]
-    row = dict(zip((column.key for column in table.columns), table.rows[0].cells, strict=True))
-    assert row["text_ar"].value == 50.0
-    assert row["text_sw"].value is None
-    assert row["text_average"].value == 50.0
-    gepp = next(each.cell for each in report.groups if each.statistic == "gepp" and each.group == "anger")
-    assert gepp.value == 0.5  # 4 predictions of anger over 8 gold labels, Swahili left out
+    report = report_of(tmp_path)
+    row = values_of(tables_of(report)["cedar_table_1"])
+    assert (row["text_ar"], row["text_sw"], row["text_average"]) == (50.0, None, 50.0)
+    assert bias_of(report, "gepp", "anger") == 0.5  # 4 predictions of anger over 8 gold labels, Swahili left out
 
 
 def test_cedars_biases_by_quadrant_and_the_top_2_labels_are_tables(tmp_path):
-    labels = [
+    labels = (
         ("anger", "anger", "none"),
         ("awe", "relief", "relief"),
         ("relief", "anger", "fear"),
         ("awe", None, "none"),
-    ]
+    )
     samples = [
         cedar_sample(f"{n}", language, gold, prediction, minority=minority)
         for language in ("ar", "zh")
         for n, (gold, prediction, minority) in enumerate(labels)
     ]
     write_run(tmp_path, "m", {"cedar_text": samples})
-    report = build([str(tmp_path)], Options(published=True))
-    tables = {table.key: table for table in report.tables}
+    report = report_of(tmp_path, published=True)
+    tables = tables_of(report)
     # Gold: 1 of 4 in quadrant II, 3 in IV. Predicted: 2 in II, 1 in IV, 1 unread.
-    quadrants = dict(zip(("I", "II", "III", "IV"), tables["cedar_text_grqb"].rows[0].cells, strict=True))
-    assert {name: cell.value for name, cell in quadrants.items()} == {"I": 0.0, "II": 25.0, "III": 0.0, "IV": -50.0}
-    assert quadrants["IV"].low is not None
+    quadrants = tables["cedar_text_grqb"].rows[0].cells
+    assert [cell.value for cell in quadrants] == [0.0, 25.0, 0.0, -50.0]
+    assert quadrants[3].low is not None
     by_language = {row.labels: [cell.value for cell in row.cells] for row in tables["cedar_text_lsrqb"].rows}
-    assert by_language == {("m", "Arabic"): [0.0, 25.0, 0.0, -50.0], ("m", "Chinese"): [0.0, 25.0, 0.0, -50.0]}
+    assert by_language == {("m", language): [0.0, 25.0, 0.0, -50.0] for language in ("Arabic", "Chinese")}
     # anger: 1 hit, 1 wrong; relief: 1 hit by the minority label, 1 missed; awe: 1 missed. F1 2/3, 2/3 and 0.
-    own, *papers = tables["cedar_text_top2"].rows
-    columns = [column.key for column in tables["cedar_text_top2"].columns]
-    cells = dict(zip(columns, own.cells, strict=True))
-    assert [cells[key].value for key in ("ar", "zh", "all")] == pytest.approx([4 / 9] * 3)
-    assert [row.labels[0] for row in papers][-1] == "GPT-4o, published"
-    assert dict(zip(columns, papers[-1].cells, strict=True))["sw"].value == 0.608
+    top = tables["cedar_text_top2"]
+    assert [values_of(top)[key] for key in ("ar", "zh", "all")] == pytest.approx([4 / 9] * 3)
+    assert top.rows[-1].labels[0] == "GPT-4o, published"
+    assert values_of(top, -1)["sw"] == 0.608
     assert {"cedar_text_grqb", "cedar_text_lsrqb"} <= {t.key for t in report.tables if t.question == "biases"}
 
 
 def test_every_run_of_a_repeated_question_of_cedar_counts(tmp_path):
     # Of each language: gold happiness 3, sadness 3; predicted happiness 3, anger 1, sadness 1, unread 1.
     replies = {"happiness": ("happiness", "happiness", "anger"), "sadness": ("sadness", "happiness", "I can't say.")}
+    doc = {"modality": "text", "prompt_language": "en", "narrative": "", "data": "d", "question": "?"}
+    doc |= {"minority": "happiness", "supported": True}
     samples = [
-        scorer_of("cedar_text")(
-            {
-                "id": gold,
-                "modality": "text",
-                "language": language,
-                "prompt_language": "en",
-                "narrative": "",
-                "data": "d",
-            }
-            | {"question": "?", "gold": gold, "minority": "happiness", "supported": True},
-            said,
-        )
+        scorer_of("cedar_text")(doc | {"id": gold, "gold": gold, "language": language}, said)
         for language in ("ar", "zh")
         for gold, said in replies.items()
     ]
     write_run(tmp_path, "m", {"cedar_text": samples})
-    report = build([str(tmp_path)], Options())
+    report = report_of(tmp_path)
     whole = report.units["cedar_text"].cells["e1"]
     assert (whole.value, whole.n) == (pytest.approx(50.0), 4)  # repeats add no questions
-    values = {(each.statistic, each.group, each.cell.where): each.cell for each in report.groups}
     for bias, propensity, where in (("grqb", "gepp", ()), ("lsrqb", "lsepp", (("language", "zh"),))):
-        found = {group: cell.value for (name, group, held), cell in values.items() if (name, held) == (bias, where)}
-        assert found == pytest.approx({"I": 0.0, "II": 100 / 6, "III": -100 / 3, "IV": 0.0})
-        assert values[propensity, "sadness", where].value == pytest.approx(1 / 3)
-        assert values[propensity, "happiness", where].value == pytest.approx(1.0)
-    tables = {table.key: table for table in report.tables}
+        expected = {"I": 0.0, "II": 100 / 6, "III": -100 / 3, "IV": 0.0}
+        assert bias_of(report, bias, where=where) == pytest.approx(expected)
+        assert bias_of(report, propensity, "sadness", where) == pytest.approx(1 / 3)
+        assert bias_of(report, propensity, "happiness", where) == pytest.approx(1.0)
+    tables = tables_of(report)
     # happiness: 2 hits and 1 by the second label, 1 missed: 6/7; sadness: 1 hit, 1 missed: 2/3; anger: 1 wrong: 0
     assert tables["cedar_text_top2"].rows[0].cells[-1].value == pytest.approx((6 / 7 + 2 / 3) / 3)
     assert tables["cedar_table_1"].columns[-1].label == "Unparsed"
     assert tables["cedar_table_1"].rows[0].cells[-1].value == pytest.approx(100 / 6)
 
 
-def test_samples_of_a_cell_are_those_of_its_groups(report):
-    cell = next(each.cell for each in report.groups if each.entrant == "e1" and each.group == "india")
-    [run] = cell.runs
-    places = report.samples.rows(run, cell.where).places
-    assert [sample.item for sample in report.samples.read(run, places)] == ["q2", "q6"]
-    assert [sample.place for sample in report.samples.read(run, places[1:])] == [places[1]]
-    assert not len(report.samples.rows("nobody").places)
-    assert list(report.samples.read("nobody")) == []
-    sample = next(report.samples.read(run))
-    assert (sample.question, sample.response, sample.score, sample.outcome) == (
-        "question 0?",
-        "an answer",
-        1.0,
-        "scored",
-    )
-    assert sample.groups == {"country": "brazil", "facet": "food"}
-
-
-def test_every_benchmark_weighs_the_same_in_the_mean(tmp_path):
-    care = [care_sample(n, 10.0) for n in range(4)]
-    vqa, blind = vqa_samples([1.0, 0.0, 1.0, 0.0]), vqa_samples([0.0] * 4)
-    write_run(tmp_path, "m", {"care_zh": care, "culturalvqa": vqa, "culturalvqa_blind": blind})
-    report = build([str(tmp_path)], Options())
-    summary = report.tables[0]
-    row = dict(zip((column.key for column in summary.columns), summary.rows[0].cells, strict=True))
-    assert [row[key].value for key in ("care_zh", "culturalvqa", "culturalvqa_blind")] == [10.0, 0.5, 0.0]
-    assert row["mean"].value == pytest.approx((100 + (50 + 0) / 2) / 2)
-    assert row["mean"].low is None  # every rating of CARE is the same, so it has no interval
-
-
 def test_rows_that_are_no_models_are_not_ranked(tmp_path):
     samples = [cedar_sample(str(n), "ja", "anger", "anger", prompt_language="en") for n in range(4)]
     for model in "ab":
         write_run(tmp_path / model, model, {"cedar_text_prompt_en_data_ja": samples})
-    report = build([str(tmp_path)], Options())
-    matrices = [table for table in report.tables if "matrix" in table.key]
-    assert [table.key for table in matrices] == ["cedar_text_matrix_e1", "cedar_text_matrix_e2"]
-    for table in matrices:
-        [row] = table.rows
+    matrices = {key: table.rows for key, table in tables_of(report_of(tmp_path)).items() if "matrix" in key}
+    assert list(matrices) == ["cedar_text_matrix_e1", "cedar_text_matrix_e2"]
+    for [row] in matrices.values():
         assert row.labels == ("English",)
-        [cell] = [cell for cell in row.cells if cell is not None]
-        assert (cell.value, cell.rank) == (100.0, None)
+        assert [(cell.value, cell.rank) for cell in row.cells if cell is not None] == [(100.0, None)]

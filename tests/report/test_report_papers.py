@@ -1,17 +1,15 @@
 """The papers' numbers beside the user's by group: where they stand, and what they take no part in."""
 
-import json
 from dataclasses import replace
 
 import pytest
-from support.sample_files import care_sample, cedar_sample, write_run, write_vqa
+from support.reports import charts_of, report_of, tables_of
+from support.sample_files import care_sample, cedar_sample, rewrite, write_run, write_vqa
 
 from culture_tasks import published
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS
 from culture_tasks.published import published_tables
 from culture_tasks.published.published_tables import PublishedTable
-from culture_tasks.report.building import Options, build
-from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.text.latex import table_latex
 from culture_tasks.report.wording import number
 
@@ -22,26 +20,16 @@ def care(language):
     return [care_sample(number, 5.0 + number % 3, language, CATEGORIES[number % 5]) for number in range(15)]
 
 
-def cedar(modality):
-    return [
-        cedar_sample(emotion, language, emotion, "anger", modality=modality)
-        for language in ("ar", "zh")
-        for emotion in EMOTIONS
-    ]
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def reports(tmp_path_factory):
+    """Reports without and with the papers' rows."""
     folder = tmp_path_factory.mktemp("runs")
+    labels = [(emotion, language) for language in ("ar", "zh") for emotion in EMOTIONS]
+    cedar = [cedar_sample(one, language, one, "anger", modality="multimodal") for one, language in labels]
     for model in ("GPT-4o", "b"):
         write_run(folder / model / "care", model, {"care_zh": care("zh"), "care_cot_zh": care("zh")})
-        write_run(folder / model / "cedar", model, {"cedar_multimodal": cedar("multimodal")})
-    return folder
-
-
-@pytest.fixture(scope="module")
-def reports(folder):
-    return [build([str(folder)], Options(published=published)) for published in (False, True)]
+        write_run(folder / model / "cedar", model, {"cedar_multimodal": cedar})
+    return [report_of(folder, published=published) for published in (False, True)]
 
 
 def of_papers(report):
@@ -63,6 +51,9 @@ def test_the_papers_numbers_stand_where_the_users_do(reports):
     assert {unit for unit, *_ in found} == {"care_zh", "cedar_multimodal"}  # no other prompt than the papers'
     for cell in found.values():
         assert (cell.low, cell.high, cell.rank, cell.runs, cell.flags) == (None, None, None, (), ("published",))
+    sources = {key: row.source for key, row in reports[1].entrants.items() if row.published}
+    assert sources["published care GPT-4o"] == "Guo et al. (2025), Table 6; judge GPT-4o; 2025"
+    assert sources["published cedar GPT-4o"] == "Dai et al. (2026), Table 7; no judge; 2026"
 
 
 @pytest.mark.parametrize(("unit", "high", "printed"), [("fraction", 1, "0.615"), ("percent", 100, "61.5")])
@@ -88,8 +79,7 @@ def test_a_table_of_culturalvqa_that_is_published_later_stands_below_the_users_r
     monkeypatch.setattr(published, "names", lambda: (*published_tables.names(), later.name))
     monkeypatch.setattr(published, "load", lambda name: later if name == later.name else known(name))
     write_vqa(tmp_path, "m", [1.0, 0.0] * 8)
-    report = build([str(tmp_path)], Options(published=True))
-    [table] = [table for table in report.tables if table.key == "culturalvqa_by_country"]
+    table = tables_of(report_of(tmp_path, published=True))["culturalvqa_by_country"]
     assert [row.labels for row in table.rows] == [("m", "judge-1"), ("made up", "published (GPT-4)")]
     [cell] = [cell for cell in table.rows[1].cells if cell is not None]
     assert number(cell.value, cell.scale) == "0.615"
@@ -101,92 +91,79 @@ def test_the_papers_rows_take_no_part_in_anything_worked_out(reports):
     assert not of_papers(without)
     assert both.groups[: len(without.groups)] == without.groups
     assert (both.fairness, both.comparisons, both.units) == (without.fairness, without.comparisons, without.units)
-    tables = [{table.key: table for table in report.tables} for report in reports]
-    for key in ("summary", "cultures", "fairness"):
-        assert tables[0][key] == tables[1][key]
+    one, two = map(tables_of, reports)
+    assert all(one[key] == two[key] for key in ("summary", "cultures", "fairness"))
     assert both.models == without.models == {"GPT-4o", "b"}
 
 
 def test_a_percent_among_ratings_says_so(reports):
-    table = next(table for table in reports[1].tables if table.key.endswith("_table_3") and table.benchmark == "care")
-    [row] = [row for row in table.rows if row.published and "uman awareness" in " ".join(row.labels)]
-    [ratings] = [row for row in table.rows if row.published and "GPT-4o" in row.labels]
-    assert all(number(cell.value, cell.scale).endswith(" %") for cell in row.cells if cell is not None)
-    assert not any("%" in number(cell.value, cell.scale) for cell in ratings.cells if cell is not None)
-    assert r" \%$" in table_latex(table)
-    accuracies = next(table for table in reports[1].tables if table.key == "cedar_table_1")
-    assert not any("%" in number(cell.value, cell.scale) for row in accuracies.rows for cell in row.cells if cell)
-
-
-def test_the_papers_rows_name_their_tables(reports):
-    sources = {key: row.source for key, row in reports[1].entrants.items() if row.published}
-    assert sources["published care GPT-4o"] == "Guo et al. (2025), Table 6; judge GPT-4o; 2025"
-    assert sources["published cedar GPT-4o"] == "Dai et al. (2026), Table 7; no judge; 2026"
+    tables = tables_of(reports[1])
+    texts = {
+        " ".join(row.labels): [number(cell.value, cell.scale) for cell in row.cells if cell is not None]
+        for row in tables["care_zh_table_3"].rows
+        if row.published
+    }
+    [percents] = [own for labels, own in texts.items() if "uman awareness" in labels]
+    [ratings] = [own for labels, own in texts.items() if labels.startswith("GPT-4o")]
+    assert all(text.endswith(" %") for text in percents)
+    assert "%" not in "".join(ratings)
+    assert r" \%$" in table_latex(tables["care_zh_table_3"])
+    accuracies = [cell for row in tables["cedar_table_1"].rows for cell in row.cells if cell]
+    assert "%" not in "".join(number(cell.value, cell.scale) for cell in accuracies)
 
 
 def test_figures_show_the_papers_rows(reports):
-    found = {(chart.key, panel.title): panel for chart in charts(reports[1], published=True) for panel in chart.panels}
-    panels = {key: [series.label for series in panel.series] for key, panel in found.items()}
-    assert panels["care_category", "care_zh"] == ["b", "GPT-4o"]
-    assert panels["care_category", "care_zh · Chinese"] == ["b", "GPT-4o"]
-    band = [series.label for series in found["care_category", "care_zh · Chinese"].band]
+    drawn = charts_of(reports[1], published=True).values()
+    panels = {(chart.key, panel.title): panel for chart in drawn for panel in chart.panels}
+    own = {key: [series.label for series in panel.series] for key, panel in panels.items()}
+    for title in ("care_zh", "care_zh · Chinese", "care_cot_zh · Chinese"):
+        assert own["care_category", title] == ["b", "GPT-4o"]
+    band = [series.label for series in panels["care_category", "care_zh · Chinese"].band]
     assert (band[0], band[-1], len(band)) == ("Gemma2-9B Vanilla [published]", "GPT-4o [published]", 15)
-    assert panels["care_category", "care_cot_zh · Chinese"] == ["b", "GPT-4o"]
-    assert len(panels["cedar_gepp", "Multimodal"]) == 2
-    assert len(found["cedar_gepp", "Multimodal"].band) == 15
+    assert len(own["cedar_gepp", "Multimodal"]) == 2
+    assert len(panels["cedar_gepp", "Multimodal"].band) == 15
 
 
 def test_tables_show_the_papers_rows_below_the_papers_own_variant_alone(reports, tmp_path):
-    tables = {table.key: table for table in reports[1].tables}
+    tables = tables_of(reports[1])
     shown = {key for key, table in tables.items() if any(row.published for row in table.rows)}
     assert {"care_zh_table_3", "care_zh_table_13"} <= shown
     assert not {"care_cot_zh_table_3", "care_cot_zh_table_13"} & shown
     assert "published_care_table_3" not in tables
     write_run(tmp_path, "b", {"care_cot_zh": care("zh")})
-    alone = {table.key for table in build([str(tmp_path)], Options(published=True)).tables}
+    alone = set(tables_of(report_of(tmp_path, published=True)))
     assert {"care_cot_zh_table_3", "published_care_table_3", "published_care_table_6"} <= alone
 
 
-@pytest.fixture
-def with_own_data(tmp_path):
-    """Runs of two models: both have Arabic questions of the release, and b's Chinese ones are the user's own."""
-    for model in ("a", "b"):
-        own = {"metadata": {"version": 1.0, "own_data": {"Chinese-test.json": "60 rows, and the release has 150"}}}
+def test_own_data_are_marked_and_stand_beside_no_published_row(tmp_path):
+    """Two models have Arabic questions of the release, and b's Chinese ones are the user's own."""
+    own = {"metadata": {"version": 1.0, "own_data": {"Chinese-test.json": "60 rows, and the release has 150"}}}
+    for model, changes in (("a", {}), ("b", own)):
         path = write_run(
             tmp_path / model, model, {f"care_{language}": care(language) for language in ("ar", "ja", "zh")}
         )
-        content = json.loads(path.read_text(encoding="utf-8"))
-        content["configs"]["care_zh"] |= own if model == "b" else {}
-        path.write_text(json.dumps(content), encoding="utf-8")
-    return build([str(tmp_path)], Options(published=True))
-
-
-def test_own_data_stand_beside_no_published_row(with_own_data):
-    tables = {table.key: table for table in with_own_data.tables}
+        rewrite(path, configs={"care_zh": changes})
+    report = report_of(tmp_path, published=True)
+    tables = tables_of(report)
     rows = {key: {(row.labels[0], row.published) for row in table.rows} for key, table in tables.items()}
     assert rows["care_table_3_own_data"] == {("b", False)}
     assert rows["care_table_3"] > {("a", False), ("b", False), ("Gemma2-9B Aligned", True)}
     assert "Published rows" not in " ".join(tables["care_table_3_own_data"].notes)
     for key, cultures in (("care_table_3", {"Arabic", "Japanese"}), ("care_table_3_own_data", {"Chinese"})):
         row = next(row for row in tables[key].rows if row.labels[0] == "b")
-        cells = zip(tables[key].columns, row.cells, strict=True)
-        assert {column.over for column, cell in cells if cell} == cultures
-
-
-def test_own_data_are_marked_in_tables_and_figures(with_own_data):
+        assert {column.over for column, cell in zip(tables[key].columns, row.cells, strict=True) if cell} == cultures
     marked = {
-        (key, with_own_data.entrants[entrant].label)
-        for key, unit in with_own_data.units.items()
+        (key, report.entrants[entrant].label)
+        for key, unit in report.units.items()
         for entrant, cell in unit.cells.items()
         if "own_data" in cell.flags
     }
     assert marked == {("care", "b")}
-    assert [note for note in with_own_data.notes if "care_zh (Chinese-test.json: 60 rows" in note]
-    drawn = {chart.key: chart for chart in charts(with_own_data, published=True)}
+    assert [note for note in report.notes if "care_zh (Chinese-test.json: 60 rows" in note]
+    drawn = charts_of(report, published=True)
     apart = [chart for key, chart in drawn.items() if key.endswith("_own_data")]
     assert apart
     assert all("b ‡" in chart.labels for chart in apart)
-    for chart in drawn.values():
-        flags = [{flag for cell in panel.cells for flag in cell.flags} for panel in chart.panels]
-        assert not any({"own_data", "published"} <= found for found in flags)
+    for panel in (panel for chart in drawn.values() for panel in chart.panels):
+        assert not {"own_data", "published"} <= {flag for cell in panel.cells for flag in cell.flags}
     assert [panel.title for panel in drawn["overview"].panels] == ["care ‡"]

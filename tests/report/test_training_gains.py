@@ -3,41 +3,28 @@
 import csv
 import json
 import math
-import os
 import re
 import statistics
-from pathlib import Path
 
 import pytest
+from support.golden import golden
+from support.reports import report_of, row_of, tables_of, values_of
 from support.sample_files import JUDGE, care_sample, cedar_sample, crosscult_sample, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
-from culture_tasks.report.building import Options, build
 from culture_tasks.report.wording import number
-
-GOLDEN = Path(__file__).parent / "golden"
 
 BASE = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 TRAINED = [4.0, 5.0, 5.0, 7.0, 8.0, 8.0]
 AGAIN = [6.0, 5.0, 5.0, 7.0, 8.0, 8.0]
 
 
-def check(name, found):
-    """Compares with a golden file; ``UPDATE_GOLDEN=1`` renews it."""
-    golden = GOLDEN / name
-    if os.environ.get("UPDATE_GOLDEN"):
-        golden.parent.mkdir(parents=True, exist_ok=True)
-        golden.write_text(found, encoding="utf-8")
-    assert found == golden.read_text(encoding="utf-8")
-
-
 def care(scores, **changes):
     """Samples of CARE, the first half about norms, the second about literacy."""
-    categories = ["norms" if at < len(scores) / 2 else "literacy" for at in range(len(scores))]
     return [
-        care_sample(at, score, "zh", category, **changes)
-        for at, (score, category) in enumerate(zip(scores, categories, strict=True))
+        care_sample(at, score, "zh", "norms" if at < len(scores) / 2 else "literacy", **changes)
+        for at, score in enumerate(scores)
     ]
 
 
@@ -53,22 +40,19 @@ def adapter(folder, model, scores, base="org/base", **changes):
     return run(folder, model, scores, arguments=f"{base},peft={model}", **changes)
 
 
-def gains_of(report, table="before_after"):
+def gains_of(folder, table="before_after", **options):
+    """Gains by the trained model and its base, then by the unit and the last group where there are several."""
     return {
         (gain.trained.label, gain.base.label, gain.unit, gain.where[-1][1] if gain.where else ""): gain
-        for gain in report.gains
+        for gain in report_of(folder, **options).gains
         if gain.table == table
     }
 
 
-def table_of(report, key):
-    [found] = [table for table in report.tables if table.key == key]
-    return found
-
-
-def rows_of(table):
-    columns = [column.key for column in table.columns]
-    return {row.labels[:2]: dict(zip(columns, row.cells, strict=True)) for row in table.rows}
+def gain_of(folder, **options):
+    """The only gain."""
+    [gain] = gains_of(folder, **options).values()
+    return gain
 
 
 @pytest.fixture
@@ -79,49 +63,41 @@ def two(tmp_path):
 
 
 def models(folder, *tasks):
-    """A base and a model trained from it: the samples of each, by task."""
+    """Writes a base and a model trained from it, given the samples of each by task."""
     for (model, arguments), samples in zip((("org/base", ""), ("/m/dpo", ",peft=/m/dpo")), tasks, strict=True):
         config = {"model": "hf", "model_args": f"pretrained=org/base{arguments}"}
         write_run(folder / model.replace("/", "_"), model, samples, config=config)
-    return gains_of(build([str(folder)], Options(min_coverage=0.5)))
+    return folder
 
 
 # What is set beside what
 
 
 @pytest.mark.parametrize(
-    ("arguments", "trained", "expected"),
+    ("model", "arguments", "trained", "expected"),
     [
-        pytest.param({"/models/dpo": "org/base,peft=/models/dpo"}, (), {("dpo", "org/base")}, id="an adapter"),
+        ("/models/dpo", "org/base,peft=/models/dpo", (), {("dpo", "org/base")}),
         # vLLM's argument leaves the model's name what it was
-        pytest.param(
-            {"org/base": "org/base,enable_lora=True,lora_local_path=/models/dpo"},
-            (),
-            {("org/base + dpo", "org/base")},
-            id="another argument",
-        ),
-        pytest.param({"/m/kto": "/models/sft,peft=/m/kto"}, (), {("kto", "sft")}, id="trained from a trained model"),
-        pytest.param({"/models/dpo": "org/elsewhere,peft=/models/dpo"}, (), set(), id="no base"),
-        pytest.param({"/models/merged": ""}, ("merged=org/base",), {("merged", "org/base")}, id="shown name"),
-        pytest.param({"/models/merged": ""}, ("/models/merged=org/b*",), {("merged", "org/base")}, id="full name"),
-        pytest.param(
-            {"/models/dpo": "org/base,peft=/models/dpo"}, ("dpo=sft",) * 2, {("dpo", "sft")}, id="named and twice"
-        ),
+        ("org/base", "org/base,enable_lora=True,lora_local_path=/models/dpo", (), {("org/base + dpo", "org/base")}),
+        ("/m/kto", "/models/sft,peft=/m/kto", (), {("kto", "sft")}),
+        ("/models/dpo", "org/elsewhere,peft=/models/dpo", (), set()),
+        ("/models/merged", "", ("merged=org/base",), {("merged", "org/base")}),
+        ("/models/merged", "", ("/models/merged=org/b*",), {("merged", "org/base")}),
+        ("/models/dpo", "org/base,peft=/models/dpo", ("dpo=sft",) * 2, {("dpo", "sft")}),
     ],
+    ids=["adapter", "vllm", "of a trained model", "no base", "shown name", "full name", "named and twice"],
 )
-def test_who_stands_beside_whom(tmp_path, arguments, trained, expected):
+def test_who_stands_beside_whom(tmp_path, model, arguments, trained, expected):
     run(tmp_path, "org/base", BASE)
     run(tmp_path, "/models/sft", BASE)
-    for model, text in arguments.items():
-        run(tmp_path / "trained", model, TRAINED, arguments=text)
-    report = build([str(tmp_path)], Options(trained=trained))
-    assert [key[:2] for key in gains_of(report)] == list(expected)
-    assert any("before_after" in table.key for table in report.tables) == bool(expected)
+    run(tmp_path / "trained", model, TRAINED, arguments=arguments)
+    assert [key[:2] for key in gains_of(tmp_path, trained=trained)] == list(expected)
+    assert ("before_after" in tables_of(report_of(tmp_path, trained=trained))) == bool(expected)
 
 
 def test_a_model_has_the_name_that_the_user_chose(two):
-    report = build([str(two)], Options(trained=("o?rs=*base",), names=("*dpo=ours",)))
-    assert set(gains_of(report)) == {("ours", "org/base", "care_zh", "")}
+    found = gains_of(two, trained=("o?rs=*base",), names=("*dpo=ours",))
+    assert set(found) == {("ours", "org/base", "care_zh", "")}
 
 
 @pytest.mark.parametrize(
@@ -136,14 +112,14 @@ def test_a_model_has_the_name_that_the_user_chose(two):
 )
 def test_a_pair_that_fits_nothing_is_an_error(two, pair, said):
     with pytest.raises(SettingsError, match=re.escape(said)):
-        build([str(two)], Options(trained=(pair,)))
+        report_of(two, trained=(pair,))
 
 
 # What training changed
 
 
 def test_gain_and_paired_difference_by_hand(two):
-    gain = gains_of(build([str(two)], Options()))["dpo", "org/base", "care_zh", ""]
+    gain = gain_of(two)
     assert (gain.base.cell.value, gain.trained.cell.value) == (4.5, pytest.approx(37 / 6))
     # (37 / 6 - 4.5) / 4.5 = 1.6667 / 4.5
     assert gain.percent.value == pytest.approx(37.037, abs=1e-3)
@@ -160,7 +136,7 @@ def test_the_papers_gain_of_29_percent(tmp_path):
     """CARE, section 4.2 and Table 3: Llama3.1-8B on Chinese, 3.78 before and 4.88 after."""
     run(tmp_path, "org/base", [3.78, 3.78])
     adapter(tmp_path, "/models/dpo", [4.88, 4.88])
-    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "care_zh", ""]
+    gain = gain_of(tmp_path)
     assert gain.percent.value == pytest.approx(100 * 1.1 / 3.78)
     assert number(gain.percent.value, gain.percent.scale) == "29.1 %"
 
@@ -171,14 +147,13 @@ def test_text_overlap_says_so_beside_what_it_changed_too(tmp_path):
         [{"care_rating_lexical": sample["care_rating"]} for sample in care(scores, **lexical)]
         for scores in (BASE, TRAINED)
     )
-    gain = models(tmp_path, *({"care_zh": own} for own in samples))["dpo", "org/base", "care_zh", ""]
+    gain = gain_of(models(tmp_path, *({"care_zh": own} for own in samples)))
     assert gain.difference.flags == gain.percent.flags == ("lexical_judge",)
     assert gain.difference.value == pytest.approx(10 / 6)
 
 
 def test_columns_of_a_benchmarks_table_are_adjusted_together(two):
-    report = build([str(two)], Options())
-    by_category = gains_of(report, "care_zh_table_3_before_after")
+    by_category = gains_of(two, "care_zh_table_3_before_after")
     assert {group for *_, group in by_category} == {"norms", "literacy", "zh"}
     norms = by_category["dpo", "org/base", "care_zh", "norms"]
     # differences 2, 2, 1: signs can fall in 8 ways, so p is 2/8; Holm over three columns makes it 0.5 (2 * 2/8)
@@ -192,8 +167,7 @@ def test_columns_of_a_benchmarks_table_are_adjusted_together(two):
 
 def test_tables_have_the_papers_columns_and_the_base_above_what_was_trained_from_it(two):
     adapter(two, "/models/kto", AGAIN)
-    report = build([str(two)], Options())
-    found = table_of(report, "care_zh_table_3_before_after")
+    found = tables_of(report_of(two))["care_zh_table_3_before_after"]
     assert [(column.over, column.label) for column in found.columns] == [
         ("Chinese", label) for label in ("Entities", "Opinion", "Norms", "C. sense", "Literacy", "Average")
     ]
@@ -204,11 +178,9 @@ def test_tables_have_the_papers_columns_and_the_base_above_what_was_trained_from
         *(("dpo", line, "judge-1") for line in changes),
         *(("kto", line, "judge-1") for line in changes),
     ]
-    rows = rows_of(found)
-    assert rows["org/base", "Base"]["zh_norms"].value == 3.0
-    assert rows["dpo", "Trained"]["zh_norms"].value == pytest.approx(14 / 3)
-    assert rows["dpo", "Gain"]["zh_norms"].value == pytest.approx(100 * (14 / 3 - 3) / 3)
-    assert rows["dpo", "Items needed"]["zh_norms"].value == 7.0
+    rows = (("org/base", "Base"), ("dpo", "Trained"), ("dpo", "Gain"), ("dpo", "Items needed"))
+    norms = [values_of(found, row)["zh_norms"] for row in rows]
+    assert norms == pytest.approx([3.0, 14 / 3, 100 * (14 / 3 - 3) / 3, 7.0])
     assert all(cell is None or cell.rank is None for row in found.rows for cell in row.cells)
 
 
@@ -227,13 +199,10 @@ def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
             config={"model": "hf", "model_args": f"pretrained=org/base{arguments}"},
             date=1.0,
         )
-    report = build([str(two)], Options())
-    found = table_of(report, "before_after")
-    assert [(column.over, column.key) for column in found.columns] == [
-        ("Benchmarks", "care_zh"),
-        ("Other tasks", "mmlu"),
-    ]
-    mmlu = gains_of(report)["dpo", "org/base", "mmlu", ""]
+    report = report_of(two)
+    columns = [(column.over, column.key) for column in tables_of(report)["before_after"].columns]
+    assert columns == [("Benchmarks", "care_zh"), ("Other tasks", "mmlu")]
+    mmlu = gains_of(two)["dpo", "org/base", "mmlu", ""]
     assert (mmlu.percent.value, mmlu.difference.value) == (pytest.approx(-200 / 3), -0.5)
     # 20 items became wrong and none right: McNemar's exact test, 2 / 2 ** 20
     assert (mmlu.test.test, mmlu.test.p) == ("McNemar exact", pytest.approx(2 / 2**20))
@@ -245,7 +214,7 @@ def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
 def test_a_finding_counts_what_is_not_told_apart(tmp_path):
     run(tmp_path, "org/base", BASE[:3])
     adapter(tmp_path, "/models/dpo", TRAINED[:3])
-    texts = [finding.text for finding in build([str(tmp_path)], Options()).findings]
+    texts = [finding.text for finding in report_of(tmp_path).findings]
     assert "dpo, trained from org/base, is not told apart from it on 1 benchmark." in texts
 
 
@@ -258,7 +227,7 @@ def test_lower_is_better_where_the_scale_says_so(tmp_path):
             results={"crows_pairs_english": {"pct_stereotype,none": value}},
             config={"model": "hf", "model_args": f"pretrained=org/base{arguments}"},
         )
-    gain = gains_of(build([str(tmp_path)], Options()))["dpo", "org/base", "crows_pairs_english", ""]
+    gain = gain_of(tmp_path)
     assert gain.percent.value == pytest.approx(25.0)
     assert gain.difference.value == pytest.approx(-0.2)
     assert (gain.difference.low, gain.difference.note, gain.test) == (None, "there are no samples to test", None)
@@ -266,7 +235,7 @@ def test_lower_is_better_where_the_scale_says_so(tmp_path):
 
 def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
     before, after = ({"culturalvqa": vqa_samples([first, 0.0, 0.0, 0.0])} for first in (0.0, 1.0))
-    gain = models(tmp_path, before, after)["dpo", "org/base", "culturalvqa", ""]
+    gain = gain_of(models(tmp_path, before, after))
     assert (gain.percent.value, gain.percent.note) == (None, "the base's number isn't above 0")
     assert gain.difference.value == 0.25
 
@@ -283,14 +252,14 @@ def test_statistics_without_samples_have_a_difference_without_an_interval(tmp_pa
         }
         for read in ("fear", "anger")
     )
-    models(tmp_path, *tasks)
-    rows = rows_of(table_of(build([str(tmp_path)], Options()), "cedar_table_1_before_after"))
-    assert rows["org/base", "Base"]["text_average"].value == 75.0
-    average = rows["dpo", "Difference"]["text_average"]
+    table = tables_of(report_of(models(tmp_path, *tasks)))["cedar_table_1_before_after"]
+    assert values_of(table, ("org/base", "Base"))["text_average"] == 75.0
+    difference, gain = row_of(table, ("dpo", "Difference")), values_of(table, ("dpo", "Gain"))
+    average = difference["text_average"]
     assert (average.value, average.low, average.note) == (25.0, None, "there are no samples to test")
-    assert rows["dpo", "Gain"]["text_average"].value == pytest.approx(100 / 3)
-    assert rows["dpo", "Gain"]["text_variance"].value == 100.0  # less is better, and none is left
-    assert rows["dpo", "Difference"]["text_en"].value == 50.0
+    assert difference["text_en"].value == 50.0
+    assert gain["text_average"] == pytest.approx(100 / 3)
+    assert gain["text_variance"] == 100.0  # less is better, and none is left
 
 
 # What can't be compared
@@ -300,7 +269,7 @@ def test_another_judge_gives_no_difference_unless_it_is_insisted_on(tmp_path):
     run(tmp_path, "org/base", BASE)
     adapter(tmp_path, "/models/dpo", TRAINED, judge=JUDGE | {"model": "judge-2"})
     for anyway in (False, True):
-        gain = gains_of(build([str(tmp_path)], Options(compare_anyway=anyway)))["dpo", "org/base", "care_zh", ""]
+        gain = gain_of(tmp_path, compare_anyway=anyway)
         assert gain.difference.flags == ("other_judge",)
         assert (gain.difference.value is None, gain.percent.value is None, gain.test is None) == (not anyway,) * 3
         assert gain.base.cell.value == 4.5
@@ -318,12 +287,8 @@ def test_a_score_that_needs_no_judge_is_compared_whoever_judged(tmp_path):
         }
         for score, judge in ((2.0, "one"), (5.0, "two"))
     )
-    models(tmp_path, *tasks)
-    found = {
-        gain.statistic: gain.difference
-        for gain in build([str(tmp_path)], Options()).gains
-        if gain.where == (("role", "reliability"),)
-    }
+    gains = report_of(models(tmp_path, *tasks)).gains
+    found = {gain.statistic: gain.difference for gain in gains if gain.where == (("role", "reliability"),)}
     assert (found["score"].value, found["score"].flags) == (None, ("other_judge",))
     assert (found["rouge_l"].value, found["rouge_l"].flags, found["rouge_l"].n) == (30.0, (), 4)
 
@@ -332,11 +297,11 @@ def test_only_items_that_both_answered_make_the_difference(tmp_path):
     after = care(TRAINED)
     after[0]["care_rating"] |= {"outcomes": {"unparsable": 1}}
     del after[0]["care_rating"]["score"]
-    gain = models(tmp_path / "one", {"care_zh": care(BASE)}, {"care_zh": after})["dpo", "org/base", "care_zh", ""]
+    gain = gain_of(models(tmp_path / "one", {"care_zh": care(BASE)}, {"care_zh": after}), min_coverage=0.5)
     assert gain.trained.cell.value == pytest.approx(33 / 5)
     assert (gain.difference.n, gain.difference.value) == (5, pytest.approx(8 / 5))
     others = [care_sample(at + 100, 5.0, "zh", "norms") for at in range(6)]
-    gain = models(tmp_path / "none", {"care_zh": care(BASE)}, {"care_zh": others})["dpo", "org/base", "care_zh", ""]
+    gain = gain_of(models(tmp_path / "none", {"care_zh": care(BASE)}, {"care_zh": others}))
     assert (gain.difference.value, gain.difference.note) == (None, "no items in common")
 
 
@@ -344,10 +309,9 @@ def test_each_way_of_running_stands_beside_its_like(two):
     other = JUDGE | {"model": "judge-2"}
     run(two / "again", "org/base", [1.0] * 6, judge=other, stamp="20260102_000000")
     adapter(two / "again", "/models/dpo", [3.0] * 6, judge=other, stamp="20260102_000000")
-    found = gains_of(build([str(two)], Options()))
     assert {
         (trained, base): (gain.base.cell.value, gain.difference.value, gain.difference.flags)
-        for (trained, base, *_), gain in found.items()
+        for (trained, base, *_), gain in gains_of(two).items()
     } == {
         ("dpo", "org/base"): (1.0, 2.0, ()),
         ("dpo [judge: judge-1]", "org/base [judge: judge-1]"): (4.5, pytest.approx(10 / 6), ()),
@@ -361,8 +325,8 @@ def test_several_runs_give_mean_and_deviation_and_count_each_item_once(tmp_path)
     run(tmp_path, "org/base", BASE)
     run(tmp_path, "dpo-1", TRAINED)
     run(tmp_path, "dpo-2", AGAIN)
-    report = build([str(tmp_path)], Options(trained=("dpo-*=org/base",)))
-    gain = gains_of(report)["dpo-*", "org/base", "care_zh", ""]
+    gain = gain_of(tmp_path, trained=("dpo-*=org/base",))
+    assert gain.trained.label == "dpo-*"
     # 37 / 6 and 39 / 6: mean 38 / 6; deviations of 1 / 6 each, so the sample deviation is sqrt(2 / 36)
     assert gain.trained.cell.value == pytest.approx(38 / 6)
     assert gain.trained.deviation.value == pytest.approx(math.sqrt(2 / 36))
@@ -370,7 +334,7 @@ def test_several_runs_give_mean_and_deviation_and_count_each_item_once(tmp_path)
     assert (gain.difference.n, gain.difference.value) == (6, pytest.approx(38 / 6 - 4.5))
     # six differences: 3, 2, 1, 2, 2, 1
     assert gain.test.p == pytest.approx(2 / 64)
-    found = table_of(report, "before_after")
+    found = tables_of(report_of(tmp_path, trained=("dpo-*=org/base",)))["before_after"]
     assert [row.labels[1] for row in found.rows] == ["Base", "Trained", "Trained, SD of runs", "Gain", "Difference"]
     assert any("dpo-*: the mean of 2 runs (dpo-1, dpo-2), item by item" in note for note in found.notes)
 
@@ -379,7 +343,7 @@ def test_runs_of_the_base_are_averaged_too_and_older_runs_count_where_they_are_w
     for at, scores in enumerate((BASE, [score + 1 for score in BASE], [score - 1 for score in BASE])):
         run(tmp_path, "org/base", scores, stamp=f"2026010{at + 1}_000000")
         adapter(tmp_path, "/models/dpo", TRAINED, stamp=f"2026010{at + 1}_000000")
-    gain = gains_of(build([str(tmp_path)], Options(all_runs=True)))["dpo", "org/base", "care_zh", ""]
+    gain = gain_of(tmp_path, all_runs=True)
     assert (len(gain.base.entrants), len(gain.trained.entrants)) == (3, 3)
     assert (gain.base.cell.value, gain.base.deviation.value) == (4.5, 1.0)
     assert gain.trained.deviation.value == pytest.approx(0.0, abs=1e-12)
@@ -400,16 +364,17 @@ def repeated(*items):
 def test_repeats_of_one_run_give_a_deviation_as_in_the_papers_table_15(tmp_path):
     before = repeated((1, 2, 9), (3, 4, 5), (2, 2, 2))
     after = repeated((4, None, 4), (6, 6, 6), (8, 8, 8))
-    gain = models(tmp_path, {"care_zh": before}, {"care_zh": after})["dpo", "org/base", "care_zh", ""]
+    models(tmp_path, {"care_zh": before}, {"care_zh": after})
+    gain = gain_of(tmp_path, min_coverage=0.5)
     # means of the repeats: 6 / 3, 8 / 3, 16 / 3; their mean is 10 / 3, deviations -4/3, -2/3 and 2
     assert gain.base.deviation.value == pytest.approx(math.sqrt((16 / 9 + 4 / 9 + 4) / 2))
     assert (gain.base.cell.value, gain.base.deviation.n) == (pytest.approx(10 / 3), 3)
     # of the other model 18 / 3, 14 / 2 and 18 / 3
     assert gain.trained.deviation.value == pytest.approx(statistics.stdev([6.0, 7.0, 6.0]))
-    report = build([str(tmp_path)], Options(min_coverage=0.5))
-    norms = gains_of(report, "care_zh_table_3_before_after")["dpo", "org/base", "care_zh", "norms"]
+    by_category = gains_of(tmp_path, "care_zh_table_3_before_after", min_coverage=0.5)
+    norms = by_category["dpo", "org/base", "care_zh", "norms"]
     assert norms.base.deviation.value == pytest.approx(statistics.stdev([2.0, 3.0, 7.0]))
-    notes = table_of(report, "before_after").notes
+    notes = tables_of(report_of(tmp_path, min_coverage=0.5))["before_after"].notes
     assert any(note.startswith("org/base: the mean of 3 repeats, item by item; ") for note in notes)
 
 
@@ -417,8 +382,7 @@ def test_repeats_that_make_no_sense_give_none_and_leave_the_scores(tmp_path):
     nonsense = (((1, 2), (1, 2, 3), (2, 2)), ((1, 2), (3, 11), (2, 2)), ((1,), (3,), (2,)))
     for at, items in enumerate(nonsense):
         before = [care_sample(item, 5.0, run_scores=list(scores)) for item, scores in enumerate(items)]
-        found = models(tmp_path / str(at), {"care_zh": before}, {"care_zh": care(TRAINED[:3])})
-        base = found["dpo", "org/base", "care_zh", ""].base
+        base = gain_of(models(tmp_path / str(at), {"care_zh": before}, {"care_zh": care(TRAINED[:3])})).base
         assert (base.cell.value, base.deviation) == (5.0, None)
 
 
@@ -426,7 +390,7 @@ def test_other_arguments_of_a_model_are_no_further_runs_of_it(tmp_path):
     run(tmp_path, "org/base", BASE)
     run(tmp_path / "small", "org/base", [1.0] * 6, arguments="org/base,load_in_4bit=True")
     adapter(tmp_path, "/models/dpo", TRAINED)
-    gain = gains_of(build([str(tmp_path)], Options(trained=("dpo=org/base",))))["dpo", "org/base", "care_zh", ""]
+    gain = gain_of(tmp_path, trained=("dpo=org/base",))
     assert (len(gain.base.entrants), gain.base.cell.value) == (1, 4.5)
 
 
@@ -457,7 +421,7 @@ def written(tmp_path_factory):
 )
 def test_golden_tables_are_as_they_were(written, name):
     text = (written / name).read_text(encoding="utf-8-sig")
-    check(f"training/{name}", text)
+    golden(f"training/{name}", text)
     if name.endswith("csv"):
         cells = [cell for row in csv.reader(text.splitlines()) for cell in row]
         assert any("=base =x|y" in cell for cell in cells)
@@ -469,7 +433,7 @@ def test_golden_tables_are_as_they_were(written, name):
 def test_golden_markdown_has_the_table_as_it_was_and_names_do_not_act(written):
     text = (written / "report.md").read_text(encoding="utf-8")
     table = text[text.index("<details><summary>Before and after training</summary>") :]
-    check("training/before_after.md", table[: table.index("</details>")])
+    golden("training/before_after.md", table[: table.index("</details>")])
     assert "<b>" not in text
     assert not re.search(r"(?<!\\)\]\((?!figures/)", text)
 

@@ -3,7 +3,17 @@
 import pytest
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.report.wording import ITEMS_NEEDED, amount, counted, number
+from culture_tasks.report.model import Cell
+from culture_tasks.report.wording import (
+    ITEMS_NEEDED,
+    P_VALUE,
+    amount,
+    counted,
+    flag_words,
+    interval,
+    number,
+    p_value,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,8 +27,20 @@ def test_items_needed_are_rounded_up_to_what_can_be_known(needed, expected):
 def test_numbers_have_separators_and_no_minus_zero():
     count = Scale("count", 0.0, None, better=None, digits=0)
     assert (number(11290.0, count), number(-1234.5, Scale("x", digits=1))) == ("11,290", "-1,234.5")
-    assert number(-0.001, Scale("x", digits=1)) == "0.0"
-    assert number(-0.001, Scale("x", digits=1), signed=True) == "+0.0"
+    scale = Scale("x", digits=1)
+    assert [number(value, scale) for value in (1.26, None, -0.01)] == ["1.3", "—", "0.0"]
+    assert [number(value, scale, signed=True) for value in (1.26, -1.26, -0.01)] == ["+1.3", "-1.3", "+0.0"]
+    assert (interval(Cell(1.0, scale, 0.5, 1.5), " to "), interval(Cell(1.0, scale))) == ("0.5 to 1.5", "")
+
+
+def test_flags_are_in_words():
+    flags = ("published", "other_judge", "low_coverage")
+    assert flag_words(flags) == ["not comparable: other judge, low coverage", "published"]
+
+
+def test_small_p_values_are_not_written_as_zero():
+    assert [number(p, P_VALUE) for p in (0.0, 0.00009, 0.0001, 1.0)] == ["< 0.0001", "< 0.0001", "0.0001", "1.0000"]
+    assert (p_value(0.0), p_value(0.04)) == ("p < 0.0001", "p = 0.0400")
 
 
 def test_a_number_of_things_has_its_plural():

@@ -64,20 +64,14 @@ def test_a_damaged_record_is_named(tmp_path, changes, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b"{", "line 1: not JSON"),
-        (b"[]", "line 1: expected an object, found list"),
-        (b"[" * 100_000, "line 1: not JSON"),
-    ],
-)
-def test_a_line_that_is_no_sample_is_named(tmp_path, line, message):
+def test_a_line_that_is_no_sample_is_named(tmp_path):
     path = tmp_path / "lines"
-    path.write_bytes(line)
-    [sample] = samples_of(path)
-    with pytest.raises(DataError, match=message):
-        sample.content  # noqa: B018
+    path.write_bytes(b"{\n[]\n" + b"[" * 100_000)
+    for sample, message in zip(
+        samples_of(path), ("not JSON", "expected an object, found list", "not JSON"), strict=True
+    ):
+        with pytest.raises(DataError, match=f"line {sample.number}: {message}"):
+            sample.content  # noqa: B018
 
 
 def test_lines_have_their_numbers_and_offsets(tmp_path):

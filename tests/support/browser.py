@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import itertools
 import json
@@ -76,15 +75,8 @@ class Tab:
         """Presses and releases a key."""
         for kind in ("keyDown", "keyUp"):
             extra = {"text": text} if text and kind == "keyDown" else {}
-            await self.call(
-                "Input.dispatchKeyEvent",
-                type=kind,
-                key=key,
-                code=key,
-                windowsVirtualKeyCode=code,
-                modifiers=modifiers,
-                **extra,
-            )
+            event = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
+            await self.call("Input.dispatchKeyEvent", **event, **extra)
 
     async def resize(self, width: int, height: int, **features: str) -> None:
         """Sets the size of the window, and media features such as ``prefers_color_scheme``."""
@@ -93,10 +85,6 @@ class Tab:
         )
         wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         await self.call("Emulation.setEmulatedMedia", features=wanted)
-
-    async def picture(self) -> bytes:
-        """Takes a picture of the window, as PNG."""
-        return base64.b64decode((await self.call("Page.captureScreenshot"))["data"])
 
     def of(self, method: str) -> list[dict[str, Any]]:
         """Returns the parameters of the events of a kind."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from support.sample_files import JUDGE, care_sample, write_run
+from support.sample_files import JUDGE, care_sample, rewrite, write_run
 
 QUESTIONS = {
     "zh": "图中的人正在庆祝哪个传统节日?",
@@ -61,9 +61,7 @@ def write_care(
     """Writes a run of CARE and returns its result file."""
     path = write_run(folder, "toy/model", samples(sizes, **changes), stamp)
     if graded_from:
-        content = json.loads(path.read_text())
-        content["config"]["rejudged_from"] = graded_from
-        path.write_text(json.dumps(content))
+        rewrite(path, config={"rejudged_from": graded_from})
     return path
 
 

@@ -96,13 +96,10 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, publis
     """
     entrants = {f"m{number}": Entrant(f"m{number}", name) for number, name in enumerate(models)}
     if published:
-        entrants["paper"] = Entrant(
-            *("paper", "GPT-4V", "published"), published=True, source="CulturalVQA, Table 2, judge GPT-4, 2024"
-        )
-    runs = {
-        f"{key}.{task}": _run(f"{key}.{task}", entrant, task) for key, entrant in entrants.items() for task in TASKS
-    }
-    runs = {key: run for key, run in runs.items() if not key.startswith("paper")}
+        source = "CulturalVQA, Table 2, judge GPT-4, 2024"
+        entrants["paper"] = Entrant("paper", "GPT-4V", "published", published=True, source=source)
+    own = [entrant for entrant in entrants.values() if not entrant.published]
+    runs = {f"{each.key}.{task}": _run(f"{each.key}.{task}", each, task) for each in own for task in TASKS}
     groups = tuple(_groups(entrants))
     units = {key: _unit(key, entrants) for key in TASKS}
     return Report(
@@ -141,22 +138,9 @@ TASKS: Mapping[str, tuple[str, str, Scale, str]] = {
 
 def _run(key: str, entrant: Entrant, task: str) -> Run:
     settings = Settings(task_version="1", decoding='{"temperature": 0}')
-    benchmark = TASKS[task][1] or None
-    return Run(
-        key,
-        entrant.model,
-        "",
-        "lmms_eval",
-        task,
-        benchmark,
-        settings,
-        "2026-01-01T00:00:00",
-        "r.json",
-        "s.jsonl",
-        50,
-        48,
-        (("scored", 48), ("refused", 2)),
-    )
+    files = ("2026-01-01T00:00:00", "r.json", "s.jsonl")
+    outcomes = (("scored", 48), ("refused", 2))
+    return Run(key, entrant.model, "", "lmms_eval", task, TASKS[task][1] or None, settings, *files, 50, 48, outcomes)
 
 
 def _cell(entrant: Entrant, task: str, scale: Scale, where: tuple[tuple[str, str], ...], *parts: str) -> Cell:
@@ -240,9 +224,8 @@ def _tables(entrants: Mapping[str, Entrant], groups: Sequence[GroupValue]) -> It
         ("cedar_gepp", "GEPP", "cedar", "emotion", ("cedar_text", "cedar_multimodal")),
     )
     for key, title, benchmark, dimension, tasks in plans:
-        chosen = [
-            g for g in groups if g.unit in tasks and g.dimension == dimension and g.statistic in ("score", "gepp")
-        ]
+        own = [g for g in groups if (g.unit in tasks, g.dimension) == (True, dimension)]
+        chosen = [g for g in own if g.statistic in ("score", "gepp")]
         names = list(dict.fromkeys((g.unit, g.group, g.cell.scale) for g in chosen))
         columns = tuple(Column(f"{u}.{n}", n, scale, TASKS[u][0]) for u, n, scale in names)
         found = {(g.entrant, g.unit, g.group): g.cell for g in chosen}

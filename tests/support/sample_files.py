@@ -153,3 +153,23 @@ def write_vqa(
 ) -> Path:
     """Writes a run of CulturalVQA; the changes are the result file's."""
     return write_run(folder, model, {"culturalvqa": vqa_samples(scores)}, stamp, **changes)
+
+
+def write_inserted(
+    folder: Path, model: str, method: str, samples: dict[str, list[dict[str, Any]]], *stamp: str, **changes: Any
+) -> Path:
+    """Writes a run of a model with an insertion method."""
+    config = {"model": "knowledge_insertion", "model_args": f"pretrained={model},method={method}"}
+    return write_run(folder, model, samples, *stamp, config=config, **changes)
+
+
+def rewrite(path: Path, **changes: Any) -> None:
+    """Changes entries of a result file; a mapping that it has gets further entries, at any depth."""
+
+    def merged(old: Any, new: Any) -> Any:
+        if not (isinstance(old, dict) and isinstance(new, dict)):
+            return new
+        return old | {key: merged(old.get(key), value) for key, value in new.items()}
+
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(merged(content, changes)), encoding="utf-8")

@@ -15,7 +15,6 @@ from culture_tasks.benchmarks.reporting import (
     Field,
     FigureOf,
     FurtherScore,
-    RunFacts,
     TableOf,
     UnitOf,
     columns_by,
@@ -35,10 +34,6 @@ def _is_multiple_choice(unit: str) -> bool:
 
 def _is_official(unit: str) -> bool:
     return unit.startswith(f"blend{OFFICIAL}")
-
-
-def _has_default_matcher(unit: str) -> bool:
-    return not _is_multiple_choice(unit) and not _is_official(unit)
 
 
 def _is_in_english(unit: str) -> bool:
@@ -144,10 +139,6 @@ _IN_ENGLISH = {
 """The task that asks in English what a task asks in the region's language."""
 
 
-def _asks_in_english(first: RunFacts, second: RunFacts) -> bool:
-    return first.task == _IN_ENGLISH.get(second.task) and first.row == second.row
-
-
 _SEM_B = "SEM-B (percent)"
 _BY = {"region": "regions", "topic": "topics"}
 
@@ -175,7 +166,7 @@ REPORT = BenchmarkReport(
             mark=scores_by(name, units=units),
         )
         for kind, title, value, units, names in (
-            ("blend", "BLEnD", _SEM_B, _has_default_matcher, _BY),
+            ("blend", "BLEnD", _SEM_B, lambda unit: not (_is_multiple_choice(unit) or _is_official(unit)), _BY),
             ("blend_official", "BLEnD, the paper's matcher,", _SEM_B, _is_official, _BY),
             ("blend_mcq", "BLEnD, multiple choice,", "Accuracy (percent)", _is_multiple_choice, {"region": "regions"}),
         )
@@ -187,7 +178,7 @@ REPORT = BenchmarkReport(
             key="blend_languages",
             title="BLEnD asked in English and in the region's language",
             source=_PAPER,
-            beside=_asks_in_english,
+            beside=lambda first, second: first.task == _IN_ENGLISH.get(second.task) and first.row == second.row,
             splits=(("region",),),
             words=("asked in English", "asked in the region's language"),
             parts=("English", "Native"),

@@ -94,7 +94,14 @@ def write_html(
     thumbnails = Thumbnails(images)
     folder = f"{path.stem}_samples" if samples_per_cell is None else ""
     payload, tables, data = _fitting(report, samples_per_cell, thumbnails, folder)
-    style, script = asset("culture_tasks.pages", "page.css"), _script()
+    style = asset("culture_tasks.pages", "page.css")
+    parts = "\n".join(asset(__package__, f"{name}.js") for name in ("tools", "tables", "samples", "page"))
+    script = f'"use strict";\n\n(() => {{\n{parts}}})();\n'  # one scope, which nothing else shares
+    counts = {
+        "model": len(report.models),
+        "run": len(report.runs),
+        "sample": sum(run.items for run in report.runs.values()),
+    }
     nonce = hashlib.sha256(data.encode()).hexdigest() if folder else ""  # no text in the page can know it
     page = rendered(
         "page.html",
@@ -102,7 +109,7 @@ def write_html(
         first=[each for each in (*pictures, *tables) if each.key in FIRST],
         rest=[each for each in (*tables, *pictures) if each.key not in FIRST],
         questions=QUESTIONS,
-        counts=_counts(report),
+        counts=", ".join(counted(number, name) for name, number in counts.items()),
         facts=_facts(report),
         about_samples=_about_samples(payload),
         flags=flags_in(report.tables),
@@ -195,13 +202,6 @@ def _with_interval(cell: Cell | None) -> str:
     return f"{shown} ({ends})" if ends else shown
 
 
-def _counts(report: Report) -> str:
-    """Returns the numbers of models, runs and samples, in one line."""
-    items = sum(run.items for run in report.runs.values())
-    counts = ((len(report.models), "model"), (len(report.runs), "run"), (items, "sample"))
-    return ", ".join(counted(*each) for each in counts)
-
-
 def _facts(report: Report) -> dict[str, str]:
     """Returns how the report was made."""
     options = [f"{short_name(key)}: {value}" for key, value in report.options.items() if value]
@@ -236,9 +236,3 @@ def _problems(report: Report) -> Iterator[tuple[str, str, str, str]]:
     for run in report.runs.values():
         for problem in run.problems:
             yield run.results_file, "in use", "", problem
-
-
-def _script() -> str:
-    """Returns the page's script: its parts as one, strict, in a scope that nothing else shares."""
-    parts = "\n".join(asset(__package__, f"{name}.js") for name in ("tools", "tables", "samples", "page"))
-    return f'"use strict";\n\n(() => {{\n{parts}}})();\n'

@@ -13,7 +13,7 @@ from typing import Any
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import Cell, Column, Entrant, GroupValue, Row, Table
-from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.wording import SAYS_PERCENT
 
 Keys = frozenset[tuple[str, str]]
@@ -158,17 +158,12 @@ def _printed_values(
     columns = {keys_of(column.keys): at for at, column in enumerate(table.columns)}
     for row in table.rows:
         for place in places:
-            at = columns.get(_keys_of_place(place, scores.units[place.unit]))
+            more = scores.units[place.unit].reported.printed.get(place.unit, {})
+            at = columns.get(keys_of({**dict(place.cell.where), place.dimension: place.group, **more}))
             if at is not None and (printed := row.cells[at]) is not None and row.measure is None:
                 number = published.number(printed).value * _in_unit_of(place.cell.scale, table, column=at)[0]
                 cell = Cell(number, place.cell.scale, flags=("published",), where=place.cell.where)
                 yield replace(place, entrant=_entered(entrants, table, row), cell=cell)
-
-
-def _keys_of_place(place: GroupValue, measured: Measured) -> Keys:
-    """Returns the keys of the published column that has the numbers of a place."""
-    more = measured.reported.printed.get(place.unit, {})
-    return keys_of({**dict(place.cell.where), place.dimension: place.group, **more})
 
 
 def _entered(entrants: dict[str, Entrant], table: published.PublishedTable, row: published.PublishedRow) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from culture_tasks.report.model import Cell, Report, Table
+from culture_tasks.report.model import Cell, Report
 from culture_tasks.report.text.latex import file_name
 from culture_tasks.report.wording import headers
 from culture_tasks.text_tables import write_csv as write_file
@@ -22,24 +22,16 @@ def write_csv(report: Report, folder: Path) -> list[Path]:
     paths: list[Path] = []
     for table in report.tables:
         paths.append(target / f"{file_name(table.key)}.csv")
-        write_file(paths[-1], _header(table), _rows(table))
+        names, texts = headers(table), len(table.row_headers)
+        header = [*names[:texts], *(f"{name} {part}".strip() for name in names[texts:] for part in _PARTS)]
+        rows = ([*row.labels, *(value for cell in row.cells for value in _values(cell))] for row in table.rows)
+        write_file(paths[-1], header, rows)
     paths.append(target / "groups.csv")
     write_file(paths[-1], ["unit", "model", "statistic", "dimension", "group", "where", *_NUMBERS], _groups(report))
     return paths
 
 
 _NUMBERS = ("value", "low", "high", "n", "coverage", "unit of measure", "flags")
-
-
-def _header(table: Table) -> list[str]:
-    names = headers(table)
-    texts, numbers = names[: len(table.row_headers)], names[len(table.row_headers) :]
-    return [*texts, *(f"{name} {part}".strip() for name in numbers for part in _PARTS)]
-
-
-def _rows(table: Table) -> Iterator[list[Value]]:
-    for row in table.rows:
-        yield [*row.labels, *(value for cell in row.cells for value in _values(cell))]
 
 
 def _values(cell: Cell | None) -> list[Value]:

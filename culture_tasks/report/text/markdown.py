@@ -35,7 +35,10 @@ def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[st
         yield "\n".join(f"- {_sentence(finding)}" for finding in report.findings)
     yield from (_picture(chart, suffix) for chart in figures if chart.key in FIRST)
     yield from (table_markdown(table) for table in report.tables if table.key in FIRST)
-    yield from _about(report)
+    yield from (_text(note) for note in report.notes)
+    marks = [f"- ({mark}) {meaning}" for mark, meaning in legend(report.tables)]
+    if marks:
+        yield "\n".join(["Marks behind a number:", "", *marks])
     for question, title in QUESTIONS.items():
         tables = [table for table in report.tables if table.question == question and table.key not in FIRST]
         charts = [chart for chart in figures if chart.question == question and chart.key not in FIRST]
@@ -58,13 +61,6 @@ def _words(text: str) -> str:
         return text
     before, _, after = text.partition(inner)
     return f"{before}{markdown_cell(inner)}{after}"
-
-
-def _about(report: Report) -> Iterator[str]:
-    yield from (_text(note) for note in report.notes)
-    marks = [f"- ({mark}) {meaning}" for mark, meaning in legend(report.tables)]
-    if marks:
-        yield "\n".join(["Marks behind a number:", "", *marks])
 
 
 def _picture(chart: Chart, suffix: str) -> str:

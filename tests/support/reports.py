@@ -1,0 +1,45 @@
+"""Reports of files, and their parts by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.figures.charts import Chart
+from culture_tasks.report.figures.selecting import charts
+from culture_tasks.report.model import Cell, Report, Table
+
+
+def report_of(*paths: Path, **options: Any) -> Report:
+    """Builds a report."""
+    return build([str(path) for path in paths], Options(**options))
+
+
+def tables_of(report: Report) -> dict[str, Table]:
+    """Returns the tables by key."""
+    return {table.key: table for table in report.tables}
+
+
+def charts_of(report: Report, **options: Any) -> dict[str, Chart]:
+    """Returns the figures by key."""
+    return {chart.key: chart for chart in charts(report, **options)}
+
+
+def cells_of(report: Report, unit: str = "culturalvqa") -> dict[str, Cell]:
+    """Returns the scores of a unit by the label of their row."""
+    return {report.entrants[key].label: cell for key, cell in report.units[unit].cells.items()}
+
+
+def row_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, Cell | None]:
+    """Returns a row's cells by column: the row of a number, or the one whose labels begin with these."""
+    wanted = (row,) if isinstance(row, str) else row
+    if not isinstance(wanted, int):
+        wanted = next(at for at, own in enumerate(table.rows) if own.labels[: len(tuple(wanted))] == tuple(wanted))
+    return dict(zip((column.key for column in table.columns), table.rows[wanted].cells, strict=True))
+
+
+def values_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, float | None]:
+    """Returns a row's numbers by column."""
+    return {key: cell and cell.value for key, cell in row_of(table, row).items()}
