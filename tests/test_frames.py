@@ -54,14 +54,15 @@ def test_a_score_is_the_reports(results):
     assert "low_coverage" in whole.marks.split()
 
 
-def test_groups_are_rows_beside_the_whole(results):
-    scores = frames.scores(results)
+def test_groups_are_rows_beside_the_whole_and_options_are_the_reports(results):
+    scores = frames.scores(results, Options(names=("toy/*=Mine",)))
     countries = scores[
         (scores.task == "culturalvqa_blind") & (scores.dimension == "country") & (scores.metric == "lave")
     ]
     assert len(countries) == countries.group.nunique() == 11
     # The judge's 2 is "correct", which is 1 on the scale of LAVE.
     assert set(countries.value.dropna()) == {1.0}
+    assert set(scores.model) == set(frames.samples(str(results), Options(names=("toy/*=Mine",))).model) == {"Mine"}
 
 
 def test_samples_of_all_tasks_are_in_one_frame(results):
@@ -75,11 +76,6 @@ def test_samples_of_all_tasks_are_in_one_frame(results):
     assert care.response.str.startswith("to ").all()
     assert samples[samples.task == "culturalvqa_blind"].country.notna().all()
     assert care.country.isna().all()
-
-
-def test_options_are_the_reports(results):
-    assert set(frames.scores(results, Options(names=("toy/*=Mine",))).model) == {"Mine"}
-    assert set(frames.samples(str(results), Options(names=("toy/*=Mine",))).model) == {"Mine"}
 
 
 def test_nothing_to_read_is_an_error(tmp_path):

@@ -98,9 +98,3 @@ def test_modules_that_run_models_load_no_more_than_they_need(tmp_path, prefix):
     report, _, _ = watch(tmp_path, *names)
     assert {library for loaded in report["loaded"].values() for library in loaded} <= MAY_LOAD[prefix]
     assert report["read"] == []
-
-
-def test_the_plug_in_and_the_catalogue_load_no_heavy_library(tmp_path):
-    """lmms-eval imports them at every start, before it knows whether a task of ours is asked for."""
-    report, _, _ = watch(tmp_path, "culture_tasks.harness.lmms_eval.plugin")
-    assert report["loaded"] == {"culture_tasks.harness.lmms_eval.plugin": []}
