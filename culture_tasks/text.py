@@ -11,7 +11,7 @@ from collections.abc import Iterable
 _REASONING_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 # Arabic diacritics, Quranic marks and tatweel (U+0640), which lengthen or vocalise a word and don't change it.
 _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]")
-# Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Burmese. One token a character.
+# Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Burmese. One token for each character.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     "\u3005-\u3007\u3031-\u3035\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -67,7 +67,7 @@ def answer_in(response: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Returns the text with what JSON, SQLite or an HTTP body can't carry (lone surrogates, NUL) as U+FFFD.
+    """Returns the text with U+FFFD for characters that JSON, SQLite or HTTP can't carry (lone surrogates, NUL).
 
     Examples:
         >>> storable("tea" + chr(0))
@@ -86,8 +86,8 @@ def tokens(text: str) -> list[str]:
     """Splits text of any script into comparable tokens.
 
     NFKC and casefold, and NFKC again, since casefold takes some characters apart; Arabic diacritics and tatweel
-    removed; one token a character in scripts written without spaces (Han, Kana, Thai, …); runs of letters and digits
-    elsewhere; punctuation dropped.
+    removed; one token for each character in scripts written without spaces (Han, Kana, Thai, …); runs of letters and
+    digits elsewhere; punctuation dropped.
 
     Examples:
         >>> tokens("Ｋｉｍｃｈｉ, 泡菜 و كِتَاب!")

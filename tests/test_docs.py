@@ -42,9 +42,10 @@ def test_what_the_page_names_is_in_this_repository(path):
     assert (ROOT / path).is_file() or (ROOT / "culture_tasks" / path).is_file()
 
 
-def test_names_and_paths_are_found():
+def test_pages_name_much_and_the_readme_is_short():
     assert len(NAMES) > 30
     assert len(PATHS) > 25
+    assert len(TEXTS["README.md"].splitlines()) <= 150
 
 
 def check(root: Path) -> subprocess.CompletedProcess[str]:
@@ -52,12 +53,9 @@ def check(root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_generated_parts_are_fresh():
+def test_generated_parts_are_fresh_and_a_stale_page_is_named(tmp_path):
     done = check(ROOT)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_stale_page_is_noticed_and_named(tmp_path):
     for name in ("tools", "docs"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "README.md", tmp_path / "README.md")
@@ -69,33 +67,23 @@ def test_a_stale_page_is_noticed_and_named(tmp_path):
     assert "docs/settings.md" in done.stderr
 
 
-def test_the_readme_is_short():
-    assert len(TEXTS["README.md"].splitlines()) <= 150
-
-
 @pytest.mark.parametrize("page", TEXTS)
-def test_make_targets_that_a_page_names_are_there(page):
+def test_make_targets_and_commands_that_a_page_names_are_there(page):
+    from culture_tasks.cli.main import build_parser
+
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    commands = next(action.choices for action in build_parser("")._actions if isinstance(action.choices, dict))
     for code in CODE.findall(TEXTS[page]):
         for target in re.findall(r"(?:^|`)make ([a-z-]+)", code, re.MULTILINE):
             assert f"\n{target}:" in makefile, target
-
-
-@pytest.mark.parametrize("page", TEXTS)
-def test_commands_that_a_page_names_are_there(page):
-    from culture_tasks.cli.main import build_parser
-
-    choices = next(action.choices for action in build_parser()._actions if isinstance(action.choices, dict))
-    for code in CODE.findall(TEXTS[page]):
         for command in re.findall(r"culture-tasks (?:-v )?([a-z][a-z-]*)", code):
-            assert command in choices, code
+            assert command in commands, code
 
 
-def test_every_benchmark_and_setting_has_its_place():
+def test_every_benchmark_has_its_page():
     from culture_tasks.benchmarks.registry import benchmarks
 
-    for name in benchmarks():
-        assert f"docs/benchmarks/{name}.md" in TEXTS
+    assert {f"docs/benchmarks/{name}.md" for name in benchmarks()} <= TEXTS.keys()
 
 
 @pytest.mark.slow

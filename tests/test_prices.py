@@ -46,9 +46,7 @@ def test_the_user_s_prices_come_before_the_list_and_another_currency_has_no_list
     ("usage", "amount"),
     [
         (Usage(), 0.0),
-        (Usage(100, 10), 100 * 2 + 10 * 8),
         (Usage(100, 10, cached_tokens=60), 40 * 2 + 60 * 0.5 + 10 * 8),
-        (Usage(100, 10).in_a_batch, (100 * 2 + 10 * 8) / 2),
         (Usage(100, 10, 60).in_a_batch, (100 * 2 + 10 * 8) / 2),  # one discount alone
         (Usage(100, 10, 60) + Usage(10, 1).in_a_batch, 40 * 2 + 60 * 0.5 + 80 + (20 + 8) / 2),
     ],
@@ -58,21 +56,12 @@ def test_requests_cost_what_their_tokens_do(usage, amount):
     assert price.of_requests(usage) == pytest.approx(amount / 1e6)
 
 
-def test_without_a_price_for_cached_tokens_they_cost_as_others_do():
+def test_without_a_price_for_cached_tokens_they_cost_as_others_do_and_hours_tell_nothing_of_requests():
     assert Price(input=2.0, output=8.0).of_requests(Usage(100, 10, 60)) == pytest.approx((200 + 80) / 1e6)
-
-
-def test_a_price_by_the_hour_tells_nothing_of_requests():
     assert Price(hour=2.0).of_requests(Usage(1, 1)) is None
     assert Price(input=1.0, output=1.0, hour=2.0).of_requests(Usage(1, 1)) is None
 
 
 def test_amounts_are_shown_with_the_digits_that_say_something():
-    prices = Prices(currency="USD", models={})
-    assert [prices.shown(amount) for amount in (0.0, 0.01234, 0.999, 1.0, 1234.5)] == [
-        "0.00 USD",
-        "0.0123 USD",
-        "0.9990 USD",
-        "1.00 USD",
-        "1,234.50 USD",
-    ]
+    amounts = {0.0: "0.00 USD", 0.01234: "0.0123 USD", 0.999: "0.9990 USD", 1.0: "1.00 USD", 1234.5: "1,234.50 USD"}
+    assert {amount: Prices(currency="USD", models={}).shown(amount) for amount in amounts} == amounts

@@ -20,9 +20,11 @@ def test_a_slot_inside_a_value_stays_as_it_is(one, other):
     assert filled == f"{one}{{b}}\\1|{other}{{a}}"
 
 
-def test_a_slot_without_a_value_is_an_error():
+def test_a_slot_without_a_value_and_a_prompt_that_is_not_there_are_errors():
     with pytest.raises(KeyError, match="answer"):
         PromptFile("x.v1", "{question} {answer}").fill({"question": "q"})
+    with pytest.raises(FileNotFoundError):
+        load("culture_tasks.benchmarks.care", "plain.v99")
 
 
 def test_the_hash_is_that_of_the_wording_and_not_of_the_name():
@@ -33,8 +35,3 @@ def test_the_hash_is_that_of_the_wording_and_not_of_the_name():
 def test_the_file_s_last_line_break_is_no_part_of_the_wording():
     prompt = load("culture_tasks.benchmarks.care", "plain.v1")
     assert (prompt.name, prompt.text) == ("plain.v1", "{question}")
-
-
-def test_a_prompt_that_is_not_there_is_an_error():
-    with pytest.raises(FileNotFoundError):
-        load("culture_tasks.benchmarks.care", "plain.v99")

@@ -30,7 +30,6 @@ from culture_tasks.harness.task_files import stale_files
 FOLDERS = [(harness, name) for harness in HARNESSES for name in benchmarks() if (task_folder(harness) / name).is_dir()]
 
 each_folder = pytest.mark.parametrize(("harness", "benchmark"), FOLDERS)
-each_entry = pytest.mark.parametrize("entry", entries().values(), ids=entries())
 
 
 class PlainLoader(yaml.CSafeLoader):
@@ -85,26 +84,28 @@ def test_every_file_is_declared_and_every_entry_has_its_file(harness):
     declared = {task_file(entry, harness) for entry in ours(harness).values() if not isinstance(entry, Tag)}
     assert declared == set(files(harness))
     assert len(declared) > 20
+    # A harness would read `!function` from a Python file beside a task's, and keep its state apart.
+    assert list(task_folder(harness).rglob("*.py")) == []
 
 
-@each_entry
-def test_every_entry_is_in_at_least_one_harness(entry):
-    assert any(in_harness(entry, harness) for harness in HARNESSES)
+def test_every_entry_is_in_a_harness_and_says_where_its_data_come_from():
+    for entry in entries().values():
+        assert any(in_harness(entry, harness) for harness in HARNESSES), entry.name
+        assert all(task.data.sources for task in tasks_below(entry.name)), entry.name
 
 
 @each_folder
-def test_the_stem_is_the_name_and_the_folder_the_benchmark(harness, benchmark):
+def test_a_file_is_named_as_its_entry_has_a_version_and_calls_only_its_harness_s_hooks(harness, benchmark):
+    (other,) = set(HARNESSES) - {harness}
     for path in files(harness, benchmark):
         content, entry = written(path), entries()[path.stem]
         assert content.get("group", content["task"]) == path.stem
         assert benchmark_of(entry.name).name == benchmark, path
         assert isinstance(entry, Group if "group" in content else Task), path
-
-
-@each_folder
-def test_every_file_has_a_version_of_its_own_or_its_template_s(harness, benchmark):
-    for path in files(harness, benchmark):
         assert with_template(path)["metadata"]["version"], path
+        for name in functions(with_template(path)):
+            assert name.startswith("culture_tasks."), path
+            assert not name.startswith(f"culture_tasks.harness.{other}."), path
 
 
 @each_folder
@@ -115,26 +116,12 @@ def test_templates_have_names_that_the_harnesses_do_not_index(harness, benchmark
     assert all(name.startswith("_") and name.endswith("_template_yaml") for name in included)
 
 
-@each_folder
-def test_functions_are_named_by_their_absolute_path_and_belong_to_the_harness(harness, benchmark):
-    (other,) = set(HARNESSES) - {harness}
-    for path in files(harness, benchmark):
-        for name in functions(with_template(path)):
-            assert name.startswith("culture_tasks."), path
-            assert not name.startswith(f"culture_tasks.harness.{other}."), path
-
-
-def test_no_python_file_lies_beside_a_task_file():
-    """A harness would read ``!function`` from it, and keep its state apart."""
-    assert [path for harness in HARNESSES for path in task_folder(harness).rglob("*.py")] == []
-
-
-@each_entry
-def test_the_members_of_a_group_exist_in_its_harnesses_and_its_benchmark(entry):
-    for member in () if isinstance(entry, Task) else entry.members:
-        assert benchmark_of(member) is benchmark_of(entry.name)
-        assert all(in_harness(entries()[member], harness) for harness in HARNESSES if in_harness(entry, harness))
-    assert tasks_below(entry.name)
+def test_the_members_of_a_group_exist_in_its_harnesses_and_its_benchmark():
+    for name, entry in entries().items():
+        assert tasks_below(name)
+        for member in () if isinstance(entry, Task) else entry.members:
+            assert benchmark_of(member) is benchmark_of(name)
+            assert all(in_harness(entries()[member], harness) for harness in HARNESSES if in_harness(entry, harness))
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -148,33 +135,19 @@ def test_the_members_in_the_files_are_those_that_are_declared(harness):
     assert {tag for given in tagged.values() for tag in given} <= entries().keys()
 
 
-@each_entry
-def test_every_task_says_where_its_data_come_from(entry):
-    assert all(task.data.sources for task in tasks_below(entry.name))
-
-
 # lm-eval
 
 
-@pytest.fixture(scope="module")
-def lm_eval_own():
-    from lm_eval.tasks import TaskManager
-
-    return set(TaskManager().all_tasks)
-
-
-def test_lm_eval_s_index_holds_all_of_ours_and_nothing_else():
+def test_lm_eval_s_index_holds_all_of_ours_and_none_of_its_own_names():
     from lm_eval.tasks import TaskManager
 
     manager = TaskManager(include_path=str(task_folder("lm_eval")), include_defaults=False)
     kinds = {Task: manager.all_subtasks, Group: manager.all_groups, Tag: manager.all_tags}
     for kind, names in kinds.items():
         assert set(names) == {entry.name for entry in ours("lm_eval").values() if isinstance(entry, kind)}
-
-
-def test_no_name_of_ours_is_lm_eval_s(lm_eval_own):
-    assert len(lm_eval_own) > 1_000
-    assert lm_eval_own.isdisjoint(entries())
+    theirs = set(TaskManager().all_tasks)
+    assert len(theirs) > 1_000
+    assert theirs.isdisjoint(entries())
 
 
 @pytest.mark.parametrize("benchmark", [name for harness, name in FOLDERS if harness == "lm_eval"])
@@ -227,23 +200,15 @@ def lmms_eval_manager():
     return TaskManager()
 
 
-@pytest.fixture(scope="module")
-def lmms_eval_own(lmms_eval_manager):
-    original = type(lmms_eval_manager).initialize_tasks.__wrapped__
-    return set(original(lmms_eval_manager, include_defaults=True))
-
-
-def test_the_plug_in_is_loaded_by_lmms_eval_itself(lmms_eval_manager):
-    assert getattr(type(lmms_eval_manager), plugin._MARK)
-
-
-def test_lmms_eval_s_index_holds_all_of_ours_without_an_include_path(lmms_eval_manager, lmms_eval_own):
-    assert set(lmms_eval_manager.all_tasks) - lmms_eval_own == ours("lmms_eval").keys()
-
-
-def test_no_name_of_ours_is_lmms_eval_s(lmms_eval_own):
-    assert len(lmms_eval_own) > 500
-    assert lmms_eval_own.isdisjoint(entries())
+def test_lmms_eval_loads_the_plug_in_whose_index_holds_all_of_ours_and_none_of_its_own_names(lmms_eval_manager):
+    manager = type(lmms_eval_manager)
+    before = (manager.initialize_tasks, manager.load_task_or_group)
+    plugin.register()  # again, which changes nothing
+    assert (manager.initialize_tasks, manager.load_task_or_group) == before
+    theirs = set(manager.initialize_tasks.__wrapped__(lmms_eval_manager, include_defaults=True))
+    assert len(theirs) > 500
+    assert theirs.isdisjoint(entries())
+    assert set(lmms_eval_manager.all_tasks) - theirs == ours("lmms_eval").keys()
 
 
 def test_the_index_from_the_benchmarks_is_what_lmms_eval_reads_from_the_files(lmms_eval_manager):
@@ -255,13 +220,6 @@ def test_the_index_from_the_benchmarks_is_what_lmms_eval_reads_from_the_files(lm
 
 def in_order(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: sorted(value) if isinstance(value, list) else value for key, value in entry.items()}
-
-
-def test_registering_again_changes_nothing(lmms_eval_manager):
-    manager = type(lmms_eval_manager)
-    before = (manager.initialize_tasks, manager.load_task_or_group)
-    plugin.register()
-    assert (manager.initialize_tasks, manager.load_task_or_group) == before
 
 
 @pytest.mark.parametrize("benchmark", [name for harness, name in FOLDERS if harness == "lmms_eval"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import unicodedata
 
 import pytest
@@ -21,38 +20,26 @@ TAGGED = st.lists(
 @pytest.mark.parametrize(
     ("reply", "kept"),
     [
-        ("naan", "naan"),
         ("", ""),
         ("<think>x</think>naan", "naan"),
         ("<think>\nx\n</think>\n\nnaan", "\n\nnaan"),
-        ("a <think>x</think> b", "a  b"),
         ("<think>x</think>a<think>y</think>b", "ab"),
         ("<think>x<think>y</think>z</think>naan", "naan"),
         ("<think>never ends", ""),
         ("\n<think>never ends", "\n"),
         ("naan <think>never ends", "naan <think>never ends"),
-        ("<think>x</think>naan <think>never ends", "naan <think>never ends"),
         ("<think>I was told to use <think> here</think>naan", "naan"),
         ("opened by the template</think>naan", "naan"),
-        ("a</think>b</think>naan", "naan"),
         ("<Thinking>x</THINKING>naan", "naan"),
         ("<thought>x</thought><reasoning>y</reasoning>naan", "naan"),
         ("<thinkable>naan</thinkable>", "<thinkable>naan</thinkable>"),
         ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
-        ("I think </i> naan", "I think </i> naan"),
         ("思考<think>想</think>烤饼", "思考烤饼"),
     ],
 )
 def test_reasoning_is_cut_out(reply, kept):
     assert without_reasoning(reply) == kept
-
-
-@pytest.mark.parametrize(
-    ("response", "answer"),
-    [(" naan\n", " naan\n"), ("<think>x</think>\n\nnaan", "naan"), ("", ""), ("\n<think>x</think>", "")],
-)
-def test_an_answer_is_the_response_as_it_is_without_reasoning(response, answer):
-    assert answer_in(response) == answer
+    assert answer_in(reply) == (kept if kept == reply else kept.strip())
 
 
 @given(st.text(st.characters(exclude_characters="<>")))
@@ -69,8 +56,7 @@ def test_what_is_kept_is_part_of_the_reply_in_its_order(text):
 
 @given(st.lists(st.sampled_from(["<think>x</think>", "<thought>y</reasoning>", "a", " b ", "<"])).map("".join))
 def test_cutting_twice_cuts_no_more_where_blocks_are_whole(text):
-    once = without_reasoning(text)
-    assert without_reasoning(once) == once
+    assert without_reasoning(without_reasoning(text)) == without_reasoning(text)
 
 
 def test_long_replies_take_linear_time():
@@ -88,27 +74,13 @@ def test_what_is_storable_can_be_encoded_stored_and_read_back(text):
     assert storable(clean) == clean
 
 
-@given(st.text(st.characters(codec="utf-8", exclude_characters="\x00")))
-def test_a_clean_text_stays_as_it_is(text):
-    assert storable(text) == text
-
-
-def test_what_is_storable_goes_through_a_database():
-    nasty = "a\x00b\ud800c\udfffd😀\ufeff\u2028"
-    with sqlite3.connect(":memory:") as database:
-        assert database.execute("select ?", (storable(nasty),)).fetchone() == (storable(nasty),)
-    database.close()
-
-
 @pytest.mark.parametrize(
     ("text", "clean"),
     [
         ("a\x00b", "a\ufffdb"),
         ("a\ud800b", "a\ufffdb"),
-        ("\udc00", "\ufffd"),
         ("b\ud800", "b\ufffd"),
         ("\ud83d\ude00", "😀"),
-        ("\ud83d\ude00\ud83d", "😀\ufffd"),
         ("\ufeffa\ud800", "\ufeffa\ufffd"),
     ],
 )
@@ -120,7 +92,6 @@ def test_halves_of_characters_are_joined_or_replaced(text, clean):
     ("text", "expected"),
     [
         ("The Naan, please!", ["the", "naan", "please"]),
-        ("3.5 kg", ["3", "5", "kg"]),
         ("snake_case", ["snake", "case"]),
         ("饺子和tea", ["饺", "子", "和", "tea"]),
         ("これはナンです。", list("これはナンです")),
@@ -131,12 +102,9 @@ def test_halves_of_characters_are_joined_or_replaced(text, clean):
         ("كبـــسة", ["كبسة"]),
         ("हिन्दी में रोटी", ["हिन्दी", "में", "रोटी"]),
         ("क़लम", tokens("क\u093cलम")),
-        ("ขนม", ["ข", "น", "ม"]),
         ("한국어 김치", ["한국어", "김치"]),
         ("çay Straße", ["çay", "strasse"]),
         ("Ngũgĩ wa Thiong'o", ["ngũgĩ", "wa", "thiong", "o"]),
-        ("naan😀roti", ["naan", "roti"]),
-        ("?!…", []),
         ("", []),
     ],
 )
@@ -169,6 +137,8 @@ def test_token_f1_by_hand():
     assert token_f1("roti naan", "naan roti") == 1.0
     # 烤饼 and 烤肉 share one of two tokens each: 2 * 1 / 4 = 0.5
     assert token_f1("烤饼", "烤肉") == 0.5
+    assert best_token_f1("naan", ["roti", "naan", "flat naan"]) == 1.0
+    assert best_token_f1("naan", []) == 0.0
     assert token_f1("naan", "roti") == token_f1("", "") == token_f1("?", "?") == token_f1("naan", "") == 0.0
 
 
@@ -176,8 +146,3 @@ def test_token_f1_by_hand():
 def test_token_f1_is_symmetric_and_between_0_and_1(one, other):
     assert token_f1(one, other) == token_f1(other, one)
     assert 0.0 <= token_f1(one, other) <= 1.0
-
-
-def test_the_best_reference_counts():
-    assert best_token_f1("naan", ["roti", "naan", "flat naan"]) == 1.0
-    assert best_token_f1("naan", []) == 0.0

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culture_tasks.cli.options import at_least, names, positive
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError, nearest
 from culture_tasks.settings import Settings
@@ -27,13 +28,13 @@ def register(commands: Commands) -> None:
     parser = commands.add_parser(
         "cost",
         description=(
-            "Counts the requests to a judge and their tokens, and says what they cost and how long they take. Before a "
-            "run, a response has between no token and as many as its task allows; for finished runs (--results) the "
-            "responses are known, and what the verdict cache holds costs nothing. For example: "
+            "Counts the requests to a judge and their tokens, and estimates their cost and duration. Before a run, a "
+            "response has between no token and as many as its task allows. For finished runs (--results) the responses "
+            "are known, and verdicts in the cache cost nothing. For example: "
             "culture-tasks cost --tasks care,culturalvqa --judge openai:gpt-4o"
         ),
     )
-    parser.add_argument("--tasks", type=_list, default=(), metavar="LIST", help="tasks, groups or tags, as for a run")
+    parser.add_argument("--tasks", type=names, default=(), metavar="LIST", help="tasks, groups or tags, as for a run")
     parser.add_argument(
         "--results",
         type=Path,
@@ -55,12 +56,12 @@ def register(commands: Commands) -> None:
         "(default: the judge's encoding, or a rule)",
     )
     parser.add_argument(
-        "--repeats", type=_at_least_one, default=1, metavar="N", help="responses to a question (default: %(default)s)"
+        "--repeats", type=at_least(1), default=1, metavar="N", help="responses to a question (default: %(default)s)"
     )
-    parser.add_argument("--limit", type=_at_least_one, metavar="N", help="only the first N questions of each task")
+    parser.add_argument("--limit", type=at_least(1), metavar="N", help="only the first N questions of each task")
     parser.add_argument(
         "--seconds",
-        type=_seconds,
+        type=positive,
         default=2.0,
         metavar="S",
         help="how long the endpoint takes for a request (default: %(default)s)",
@@ -98,7 +99,9 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(_as_json(found, totals, counter.name, prices, options.batch), ensure_ascii=False, indent=1))
         return 0
-    _print(found, totals, prices=prices, batch=options.batch)
+    header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
+    rows = [_row(each, prices, options.batch) for each in (*found, *(totals if len(found) > 1 else ()))]
+    print(as_markdown(header, rows, numbers=7))
     print(f"Tokens are counted by {counter.name}.")
     _explain(totals, options, settings, prices)
     return 0
@@ -126,14 +129,14 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
 
 
 def _of_results(
-    paths: Sequence[Path], names: set[str], estimator: Estimator, settings: Settings, judge_of: Callable[[str], str]
+    paths: Sequence[Path], chosen: set[str], estimator: Estimator, settings: Settings, judge_of: Callable[[str], str]
 ) -> list[Estimate]:
     from culture_tasks.judges.batch.batch_judge import BatchJudge
     from culture_tasks.rejudge.rejudging import find_runs, judged_tasks
 
     found: dict[tuple[str, str], Estimate] = {}
     graded = {run.origin: judged_tasks(run.files) for run in find_runs(paths)}
-    for task in [task for tasks in graded.values() for task in tasks if not names or task.name in names]:
+    for task in [task for tasks in graded.values() for task in tasks if not chosen or task.name in chosen]:
         by_model: dict[str, list[Any]] = {}
         for sample in task.samples:
             by_model.setdefault(judge_of(sample.rubric.model), []).extend(sample.expected(failed_only=False))
@@ -151,12 +154,6 @@ def _of_results(
             "judged benchmark with --log_samples and --output_path."
         )
     return list(found.values())
-
-
-def _print(found: Sequence[Estimate], totals: Sequence[Estimate], *, prices: Prices, batch: bool) -> None:
-    header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
-    rows = [_row(each, prices, batch) for each in (*found, *(totals if len(found) > 1 else ()))]
-    print(as_markdown(header, rows, numbers=7))
 
 
 def _row(each: Estimate, prices: Prices, batch: bool) -> tuple[str, ...]:
@@ -223,20 +220,3 @@ def _as_json(
         "tasks": [entry(each) for each in found],
         "totals": [entry(each) for each in totals],
     }
-
-
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 1")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0.0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text}: expected a number of seconds above 0")
-    return seconds

@@ -9,14 +9,12 @@ import platform
 import shutil
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from culture_tasks import __version__
 from culture_tasks.text_tables import printable
 
 if TYPE_CHECKING:
-    from culture_tasks.cli.installation import Finding
     from culture_tasks.cli.main import Commands
 
 
@@ -44,7 +42,11 @@ def _examine(options: argparse.Namespace) -> int:
 
     findings = examine(ask_judge=not options.no_judge, read_data=options.read_data, deep=options.deep)
     if options.json:
-        return _print_json(list(findings))
+        listed = [dataclasses.asdict(finding) for finding in findings]
+        well = all(finding["state"] != "fix" for finding in listed)
+        content = {"version": __version__, "well": well, "findings": listed}
+        print(json.dumps(content, ensure_ascii=False, indent=1))
+        return 0 if well else 1
     print(f"culture-tasks {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     columns = shutil.get_terminal_size(fallback=(100, 24)).columns
     width = max(len(benchmark.title) for benchmark in benchmarks().values())
@@ -57,13 +59,6 @@ def _examine(options: argparse.Namespace) -> int:
             print(_filled(finding.remedy, f"{'':{len(beginning)}}-> ", columns), flush=True)
     print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
     return 1 if states["fix"] else 0
-
-
-def _print_json(findings: Sequence[Finding]) -> int:
-    well = all(finding.state != "fix" for finding in findings)
-    content = {"version": __version__, "well": well, "findings": list(map(dataclasses.asdict, findings))}
-    print(json.dumps(content, ensure_ascii=False, indent=1))
-    return 0 if well else 1
 
 
 def _filled(text: str, beginning: str, columns: int) -> str:

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culture_tasks.cli.options import at_least
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.text_tables import plain
 
@@ -57,12 +58,20 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
     fit.add_argument(
         "--set", action="append", default=[], metavar="OPTION=VALUE", help="set an option of the method (see methods)"
     )
-    fit.add_argument("--limit", type=int, help="use this many training cases, evenly spaced over all")
+    fit.add_argument(
+        "--limit", type=at_least(1), metavar="N", help="use this many training cases, evenly spaced over all"
+    )
     fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --out)")
     fit.add_argument("--overwrite", action="store_true", help="replace another state in --out")
-    fit.add_argument("--batch-size", type=int, default=1, help="requests whose features are computed together")
     fit.add_argument(
-        "--checkpoint-every", type=int, default=100, metavar="STEPS", help="steps of a training between checkpoints"
+        "--batch-size", type=at_least(1), default=1, metavar="N", help="requests whose features are computed together"
+    )
+    fit.add_argument(
+        "--checkpoint-every",
+        type=at_least(1),
+        default=100,
+        metavar="STEPS",
+        help="steps of a training between checkpoints",
     )
     fit.add_argument("--revision", help="branch, tag or commit on the Hub")
     fit.add_argument("--dtype", default="auto", help="data type of the model (default: the checkpoint's)")
@@ -136,10 +145,6 @@ def _fit(options: argparse.Namespace) -> int:
     config = method_config(options.method, _parsed(options.set))
     if not method_class(options.method).needs_state:
         raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
-    for name in ("limit", "batch_size", "checkpoint_every"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise SettingsError(f"insertion: --{name.replace('_', '-')} {value}. Expected at least 1.")
     data = _data(options)
     processes = _processes(options)
     method = method_class(options.method)(_model(options, processes), config)

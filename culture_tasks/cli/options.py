@@ -12,11 +12,11 @@ from culture_tasks.errors import SettingsError
 
 
 def number(expected: str, allowed: Callable[[float], bool]) -> Callable[[str], float]:
-    """Returns the type of an option that takes some numbers.
+    """Returns the type of an option whose value is a number.
 
     Args:
-        expected: What it takes, as a message says it.
-        allowed: Whether it takes a number.
+        expected: The allowed numbers, as a message names them.
+        allowed: Whether a number is allowed.
     """
 
     def parsed(text: str) -> float:
@@ -38,6 +38,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 
 positive = number("a number above 0", lambda value: 0.0 < value < math.inf)
+share = number("a number from 0 to 1", lambda value: 0.0 <= value <= 1.0)
 between_0_and_1 = number("a number between 0 and 1", lambda value: 0.0 < value < 1.0)
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from culture_tasks.cli.options import names, share
 from culture_tasks.errors import SettingsError
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.text_tables import printable
@@ -74,14 +75,14 @@ def register(commands: Commands) -> None:
 def _add_shown(shown: argparse._ArgumentGroup) -> None:
     shown.add_argument(
         "--tables",
-        type=_list,
+        type=names,
         default=(),
         metavar="LIST",
         help="only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*",
     )
     shown.add_argument(
         "--columns",
-        type=_list,
+        type=names,
         default=(),
         metavar="LIST",
         help="only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'",
@@ -152,7 +153,7 @@ def add_choices(parser: argparse.ArgumentParser, *, all_runs: bool = True) -> No
     )
     parser.add_argument(
         "--min-coverage",
-        type=_share,
+        type=share,
         metavar="SHARE",
         help="mark numbers with a smaller share of scored verdicts (default: CULTURE_JUDGE_MIN_COVERAGE)",
     )
@@ -231,19 +232,8 @@ def say_problems(problems: Sequence[Problem]) -> None:
         print(f"not used: {len(problems)} in all ({counted}); the report lists them", file=sys.stderr)
 
 
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
 def _samples(text: str) -> int | None:
     """Returns a number of samples, None for all."""
     if text != "all" and not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 0, or all")
     return None if text == "all" else int(text)
-
-
-def _share(text: str) -> float:
-    number = float(text)
-    if not 0.0 <= number <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text}: expected a number from 0 to 1")
-    return number

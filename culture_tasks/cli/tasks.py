@@ -36,7 +36,7 @@ def register(commands: Commands) -> None:
         "tasks",
         description="Lists the tasks by benchmark. Tasks that measure the same, such as a group's, are one line.",
     )
-    parser.add_argument("--all", action="store_true", help="give every task and group a line of its own")
+    parser.add_argument("--all", action="store_true", help="list every task and group on a separate line")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="print one Markdown table with metrics and judges")
     form.add_argument("--json", action="store_true", help="print every task and group as JSON")

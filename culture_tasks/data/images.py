@@ -122,7 +122,7 @@ def _file_key(where: str, name: str | None, folder: Path, *, needed: bool) -> st
 
 
 def image_key(content: bytes) -> str:
-    """Returns what identifies an image with these bytes: the first digits of their SHA-256."""
+    """Returns the key of an image with these bytes: the first digits of their SHA-256."""
     return hashlib.sha256(content).hexdigest()[:KEY_LENGTH]
 
 
@@ -196,7 +196,7 @@ def _strict_pillow() -> Iterator[None]:
 def _problems(
     pool: ThreadPoolExecutor, check: Callable[[Reader | None], str | None], readers: Iterator[Reader | None]
 ) -> Iterator[str | None]:
-    """Checks images in small batches, so that only one batch is in memory at a time."""
+    """Checks images in batches, of which one is in memory at a time."""
     while batch := list(itertools.islice(readers, _BATCH)):
         yield from pool.map(check, batch)
 

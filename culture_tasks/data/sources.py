@@ -29,7 +29,7 @@ class Source:
         image_column: Column that holds images.
         additions: Names without suffix of files that complement the Hub's data: a folder that holds only these (and
             images) doesn't replace the Hub.
-        release: What is known of the table as its authors released it; None where any data are the user's business.
+        release: What is known of the table as its authors released it; None where any data will do.
     """
 
     folder: str
@@ -143,7 +143,7 @@ def availability(sources: tuple[Source, ...], data_folder: Path | None) -> str:
 
     Returns:
         ``local``, ``downloaded``, ``not downloaded``, ``missing`` or several of these; or why local data can't be used.
-        What is said after a colon is what to do.
+        A text after a colon says what to do.
     """
     try:
         found = [_availability_of(source, data_folder) for source in sources]
@@ -170,13 +170,10 @@ def _look_into(path: Path) -> None:
     """
     try:
         with path.open("rb") as file:
-            beginning = file.read(_POINTER_SIZE).lstrip()
+            beginning = file.read(200).lstrip()
     except OSError as error:
         raise DataError(f"{path}: can't be read ({error.strerror}).") from None
     if not beginning:
         raise DataError(f"{path}: is empty.")
     if beginning.startswith(b"version https://git-lfs"):
         raise DataError(f"{path}: is a pointer of Git LFS. Fetch the file with `git lfs pull`.")
-
-
-_POINTER_SIZE = 200

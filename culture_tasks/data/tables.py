@@ -6,7 +6,6 @@ import csv
 import glob
 import hashlib
 import io
-import itertools
 import json
 import logging
 from collections import Counter
@@ -44,7 +43,7 @@ def _text_if_number(value: Any) -> Any:
 
 def _not_blank(text: str) -> str:
     if not text.strip():
-        raise ValueError(_NEEDED["string_too_short"])
+        raise ValueError(_EXPECTED["string_too_short"])
     return text
 
 
@@ -117,29 +116,10 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
     elif pairs and suffix == ".json":
         table = _read_pairs(path, pairs)
     else:
-        table = Table(str(path), list(_ROWS[suffix](path)), first_row=_first_row(suffix))
+        table = Table(str(path), list(_ROWS[suffix](path)), first_row=2 if suffix == ".csv" else 1)
     if not table.rows:
-        raise _without_rows(path)
+        raise DataError(f"{path}: the file holds no rows. Expected at least one.")
     return table
-
-
-def read_batches(path: Path, size: int) -> Iterator[Table]:
-    """Reads a file as :func:`read_file` does, in tables of so many rows: JSONL and Parquet are never in memory whole.
-
-    Args:
-        path: The file.
-        size: Most rows of a table.
-
-    Raises:
-        DataError: If the file is missing, empty, broken, or of another type, when its place is reached.
-    """
-    suffix = _suffix(path)
-    start = 0
-    for rows in _parquet_batches(path, size) if suffix == ".parquet" else _in_batches(_ROWS[suffix](path), size):
-        yield Table(str(path), rows, first_row=_first_row(suffix) + start)
-        start += len(rows)
-    if start == 0:
-        raise _without_rows(path)
 
 
 def _suffix(path: Path) -> str:
@@ -149,19 +129,6 @@ def _suffix(path: Path) -> str:
     if suffix not in SUFFIXES:
         raise DataError(f"{path}: files ending in {path.suffix!r} can't be read. Allowed are {', '.join(SUFFIXES)}.")
     return suffix
-
-
-def _first_row(suffix: str) -> int:
-    return 2 if suffix == ".csv" else 1
-
-
-def _without_rows(path: Path) -> DataError:
-    return DataError(f"{path}: the file holds no rows. Expected at least one.")
-
-
-def _in_batches(rows: Iterator[Mapping[str, Any]], size: int) -> Iterator[list[Mapping[str, Any]]]:
-    while batch := list(itertools.islice(rows, size)):
-        yield batch
 
 
 def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> Table:
@@ -204,79 +171,43 @@ def _read_pairs(path: Path, columns: tuple[str, str]) -> Table:
     return Table(str(path), list(_list(path, content)))
 
 
-def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    return _list(path, _parsed(path, _text(path)))
-
-
 def _list(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(content, list):
-        raise DataError(f"{path}: holds one {_kind(content)}. Expected a list of objects, one a row.")
+        kind = "object" if isinstance(content, dict) else "text" if isinstance(content, str) else "value"
+        raise DataError(f"{path}: holds one {kind}. Expected a list of objects, one for each row.")
     return _objects(path, content)
 
 
 def _jsonl_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    return _objects(path, _jsonl(path))
+    # Lines end at no other line break: JSON may contain U+2028.
+    lines = enumerate(_text(path).split("\n"), start=1)
+    return _objects(path, (_parsed(path, line, number) for number, line in lines if line.strip()))
 
 
-def _jsonl(path: Path) -> Iterator[Any]:
-    """Yields what each line holds that isn't blank; lines end at no other line break: JSON may contain U+2028."""
-    offset = 0
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                text = _line(path, line, number, offset)
-                if text.strip():
-                    try:
-                        yield _loads(text)
-                    except ValueError as error:
-                        raise _not_json(path, error, number) from None
-                offset += len(line)
-    except OSError as error:
-        raise _unreadable(path, error) from None
-
-
-def _line(path: Path, line: bytes, number: int, offset: int) -> str:
-    try:
-        return line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path, offset + error.start) from None
-
-
-def _parsed(path: Path, text: str) -> Any:
-    try:
-        return _loads(text)
-    except ValueError as error:
-        raise _not_json(path, error) from None
-
-
-def _not_json(path: Path, error: BaseException, line: int | None = None) -> DataError:
-    if isinstance(error, json.JSONDecodeError):
-        place = f"line {line or error.lineno}, column {error.colno}"
-        return DataError(f"{path}, {place}: not JSON ({error.msg}). Correct it there.")
-    return DataError(f"{path}, line {line or 1}: JSON that can't be read ({error}). Correct it.")
-
-
-def _loads(text: str) -> Any:
+def _parsed(path: Path, text: str, line: int | None = None) -> Any:
     try:
         return _DECODER.decode(text)
-    except RecursionError as error:
-        raise ValueError(str(error)) from None
+    except json.JSONDecodeError as error:
+        place = f"line {line or error.lineno}, column {error.colno}"
+        raise DataError(f"{path}, {place}: not JSON ({error.msg}). Correct it there.") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}, line {line or 1}: JSON that can't be read ({error}). Correct it.") from None
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Makes an object from its pairs; by default, json silently keeps the last of several with one name."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    unique_names = dict(pairs)
+    if len(unique_names) < len(pairs):
         name, times = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"{name!r} occurs {times} times in one object")
-    return made
+    return unique_names
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
 
 
 _OTHER_SEPARATORS = {";": "semicolon", "\t": "tab"}
-"""What spreadsheets of many countries write between columns instead of a comma."""
+"""Separators that spreadsheets of many countries write instead of a comma."""
 
 
 def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -295,7 +226,7 @@ def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
             raise DataError(
                 f"{path}: {Counter(header)[repeated[0]]} columns are named {repeated[0]!r}. Rename or remove one."
             )
-        for number, row in enumerate(rows, start=_first_row(".csv")):
+        for number, row in enumerate(rows, start=2):
             if len(row) != len(header):
                 raise DataError(
                     f"{path}, row {number}: {len(row)} fields, while the header has {len(header)} columns. "
@@ -321,41 +252,21 @@ def _parquet(path: Path) -> datasets.Dataset | None:
         raise DataError(f"{path}: not a readable Parquet file ({reason}). Save the file anew.") from error
 
 
-def _parquet_batches(path: Path, size: int) -> Iterator[list[Mapping[str, Any]]]:
-    data = _parquet(path)
-    if data is None:
-        return
-    for start in range(0, len(data), size):
-        yield data.select(range(start, min(start + size, len(data)))).to_list()
-
-
 _ROWS: Mapping[str, Callable[[Path], Iterator[Mapping[str, Any]]]] = {
-    ".json": _json_rows,
+    ".json": lambda path: _list(path, _parsed(path, _text(path))),
     ".jsonl": _jsonl_rows,
     ".csv": _csv_rows,
 }
-"""What reads the rows of each type of text, one after the other."""
+"""The reader of each type of text file."""
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, error.start) from None
+        raise DataError(f"{path}: not UTF-8 text at byte {error.start}. Save the file as UTF-8.") from None
     except OSError as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: OSError) -> DataError:
-    return DataError(f"{path}: can't be read ({error.strerror}). Check its permissions.")
-
-
-def _not_utf8(path: Path, place: int) -> DataError:
-    return DataError(f"{path}: not UTF-8 text at byte {place}. Save the file as UTF-8.")
-
-
-def _kind(value: Any) -> str:
-    return "object" if isinstance(value, dict) else "text" if isinstance(value, str) else "value"
+        raise DataError(f"{path}: can't be read ({error.strerror}). Check its permissions.") from None
 
 
 def _objects(path: Path, content: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
@@ -371,7 +282,7 @@ def validated(table: Table, model: type[Row], aliases: Mapping[str, str] | None 
     Args:
         table: The rows.
         model: What a row must be. A field without default is a column that must be there.
-        aliases: Other column names, each with the field that it stands for.
+        aliases: Other column names, each with its field.
 
     Raises:
         DataError: For a missing or (in the user's own files) unknown column, two columns that mean the same, or the
@@ -454,7 +365,7 @@ def _say_left_out(origin: str, columns: tuple[str, ...]) -> None:
     _log.warning("%s: unknown columns are ignored: %s", origin, ", ".join(columns))
 
 
-_NEEDED = {
+_EXPECTED = {
     "missing": "Expected a value",
     "string_type": "Expected a text",
     "string_too_short": "Expected a text that isn't empty",
@@ -464,7 +375,7 @@ _NEEDED = {
     "float_parsing": "Expected a number",
     "finite_number": "Expected a finite number",
 }
-"""What is needed, by pydantic's type of error, in the words of this package."""
+"""The expected value, by pydantic's type of error, in the words of this package."""
 
 
 def _checked(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
@@ -474,8 +385,10 @@ def _checked(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
         problem = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in problem["loc"]) or "row"
         found = "nothing" if problem["type"] == "missing" else f"{problem['input']!r:.80}"
-        needed = _NEEDED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip("."))
-        raise DataError(f"{where}, field {field!r}: found {found}. {needed}. Correct the row, or remove it.") from None
+        expected = _EXPECTED.get(problem["type"], problem["msg"].removeprefix("Value error, ").rstrip("."))
+        raise DataError(
+            f"{where}, field {field!r}: found {found}. {expected}. Correct the row, or remove it."
+        ) from None
 
 
 def unique(table: Table, ids: Iterable[str | None], field: str) -> Iterator[str]:
@@ -503,7 +416,7 @@ def unique(table: Table, ids: Iterable[str | None], field: str) -> Iterator[str]
 
 
 def fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Returns what stands for data: two runs compare only where they saw the same rows.
+    """Returns a hash of data: two runs compare only where they saw the same rows.
 
     Returns:
         The first 16 hexadecimal digits of the SHA-256 of the rows as canonical JSON, in their order.

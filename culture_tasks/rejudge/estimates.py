@@ -166,7 +166,7 @@ class Estimator:
         """Adds requests with prompts of this length, and their replies."""
         replies = _kept_replies(self._replies, of.judge, rubric)
         sent = times * (replies.requests_a_verdict if replies else 1.0)
-        limit = self._limit(rubric)
+        limit = int({**rubric.sampling, **self._settings.judge_parameters}.get("max_tokens") or 32_768)
         reply = Interval(replies.mean, replies.mean) if replies else Interval(min(SHORTEST_REPLY, limit), limit)
         return replace(
             of,
@@ -175,10 +175,6 @@ class Estimator:
             tokens_out=of.tokens_out + reply.times(sent),
             measured=of.measured and replies is not None,
         )
-
-    def _limit(self, rubric: Rubric) -> int:
-        sampling = {**rubric.sampling, **self._settings.judge_parameters}
-        return int(sampling.get("max_tokens") or 32_768)
 
     def _tokens(self, messages: Sequence[Message]) -> int:
         """Returns the tokens of a chat: those of its texts, and a few that mark each message."""

@@ -1,11 +1,12 @@
-"""A benchmark of another package runs through both harnesses, rejudge and report, with no edit of this one."""
+"""A benchmark of another package runs by the commands of both harnesses, with no edit of this one.
+
+``test_scores_of_clusters`` has its rejudge, report and frames.
+"""
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import shutil
 import subprocess
 import sys
 
@@ -22,10 +23,10 @@ def installed(tmp_path_factory):
         return folder
 
 
-def python(site, *arguments, cwd=None):
+def python(site, *arguments):
     environment = os.environ | {"PYTHONPATH": str(site), "CULTURE_JUDGE": "lexical", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=280, check=False, cwd=cwd
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=280, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -57,31 +58,7 @@ def test_both_harnesses_run_it(runs, harness):
     assert results["proverbs"]["ending_lexical,none"] == pytest.approx((2 * scores[0] + 3 * scores[1]) / 5)
 
 
-def test_it_stands_in_the_task_table(installed):
+def test_it_stands_in_the_task_table_and_its_data_are_checked(installed):
     listed = json.loads(python(installed, "-m", "culture_tasks.cli.main", "tasks", "--json"))
     assert {"proverbs", "proverbs_north", "proverbs_south"} <= {each["name"] for each in listed}
-
-
-def test_its_data_are_checked(installed):
     assert "proverbs   5   paper: 5" in python(installed, "-m", "culture_tasks.cli.main", "data", "check", "proverbs")
-
-
-def test_rejudge_and_report_know_it_by_its_records(installed, runs, tmp_path):
-    folder = tmp_path / "runs"
-    shutil.copytree(runs, folder)
-    said = python(installed, "-m", "culture_tasks.cli.main", "rejudge", str(folder), "--judge", "lexical")
-    assert said.count("proverbs_south") == 2
-    options = ["-o", str(tmp_path / "out"), "--formats", "csv"]
-    python(installed, "-m", "culture_tasks.cli.main", "report", str(folder), *options)
-    [path] = (tmp_path / "out").rglob("summary.csv")
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        header, *rows = csv.reader(file)
-    place = next(at for at, name in enumerate(header) if "proverbs" in name)
-    assert any(0.0 <= float(row[place]) <= 1.0 for row in rows if row[place])
-
-
-def test_the_report_shows_its_records_where_it_is_not_installed(runs, tmp_path):
-    options = ["-o", str(tmp_path / "out"), "--formats", "csv"]
-    python(tmp_path, "-m", "culture_tasks.cli.main", "report", str(runs), *options)
-    [path] = (tmp_path / "out").rglob("summary.csv")
-    assert "proverbs_south" in path.read_text(encoding="utf-8-sig")

@@ -102,16 +102,12 @@ def test_figures_and_contrasts_show_numbers_that_there_are(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_field_of_cultures_is_a_field_that_scores_are_split_by(name):
+def test_cultures_are_groups_that_scores_are_split_by_and_headlines_do_not_overlap(name):
     report = benchmarks()[name].report()
     assert not report.culture or (report.culture,) in (report.splits or ())
     for field in report.fields:
         assert set(field.cultures) <= set(field.order)
         assert not field.cultures or field.name == report.culture
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_task_is_in_some_unit_and_headlines_do_not_overlap(name):
     found = units(name)
     assert {task for unit in found for task in unit.tasks} == set(ran(name).tasks)
     headlines = [task for unit in found if unit.headline for task in unit.tasks]

@@ -15,8 +15,6 @@ TRUTH = {"True": "", "False": ""}
 
 PLAIN = [
     "B",
-    "b",
-    "B.",
     "(B)",
     "**B**",
     "Ｂ",
@@ -24,26 +22,20 @@ PLAIN = [
     "Option B",
     "Answer: B",
     "答案：Ｂ",
-    "Jawaban: B.",
     "The answer is B.",
     "The correct answer to this question is **B**.",
     "I would choose option B, because it is sold in the streets.",
     "B is the correct answer.",
     "B. soy milk",
-    "B) Soy milk.",
     "B、soy milk",
-    "B (soy milk)",
     "soy milk",
     "The answer is soy milk.",
     "B. soy milk\n\nPeople there drink it warm. A common mistake is to say tea.",
-    "B. Because it is sold in the streets.",
     "People there like it warm, which rules out A and C.\n\nB",
     "A: tea is for guests.\nC: coffee is rare.\nSo the answer is B.",
     "A. tea\nB. soy milk\nC. coffee\nD. noodle soup\n\nAnswer: B",
     '{"answer_choice":"B"}',
-    '{"answer_choice": "b"}',
     "{'answer_choice': 'B'}",
-    '{"answer_choice": "B",}',
     '{"answer_choice": "B"',
     '{"answer_choice": ["B"]}',
     '{"answer_choice":"B. soy milk"}',
@@ -62,26 +54,17 @@ NOTHING = [
     "None of these.",
     "A bowl of noodles",
     "A cup of tea is common.",
-    "This is A drink for guests.",
-    "A.M.",
     "D'accord",
     "The answer is Ａ bowl of rice.",
     "I would not choose B.",
     "Either A or B is correct.",
     "I think A, but B is also correct.",
-    "I think of tea, coffee and soy milk.",
     "AB",
-    "A B",
     "A or B",
-    "A, B",
-    "A/B",
-    "A:B",
     "B?",
-    "The answer is A or B.",
     "The answer is B, or perhaps C.",
     "The answer is A. No, the answer is B.",
     "The answer is B.\nC",
-    "B\nC",
     "The answer is not B.",
     "I don't think the answer is B.",
     "The answer is B if they drink it cold.",
@@ -91,10 +74,8 @@ NOTHING = [
     "B is wrong.",
     "B. tea",
     "E",
-    "Answer: E",
     "E. rice",
     "A. tea\nB. soy milk\nC. coffee\nD. noodle soup",
-    "A. tea B. soy milk C. coffee D. noodle soup",
     "Answer:\nA. tea\nB. soy milk\nC. coffee\nD. noodle soup",
     "Let us go through them:\nA. tea",
     "The answer is",
@@ -103,7 +84,6 @@ NOTHING = [
     '{"answer_choice":"E"}',
     '{"answer_choice":2}',
     '{"answer_choice":["A","B"]}',
-    '{"answer_choice":"A or B"}',
     '{"answer_choice":"B. tea"}',
     '{"answer_choice":"A"} or {"answer_choice":"B"}',
     '{"answer_choice": "soy mi',
@@ -111,49 +91,35 @@ NOTHING = [
 ]
 
 
-@pytest.mark.parametrize("reply", PLAIN)
-def test_a_plain_choice_is_read(reply):
-    assert read_choice(reply, DRINKS) == "B"
-
-
-@pytest.mark.parametrize("reply", NOTHING)
-def test_what_chooses_nothing_or_two_things_is_not_read(reply):
-    assert read_choice(reply, DRINKS) is None
+def test_a_plain_choice_is_read_and_what_chooses_nothing_or_two_things_is_not():
+    assert [reply for reply in PLAIN if read_choice(reply, DRINKS) != "B"] == []
+    assert [reply for reply in NOTHING if read_choice(reply, DRINKS) is not None] == []
 
 
 @pytest.mark.parametrize(
     ("reply", "options", "choice"),
     [
         ("3", DISHES, "3"),
-        ("３．", DISHES, "3"),
-        ("3. Sate", DISHES, "3"),
         ("Answer id: 3", DISHES, "3"),
         ("The answer is 3 because of the skewers.", DISHES, "3"),
         ("This dish is Gado-gado.", DISHES, "4"),
         ("3.5", DISHES, None),
         ("It is 3 years old.", DISHES, None),
         ("1. First, the skewers.", DISHES, None),
-        ("6", DISHES, None),
         ("1,2,3,4,5", DISHES, None),
         ("1. Nasi Goreng\n2. Rendang\n3. Sate", DISHES, None),
         ("Yes", ANSWERS, "1"),
-        ("2) No", ANSWERS, "2"),
         ("No, he was rude.", ANSWERS, "2"),
         ("Answer (options Yes, No or Neither): Neither", ANSWERS, "3"),
-        ("Yes or No", ANSWERS, None),
         ("No one knows.", ANSWERS, None),
-        ("Norway", ANSWERS, None),
         ("Not acceptable.", ANSWERS, None),
         ("True", TRUTH, "True"),
-        ("false.", TRUTH, "False"),
         ("This answer is **False** for this question.", TRUTH, "False"),
         ("The statement is true.", TRUTH, "True"),
         ("It is not true.", TRUTH, None),
         ("True or False", TRUTH, None),
         ("It's true that people drink it. The answer is False.", TRUTH, "False"),
-        ("Untrue", TRUTH, None),
         ("b", {"A": "b", "B": "tea"}, "B"),  # a letter that was offered is no text
-        ("x", {"A": "x", "B": "tea"}, "A"),
         ("tea", {"A": "Tea", "B": "tea"}, None),
         ("tea with milk", {"A": "tea", "B": "tea with milk"}, "B"),
         ("A cup of tea", {"A": "coffee", "B": "A cup of tea"}, "B"),
@@ -189,8 +155,6 @@ def test_two_choices_are_none(letters, between):
     assert read_choice(f"{between.join(letters)}.", DRINKS) is None
 
 
-@pytest.mark.parametrize(
-    "part", ["{", "}", '{"answer_choice":', "\\W ", "A.", "<think>", "answer ", "answer is ", "A "]
-)
-def test_hostile_replies_are_read_in_a_moment(part):
-    assert read_choice(part * 20_000, DRINKS) is None
+def test_hostile_replies_are_read_in_a_moment():
+    for part in ("{", "}", '{"answer_choice":', "\\W ", "A.", "<think>", "answer ", "answer is ", "A "):
+        assert read_choice(part * 20_000, DRINKS) is None

@@ -76,15 +76,19 @@ def test_the_judge_is_asked_one_question_and_its_verdict_is_shown(server, monkey
     assert not Settings.from_environment().cache_file.exists()
 
 
-def test_a_judge_that_rates_a_right_answer_low_is_noted(server):
+def test_a_judge_that_rates_a_right_answer_low_or_limits_the_rate_is_noted(server):
     server.script(says("Rating: [[4]]"))
     assert found("judge").state == "note"
+    server.script(fails(429))
+    assert "limits the rate" in found("judge").found
 
 
-def test_the_judge_is_not_asked_where_that_is_not_wanted(server):
+def test_the_judge_is_not_asked_where_that_is_not_wanted_or_it_is_no_model(server, monkeypatch):
     assert "not asked" in found("judge", ask_judge=False).found
-    assert server.requests == []
     assert main(["doctor", "--no-judge"]) == 0
+    for judge in ("lexical", "none"):
+        monkeypatch.setenv("CULTURE_JUDGE", judge)
+        assert found("judge").state == "note"
     assert server.requests == []
 
 
@@ -106,30 +110,16 @@ def test_a_judge_that_can_not_grade_is_to_be_mended_and_no_secret_is_shown(serve
         assert KEY not in said.out + said.err
 
 
-def test_an_endpoint_that_never_replies_is_not_waited_for(server, monkeypatch):
-    server.script(hangs)
-    monkeypatch.setattr(installation, "_JUDGE_SECONDS", 0.2)
-    assert found("judge").state == "fix"
-
-
-def test_an_endpoint_that_limits_the_rate_is_noted(server):
-    server.script(fails(429))
-    assert "limits the rate" in found("judge").found
-
-
-def test_an_error_of_a_judge_s_library_shows_no_secret(server, monkeypatch):
+def test_an_endpoint_that_never_replies_is_not_waited_for_and_a_library_s_error_shows_no_secret(server, monkeypatch):
     def broken(spec, settings):
         raise RuntimeError(f"no route to {settings.openai_base_url}")
 
+    server.script(hangs)
+    monkeypatch.setattr(installation, "_JUDGE_SECONDS", 0.2)
+    assert found("judge").state == "fix"
     monkeypatch.setattr(installation, "make_judge", broken)
     finding = found("judge")
     assert (finding.found, finding.remedy) == ("can't be looked at (RuntimeError)", "")
-
-
-@pytest.mark.parametrize("judge", ["lexical", "none"])
-def test_a_judge_that_is_no_model_is_noted(judge, monkeypatch):
-    monkeypatch.setenv("CULTURE_JUDGE", judge)
-    assert found("judge").state == "note"
 
 
 def test_a_wrong_setting_is_said_and_the_rest_is_looked_at(monkeypatch, capsys):
@@ -150,11 +140,9 @@ def test_data_are_looked_at_by_benchmark(monkeypatch, fixture_data):
     states = {each.subject: each for each in examine() if each.subject in DATA}
     assert set(states) == DATA
     assert states["CARE"].found == "data: not downloaded; the first run downloads them"
-    assert (states["CEDAR"].state, states["CEDAR"].found) == ("note", "data: missing")
-    assert (
-        states["CEDAR"].remedy
-        == "Put it into cedar/ of CULTURE_TASKS_DATA. Source: local folder; the full data by request."
-    )
+    cedar = states["CEDAR"]
+    assert (cedar.state, cedar.found) == ("note", "data: missing")
+    assert cedar.remedy == "Put it into cedar/ of CULTURE_TASKS_DATA. Source: local folder; the full data by request."
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
     assert {(each.state, each.found) for each in examine() if each.subject in DATA} == {("ok", "data: local")}
 
@@ -191,7 +179,7 @@ def test_data_are_read_where_that_is_asked_for(monkeypatch, tmp_path, fixture_da
 # The machine
 
 
-def test_a_damaged_verdict_cache_is_to_be_mended(monkeypatch, tmp_path):
+def test_a_verdict_cache_that_can_not_be_used_is_to_be_mended(monkeypatch, tmp_path):
     file = tmp_path / "verdicts.sqlite3"
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(file))
     assert (found("verdict cache").state, file.exists()) == ("ok", False)
@@ -199,30 +187,21 @@ def test_a_damaged_verdict_cache_is_to_be_mended(monkeypatch, tmp_path):
     assert found("verdict cache").state == "fix"
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
     assert found("verdict cache").state == "note"
-
-
-def test_a_folder_that_can_not_be_written_is_to_be_mended(monkeypatch, tmp_path):
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "deep" / "verdicts.sqlite3"))
     monkeypatch.setattr(installation.os, "access", lambda path, mode: path != tmp_path)
     assert found("verdict cache").state == "fix"
 
 
-def test_packages_are_compared_with_what_is_required(monkeypatch):
+def test_packages_are_compared_with_what_is_required_and_extras_are_listed(monkeypatch):
     finding = found("packages")
     assert finding.state == "ok"
     assert finding.facts["versions"]["lm-eval"] == metadata.version("lm-eval")
-    monkeypatch.setattr(installation.metadata, "requires", lambda _: ["datasets>=999", "nothing-of-this-name", "torch"])
+    required = ["datasets>=999", "gone", "torch", 'gone; extra == "video"', 'torch; extra == "vllm"']
+    monkeypatch.setattr(installation.metadata, "requires", lambda _: required)
     finding = found("packages")
-    assert finding.state == "fix"
-    assert f"not as needed: datasets {metadata.version('datasets')}, nothing-of-this-name missing" in finding.found
-    assert finding.remedy == "pip install 'datasets>=999' 'nothing-of-this-name'"
-
-
-def test_extras_are_listed(monkeypatch):
-    lines = ["torch", 'nothing-of-this-name; extra == "video"', 'torch; extra == "vllm"']
-    monkeypatch.setattr(installation.metadata, "requires", lambda _: lines)
-    extras = found("packages").facts["extras"]
-    assert (extras["video"], extras["vllm"]) == (False, True)
+    assert (finding.state, finding.remedy) == ("fix", "pip install 'datasets>=999' 'gone'")
+    assert f"not as needed: datasets {metadata.version('datasets')}, gone missing" in finding.found
+    assert (finding.facts["extras"]["video"], finding.facts["extras"]["vllm"]) == (False, True)
     assert "not installed: video" in found("extras").found
 
 
@@ -233,73 +212,59 @@ def test_scripts_without_a_font_are_named(monkeypatch):
     assert "fonts-noto-cjk" in finding.remedy
 
 
-def test_a_gpu_that_torch_does_not_see_is_to_be_mended(monkeypatch):
+def test_a_gpu_that_torch_does_not_see_or_a_look_that_fails_is_to_be_mended(monkeypatch):
     import torch
 
+    def broken():
+        raise RuntimeError("libcudart.so:\nno such file")
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(installation.shutil, "which", lambda name: None)
-    assert found("GPU").state == "note"
-    monkeypatch.setattr(installation.shutil, "which", lambda name: "/usr/bin/nvidia-smi")
-    assert found("GPU").state == "fix"
+    for program, state in ((None, "note"), ("/usr/bin/nvidia-smi", "fix")):
+        monkeypatch.setattr(installation.shutil, "which", lambda name, program=program: program)
+        assert found("GPU").state == state
     cards = SimpleNamespace(name="H200", total_memory=141e9)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: cards)
     assert found("GPU").found == "2 × H200 (141 GB)"
-
-
-@pytest.mark.parametrize(("gigabytes", "state"), [(500, "ok"), (5, "note"), (0.5, "fix")])
-def test_little_room_on_the_disk_is_said(monkeypatch, gigabytes, state):
-    monkeypatch.setattr(installation.shutil, "disk_usage", lambda _: SimpleNamespace(free=gigabytes * 1e9))
-    assert found("disk").state == state
-
-
-def test_a_token_of_the_hub_is_not_shown(monkeypatch, capsys):
-    monkeypatch.setenv("HF_TOKEN", "hf_very_secret")
-    assert found("Hub").facts["logged_in"]
-    main(["doctor", "--json"])
-    assert "hf_very_secret" not in capsys.readouterr().out
-
-
-def test_a_look_that_fails_is_a_finding_and_stops_no_other(monkeypatch):
-    def broken():
-        raise RuntimeError("libcudart.so:\nno such file")
-
     monkeypatch.setattr(installation, "_gpu", broken)
-    finding = found("GPU")
-    assert (finding.state, finding.found) == ("fix", "can't be looked at (RuntimeError: libcudart.so: no such file)")
+    said = "can't be looked at (RuntimeError: libcudart.so: no such file)"
+    assert (found("GPU").state, found("GPU").found) == ("fix", said)
 
 
-def test_json_has_every_finding(capsys, monkeypatch):
+def test_little_room_on_the_disk_is_said(monkeypatch):
+    for gigabytes, state in ((500, "ok"), (5, "note"), (0.5, "fix")):
+        monkeypatch.setattr(
+            installation.shutil, "disk_usage", lambda _, free=gigabytes: SimpleNamespace(free=free * 1e9)
+        )
+        assert found("disk").state == state
+
+
+def test_json_has_every_finding_and_no_token(capsys, monkeypatch):
     monkeypatch.setenv("CULTURE_JUDGE", "none")
+    monkeypatch.setenv("HF_TOKEN", "hf_very_secret")
+    findings = {each.subject: each for each in examine()}
+    assert findings["Hub"].facts["logged_in"]
     assert main(["doctor", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    text = capsys.readouterr().out
+    assert "hf_very_secret" not in text
+    said = json.loads(text)
     assert said["well"]
-    assert {each["subject"] for each in said["findings"]} == {each.subject for each in examine()}
+    assert {each["subject"] for each in said["findings"]} == findings.keys()
     assert set(said["findings"][0]) == {"subject", "state", "found", "remedy", "facts"}
 
 
 # The harnesses
 
 
-@pytest.fixture
-def package(tmp_path):
-    """Makes a package with a plug-in of lmms-eval, found before all others, and returns the path to look into."""
-
-    def make(name, code):
-        (tmp_path / f"{name}.py").write_text(code)
-        info = tmp_path / f"{name}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[lmms_eval.models]\n{name} = {name}:register\n")
-        return str(tmp_path)
-
-    return make
-
-
 @pytest.mark.slow
-def test_a_plug_in_that_fails_before_ours_is_named_with_what_it_does_to_us(package, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", package("other_models", "def register():\n    raise RuntimeError('no licence')\n"))
+def test_a_plug_in_that_fails_before_ours_is_named_with_what_it_does_to_us(tmp_path, monkeypatch):
+    (tmp_path / "other_models.py").write_text("def register():\n    raise RuntimeError('no licence')\n")
+    info = tmp_path / "other_models-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other_models\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[lmms_eval.models]\nother_models = other_models:register\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     [finding] = installation._harness("lmms_eval")
     assert (finding.subject, finding.state) == ("lmms-eval", "fix")
     assert finding.found.startswith(f"doesn't know {finding.facts['names']} of our {finding.facts['names']} tasks")
@@ -317,16 +282,13 @@ def test_a_harness_that_can_not_be_imported_says_why(tmp_path, monkeypatch):
     assert (finding.state, finding.found) == ("fix", "can't be started: ImportError: libtorch is gone")
 
 
-def test_names_that_a_harness_takes_from_elsewhere_are_said(monkeypatch):
+def test_names_that_a_harness_takes_from_elsewhere_and_a_missing_plug_in_are_said(monkeypatch):
     content = json.dumps({"names": 3, "missing": [], "taken": {"care": "/other/care.yaml"}})
     probe = SimpleNamespace(returncode=0, stdout=content, stderr="")
     monkeypatch.setattr(installation.subprocess, "run", lambda *_, **__: probe)
     [finding] = installation._harness("lm_eval")
     said = "takes 1 of our 3 names from elsewhere, such as care from /other/care.yaml"
     assert (finding.state, finding.found) == ("fix", said)
-
-
-def test_lmms_eval_without_our_plug_in_is_said(monkeypatch):
     monkeypatch.setattr(installation.metadata, "entry_points", lambda group: ())
     assert (found("lmms-eval").state, found("lm-eval").state) == ("fix", "ok")
 

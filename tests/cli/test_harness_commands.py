@@ -55,41 +55,30 @@ def passed_on(monkeypatch):
     [
         [],
         ["--help"],
-        ["-h"],
         ["--version"],
-        ["run", "--model", "hf", "--tasks", "care", "--limit", "2", "-v"],
-        ["run", "--model_args=pretrained=x,dtype=float32", "--gen_kwargs", "a=1"],
-        ["ls", "tasks"],
+        ["run", "--model", "hf", "--tasks", "care", "--limit", "2", "-v", "--model_args=pretrained=x,dtype=float32"],
         ["run", "--", "-x"],
         ["tasks"],
     ],
 )
-def test_every_argument_is_passed_on_as_it_is(passed_on, arguments):
+def test_every_argument_is_passed_on_as_it_is_and_lm_eval_is_left_as_it_was(passed_on, arguments):
+    def state():
+        return TaskManager.__init__, EvaluatorConfig.process_tasks, sys.argv
+
+    before = state()
     assert passed_on(*arguments)["arguments"] == ["lm_eval", *arguments]
+    assert all(after is was for after, was in zip(state(), before, strict=True))
 
 
 OURS = str(task_folder("lm_eval"))
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, [OURS]),
-        ({"include_path": None}, [OURS]),
-        ({"include_path": "mine"}, ["mine", OURS]),
-        ({"include_path": Path("mine")}, [Path("mine"), OURS]),
-        ({"include_path": ["mine", "more"]}, ["mine", "more", OURS]),
-        ({"include_path": []}, [OURS]),
-    ],
-)
-def test_our_folder_stands_beside_the_user_s(passed_on, given, expected):
-    args, kwargs = passed_on("run", **given, metadata={"a": 1})["manager"]
-    assert (args, kwargs) == ((), {"include_path": expected, "metadata": {"a": 1}})
-
-
-def test_a_second_call_adds_the_folder_once(passed_on):
-    passed_on("run")
-    assert passed_on("run")["manager"][1] == {"include_path": [OURS]}
+@pytest.mark.parametrize("given", [None, "mine", Path("mine"), ["mine", "more"], []])
+def test_our_folder_stands_beside_the_user_s_once(passed_on, given):
+    users = given if isinstance(given, list) else [given] if given else []
+    for _ in range(2):
+        args, kwargs = passed_on("run", include_path=given, metadata={"a": 1})["manager"]
+        assert (args, kwargs) == ((), {"include_path": [*users, OURS], "metadata": {"a": 1}})
 
 
 def test_an_error_of_ours_inside_lm_eval_is_one_line(passed_on, monkeypatch, capsys):
@@ -107,12 +96,3 @@ def test_the_real_task_manager_takes_what_it_is_given(tmp_path):
     manager = TaskManager.__new__(TaskManager)
     initialize(manager, include_path=str(tmp_path), include_defaults=False)
     assert {"care", "culturalvqa", "task_of_the_user"} <= set(manager.all_tasks)
-
-
-def test_lm_eval_is_left_as_it_was(passed_on):
-    def state():
-        return TaskManager.__init__, EvaluatorConfig.process_tasks, sys.argv
-
-    before = state()
-    passed_on("run", "--tasks", "care")
-    assert all(after is was for after, was in zip(state(), before, strict=True))

@@ -41,25 +41,21 @@ def test_the_rule_counts_by_script(text, tokens):
     assert tokens_by_rule(text) == tokens
 
 
-def test_an_encoding_that_is_here_counts(monkeypatch, tmp_path):
+def test_an_encoding_counts_where_it_is_here_and_offline_nothing_is_downloaded(monkeypatch, tmp_path):
+    def get_encoding(name):
+        asked.append(name)
+        return Encoding()
+
+    asked = []
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tiktoken, "get_encoding", get_encoding)
+    counter = counter_for("gpt-4o")
+    assert counter.name.startswith("a rule (o200k_base isn't available")
+    assert (counter.count("four"), asked) == (1, [])
     address = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
     (tmp_path / hashlib.sha1(address.encode()).hexdigest()).write_bytes(b"")
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: Encoding())
-    counter = counter_for("gpt-4o")
-    assert counter.name == "tiktoken's o200k_base"
-    assert counter.count("<|endoftext|>") == 13
-    assert counter_for("gpt-4o", "o200k_base").name == "tiktoken's o200k_base"
-
-
-def test_offline_nothing_is_downloaded(monkeypatch, tmp_path):
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    asked = []
-    monkeypatch.setattr(tiktoken, "get_encoding", asked.append)
-    counter = counter_for("gpt-4o")
-    assert asked == []
-    assert counter.name.startswith("a rule (o200k_base isn't available")
-    assert counter.count("four") == 1
+    for counter in (counter_for("gpt-4o"), counter_for("gpt-4o", "o200k_base")):
+        assert (counter.name, counter.count("<|endoftext|>")) == ("tiktoken's o200k_base", 13)
 
 
 def test_a_download_that_hangs_or_fails_is_given_up(monkeypatch, tmp_path):
@@ -105,13 +101,10 @@ OF_RUBRICS = {
 }
 
 
-@pytest.mark.parametrize("text", MEASURED)
-def test_the_rule_is_near_what_an_encoding_counts_in_any_script(text):
-    assert tokens_by_rule(text) == pytest.approx(MEASURED[text], rel=0.21)
-
-
-@pytest.mark.parametrize("name", OF_RUBRICS)
-def test_the_rule_is_near_what_an_encoding_counts_of_a_judge_s_prompt(name):
-    messages = rubric_named(name).messages(JudgeItem("What?", ("tea",), "coffee"))
-    text = "\n".join(message["content"] for message in messages)
-    assert tokens_by_rule(text) == pytest.approx(OF_RUBRICS[name], rel=0.16)
+def test_the_rule_is_near_what_an_encoding_counts_in_any_script_and_of_a_judge_s_prompt():
+    for text, tokens in MEASURED.items():
+        assert tokens_by_rule(text) == pytest.approx(tokens, rel=0.21), text
+    for name, tokens in OF_RUBRICS.items():
+        messages = rubric_named(name).messages(JudgeItem("What?", ("tea",), "coffee"))
+        text = "\n".join(message["content"] for message in messages)
+        assert tokens_by_rule(text) == pytest.approx(tokens, rel=0.16), name

@@ -38,17 +38,13 @@ def hub(monkeypatch):
     return one
 
 
-def test_without_a_folder_the_hub_is_asked_for_config_and_split(hub):
-    table = read_source(SOURCE, None)
-    assert (table.origin, list(table.rows), table.local) == ("owner/Bench (arabic)", [{"a": "from the Hub"}], False)
+def test_without_local_data_the_hub_is_asked_for_config_and_split(tmp_path, hub):
+    (tmp_path / "another").mkdir()
+    for folder in (None, tmp_path):
+        table = read_source(SOURCE, folder)
+        assert (table.origin, list(table.rows), table.local) == ("owner/Bench (arabic)", [{"a": "from the Hub"}], False)
     instead = "Put bench/test.json into a folder and name it with CULTURE_TASKS_DATA."
     assert hub.asked == ("owner/Bench", "arabic", "test", instead)
-
-
-def test_a_folder_without_this_benchmark_leaves_it_to_the_hub(tmp_path, hub):
-    (tmp_path / "another").mkdir()
-    assert local_file(SOURCE, tmp_path) is None
-    assert not read_source(SOURCE, tmp_path).local
 
 
 def test_a_local_file_goes_before_the_hub(tmp_path, hub):
@@ -58,78 +54,42 @@ def test_a_local_file_goes_before_the_hub(tmp_path, hub):
     assert hub.asked == ()
 
 
-@pytest.mark.parametrize("name", ["test.json", "TEST.JSON", "data/other.jsonl", "Data/Other.csv", "test.parquet"])
-def test_the_file_may_have_any_of_the_names_in_any_case(tmp_path, name):
-    path = put(tmp_path, name)
-    assert local_file(SOURCE, tmp_path) == path
+def test_the_file_may_have_any_of_the_names_in_any_case_and_the_first_goes_before_others(tmp_path):
+    for name in ("Data/Other.csv", "TEST.JSON"):
+        path = put(tmp_path, name)
+        assert local_file(SOURCE, tmp_path) == path
 
 
-def test_the_first_name_goes_before_the_others(tmp_path):
-    for name in ("data/other.json", "test.parquet"):
-        best = put(tmp_path, name)
-        assert local_file(SOURCE, tmp_path) == best
-
-
-def test_two_files_of_one_name_are_refused(tmp_path):
-    put(tmp_path, "test.json")
-    put(tmp_path, "test.csv")
-    with pytest.raises(DataError, match=r"test\.json and test\.csv both match. Keep one"):
-        local_file(SOURCE, tmp_path)
-
-
-def test_the_folder_of_one_benchmark_is_not_taken_for_the_data_folder(tmp_path):
-    folder = put(tmp_path, "test.json").parent
-    with pytest.raises(DataError, match="Name the folder that holds it"):
-        local_file(SOURCE, folder)
-
-
-def test_a_data_folder_that_is_missing_is_refused(tmp_path):
-    with pytest.raises(
-        DataError, match=r"CULTURE_TASKS_DATA=.*nowhere: no such folder. Name an existing one, or unset"
-    ):
-        local_file(SOURCE, tmp_path / "nowhere")
-
-
-def test_a_file_in_place_of_the_data_folder_is_refused(tmp_path):
-    with pytest.raises(DataError, match="no such folder"):
-        local_file(SOURCE, put(tmp_path, "test.json"))
-
-
-def test_a_benchmark_folder_without_its_file_is_refused_and_says_which(tmp_path, hub):
-    put(tmp_path, "tset.json")
-    said = r"bench: holds no test.json \(or .jsonl, .csv, .parquet\). Put the file there, or remove the folder to use"
+@pytest.mark.parametrize(
+    ("names", "folder", "said"),
+    [
+        (["test.json", "test.csv"], "", r"test\.json and test\.csv both match. Keep one"),
+        (["test.json"], "bench", "Name the folder that holds it"),
+        ([], "nowhere", r"CULTURE_TASKS_DATA=.*nowhere: no such folder. Name an existing one, or unset"),
+        (["test.json"], "bench/test.json", "no such folder"),
+        (["tset.json"], "", r"bench: holds no test.json \(or .jsonl, .csv, .parquet\). Put the file there, or remove"),
+    ],
+)
+def test_a_folder_that_can_not_be_used_is_refused_and_says_why(tmp_path, hub, names, folder, said):
+    for name in names:
+        put(tmp_path, name)
     with pytest.raises(DataError, match=said):
-        read_source(SOURCE, tmp_path)
+        read_source(SOURCE, tmp_path / folder)
+    assert hub.asked == ()
 
 
-def test_a_folder_with_nothing_but_an_addition_leaves_the_rest_to_the_hub(tmp_path, hub):
-    path = put(tmp_path, "Answers.csv")
-    assert local_file(SOURCE, tmp_path) is None
-    assert addition(SOURCE, tmp_path) == path
-
-
-def test_an_addition_stands_beside_a_local_file(tmp_path):
-    put(tmp_path, "test.json")
-    assert addition(SOURCE, tmp_path) is None
-    path = put(tmp_path, "answers.jsonl")
-    assert addition(SOURCE, tmp_path) == path
+def test_an_addition_leaves_the_rest_to_the_hub_or_stands_beside_a_local_file(tmp_path):
     assert addition(SOURCE, None) is None
+    path = put(tmp_path, "Answers.csv")
+    assert (local_file(SOURCE, tmp_path), addition(SOURCE, tmp_path)) == (None, path)
+    test = put(tmp_path, "test.json")
+    assert (local_file(SOURCE, tmp_path), addition(SOURCE, tmp_path)) == (test, path)
 
 
-def test_data_by_request_alone_say_where_to_put_them(tmp_path):
-    source = Source("bench", ("test",), None)
-    with pytest.raises(
-        DataUnavailableError, match=r"not on the Hub. Put bench/test.json into a folder and name it with"
-    ):
-        read_source(source, tmp_path)
-
-
-def test_an_empty_split_is_refused(hub):
+def test_data_that_are_nowhere_say_what_to_do(tmp_path, hub):
+    by_request = Source("bench", ("test",), None)
+    with pytest.raises(DataUnavailableError, match=r"not on the Hub. Put bench/test.json into a folder and name it"):
+        read_source(by_request, tmp_path)
     hub.result = datasets.Dataset.from_dict({"a": []})
     with pytest.raises(DataError, match=r"owner/Bench \(arabic\), split test: holds no rows"):
         read_source(SOURCE, None)
-
-
-def test_offline_without_local_data_is_one_error():
-    with pytest.raises(DataUnavailableError, match="owner/Bench"):
-        read_source(Source("bench", ("test",), "owner/Bench"), None)

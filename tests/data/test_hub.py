@@ -74,6 +74,7 @@ def files(*answers, more=("more",)):
 def hub():
     one = LocalHub()
     one.repositories[NAME] = Repository()
+    one.repositories[NAME].commit(files("naan"), "main", "v1")
     yield one
     one.close()
 
@@ -83,45 +84,39 @@ def user(tmp_path, hub):
     return User(tmp_path, hub)
 
 
-def test_what_is_read_is_the_commit_that_is_noted_and_a_download_serves_again(hub, user):
-    first = hub.repositories[NAME].commit(files("naan"))
-    read = {"answers": ["naan"], "commits": {NAME: first}}
+def commit_of(hub, name="main"):
+    return hub.repositories[NAME].revisions[name]
+
+
+def test_the_commit_that_is_read_is_noted_and_a_download_serves_again(hub, user, tmp_path):
+    read = {"answers": ["naan"], "commits": {NAME: commit_of(hub)}}
     assert user.reads() == {"downloaded": False, **read}
     hub.asked.clear()
     assert user.reads() == {"downloaded": True, **read}
     assert hub.asked == [f"HEAD /datasets/{NAME}/resolve/main/README.md"]
-    assert user.reads(HF_HUB_OFFLINE="1") == {"downloaded": True, **read}
     second = hub.repositories[NAME].commit(files("pita"))
     assert user.reads() == {"downloaded": True, "answers": ["pita"], "commits": {NAME: second}}
+    (tmp_path / "hf" / "hub").rename(tmp_path / "elsewhere")  # a copied cache of data sets serves without the Hub's own
+    assert user.reads(HF_HUB_OFFLINE="1") == {"downloaded": True, "answers": ["pita"], "commits": {NAME: second}}
+    assert "'v1'" in user.reads(revision="v1", HF_HUB_OFFLINE="1")["error"]
 
 
-def test_a_revision_is_a_branch_a_tag_or_a_commit_also_without_a_connection(hub, user):
-    first = hub.repositories[NAME].commit(files("naan"), "main", "v1")
+def test_a_revision_is_a_branch_a_tag_or_a_commit_and_offline_no_other_is_taken_for_it(hub, user):
+    first, cache = commit_of(hub), user.home / "hf" / "datasets"
     hub.repositories[NAME].commit(files("pita"))
     assert user.reads()["answers"] == ["pita"]
     for revision in ("v1", first):
-        assert user.reads(revision=revision) == {
-            "downloaded": revision == first,
-            "answers": ["naan"],
-            "commits": {NAME: first},
-        }
-    for revision, answers in (("v1", ["naan"]), (first, ["naan"]), (None, ["pita"])):
-        read = user.reads(revision=revision, HF_HUB_OFFLINE="1")
-        assert (read["downloaded"], read["answers"]) == (True, answers)
-
-
-def test_offline_another_revision_is_never_taken_for_the_chosen_one(hub, user):
-    first = hub.repositories[NAME].commit(files("naan"), "main", "v1")
-    hub.repositories[NAME].commit(files("pita"))
-    assert user.reads()["answers"] == ["pita"]
-    for revision in ("v1", first):
-        read = user.reads(revision=revision, HF_HUB_OFFLINE="1")
-        cache = user.home / "hf" / "datasets"
         said = (
             f"{NAME} (arabic): HF_HUB_OFFLINE is set, and the cache ({cache}) doesn't hold it at revision "
             f"'{revision}'. Unset it to download the data, or name by HF_HOME a cache that has them. {INSTEAD}"
         )
+        read = user.reads(revision=revision, HF_HUB_OFFLINE="1")
         assert read == {"downloaded": False, "error": said, "commits": {}}
+    read = {"downloaded": False, "answers": ["naan"], "commits": {NAME: first}}
+    assert user.reads(revision="v1") == read
+    for revision, answers in (("v1", ["naan"]), (first, ["naan"]), (None, ["pita"])):
+        read = user.reads(revision=revision, HF_HUB_OFFLINE="1")
+        assert (read["downloaded"], read["answers"]) == (True, answers)
 
 
 def test_a_data_set_is_read_at_one_commit_and_each_split_for_itself(hub, user):
@@ -129,9 +124,8 @@ def test_a_data_set_is_read_at_one_commit_and_each_split_for_itself(hub, user):
     read = user.reads(splits=(("arabic", "test"), ("arabic-2", "test"), ("arabic", "all")))
     assert read["answers"] == ["naan", "dal", "raita"]
     assert hub.asked.count(f"HEAD /datasets/{NAME}/resolve/main/README.md") == 1
-    offline = user.reads(splits=(("arabic", "all"),), HF_HUB_OFFLINE="1")
-    assert (offline["downloaded"], offline["answers"]) == (True, ["naan", "dal", "raita"])
-    assert user.reads(splits=(("arabic-2", "test"),), HF_HUB_OFFLINE="1")["answers"] == ["dal", "raita"]
+    offline = user.reads(splits=(("arabic-2", "test"),), HF_HUB_OFFLINE="1")
+    assert (offline["downloaded"], offline["answers"]) == (True, ["dal", "raita"])
 
 
 def test_a_data_set_without_a_card_has_a_commit_too(hub, user):
@@ -142,71 +136,49 @@ def test_a_data_set_without_a_card_has_a_commit_too(hub, user):
         assert (read["answers"], read["commits"]) == (["naan"], {name: commit})
 
 
-def test_a_copied_cache_of_data_sets_serves_without_the_hub_s_own(hub, user, tmp_path):
-    first = hub.repositories[NAME].commit(files("naan"))
-    user.reads()
-    (tmp_path / "hf" / "hub").rename(tmp_path / "elsewhere")
-    read = user.reads(HF_HUB_OFFLINE="1")
-    assert (read["answers"], read["commits"]) == (["naan"], {NAME: first})
-    assert "'v1'" in user.reads(revision="v1", HF_HUB_OFFLINE="1")["error"]
-
-
-def test_a_revision_that_is_missing_is_named(hub, user):
-    hub.repositories[NAME].commit(files("naan"))
-    user.reads()
+def test_what_the_hub_does_not_have_is_named(hub, user):
     assert user.reads(revision="v9") == {
         "downloaded": False,
         "error": f"{NAME} (arabic): the Hub has no revision 'v9' of it. Name a branch, tag or commit from "
         f"{PAGE}/commits/main in CULTURE_TASKS_REVISION, or take {NAME} out of it. {INSTEAD}",
         "commits": {},
     }
+    said = user.reads(name="owner/None")["error"]
+    assert said.startswith(
+        f"owner/None (arabic): {hub.address} has no such data set, or only for users who may see it."
+    )
+    said = user.reads(splits=(("greek", "test"),))["error"]
+    assert said.startswith(f"{NAME} (greek): can't be loaded from the Hub (BuilderConfig 'greek' not found.")
 
 
 def test_a_gated_data_set_asks_to_log_in(hub, user):
     repository = hub.repositories[NAME]
     repository.gated_for, repository.known_tokens = "hf_granted", ("hf_waiting",)
-    commit = repository.commit(files("naan"))
     said = (
         f"{NAME} (arabic): access is granted on request. Ask for it at {PAGE}, then log in with `hf auth login` (or "
         f"set HF_TOKEN) as the user who was granted it. {INSTEAD}"
     )
-    assert user.reads()["error"] == said
-    assert user.reads(HF_TOKEN="hf_waiting")["error"] == said
-    assert user.reads(HF_TOKEN="hf_granted")["commits"] == {NAME: commit}
-
-
-def test_a_data_set_that_is_missing_or_private_says_so(hub, user):
-    said = user.reads(name="owner/None")["error"]
-    assert said.startswith(
-        f"owner/None (arabic): {hub.address} has no such data set, or only for users who may see it."
-    )
+    assert user.reads()["error"] == user.reads(HF_TOKEN="hf_waiting")["error"] == said
+    assert user.reads(HF_TOKEN="hf_granted")["commits"] == {NAME: commit_of(hub)}
 
 
 def test_without_a_connection_the_cache_serves_or_the_error_says_what_to_do(hub, user):
-    hub.repositories[NAME].commit(files("naan"))
+    cache = user.home / "empty"
     assert user.reads()["answers"] == ["naan"]
+    hub.status = 503  # out of order
+    assert user.reads()["answers"] == ["naan"]
+    assert f"can't be downloaded from {hub.address} (" in user.reads(HF_HOME=str(cache))["error"]
     hub.close()
     assert user.reads()["answers"] == ["naan"]
     endpoint = hub.address.replace("//", "//name:secret@")
-    cache = user.home / "empty"
-    said = user.reads(HF_HOME=str(cache), HF_ENDPOINT=endpoint)["error"]
-    assert said == (
+    assert user.reads(HF_HOME=str(cache), HF_ENDPOINT=endpoint)["error"] == (
         f"{NAME} (arabic): can't be downloaded from {hub.address} ([Errno 111] Connection refused), and the cache "
         f"({cache / 'datasets'}) doesn't hold it. Check the connection (HTTPS_PROXY names a proxy), name a mirror by "
         f"HF_ENDPOINT, or name by HF_HOME a cache that has them. {INSTEAD}"
     )
 
 
-def test_a_hub_that_is_out_of_order_is_one_that_can_t_be_reached(hub, user):
-    hub.repositories[NAME].commit(files("naan"))
-    user.reads()
-    hub.status = 503
-    assert user.reads()["answers"] == ["naan"]
-    assert f"can't be downloaded from {hub.address} (" in user.reads(HF_HOME=str(user.home / "empty"))["error"]
-
-
 def test_a_download_that_breaks_off_gives_no_other_commit_and_leaves_no_half(hub, user):
-    hub.repositories[NAME].commit(files("naan"))
     user.reads()
     second = hub.repositories[NAME].commit(files("pita"))
     hub.breaks_on = "arabic.jsonl"
@@ -216,9 +188,3 @@ def test_a_download_that_breaks_off_gives_no_other_commit_and_leaves_no_half(hub
     assert not user.reads(revision=second, HF_HUB_OFFLINE="1")["downloaded"]
     hub.breaks_on = None
     assert user.reads()["answers"] == ["pita"]
-
-
-def test_a_configuration_that_is_missing_is_no_matter_of_the_connection(hub, user):
-    hub.repositories[NAME].commit(files("naan"))
-    said = user.reads(splits=(("greek", "test"),))["error"]
-    assert said.startswith(f"{NAME} (greek): can't be loaded from the Hub (BuilderConfig 'greek' not found.")

@@ -110,12 +110,5 @@ def test_questions_tell_data_of_the_release_s_size_from_the_release(tmp_path, mo
 
 
 def test_the_bundled_data_are_no_release_in_any_task(fixture_data):
-    for name in (
-        "care_en_ja",
-        "culturalvqa",
-        "cedar_multimodal",
-        "crosscult_diagnostic",
-        "blend_greece",
-        "blend_mcq_us",
-    ):
+    for name in ("care_en_ja", "culturalvqa", "cedar_multimodal", "blend_greece", "blend_mcq_us"):
         assert read(name, fixture_data)[1], name

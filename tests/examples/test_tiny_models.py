@@ -1,6 +1,5 @@
 """The tiny models answer, end, depend on their input, and come out alike each time."""
 
-import pytest
 import tiny_models
 import torch
 from PIL import Image
@@ -10,20 +9,9 @@ TEXTS = [
     "What is this dish called?",
     "ما اسم هذا الطبق؟",
     "这道菜叫什么名字？",
-    "この料理は何と言いますか。",
     "इस व्यंजन का नाम क्या है?",
     "Chakula hiki kinaitwaje? ไทย 한국어 😅\n\ttab",
 ]
-
-
-@pytest.fixture(scope="module")
-def lm_folder(tmp_path_factory):
-    return tiny_models.make_tiny_lm(tmp_path_factory.mktemp("tiny") / "lm")
-
-
-@pytest.fixture(scope="module")
-def vlm_folder(tmp_path_factory):
-    return tiny_models.make_tiny_vlm(tmp_path_factory.mktemp("tiny") / "vlm")
 
 
 def greedy(model, inputs, limit=300):
@@ -31,22 +19,9 @@ def greedy(model, inputs, limit=300):
     return tokens[0, inputs["input_ids"].shape[1] :]
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_any_script_round_trips(lm_folder, text):
-    tokenizer = AutoTokenizer.from_pretrained(lm_folder)
-    assert tokenizer.decode(tokenizer(text).input_ids) == text
-
-
-def test_answers_end_and_depend_on_the_question(lm_folder):
-    tokenizer = AutoTokenizer.from_pretrained(lm_folder)
-    model = AutoModelForCausalLM.from_pretrained(lm_folder)
-    answers = [greedy(model, tokenizer(text, return_tensors="pt")) for text in TEXTS]
-    assert all(answer[-1] == tokenizer.eos_token_id for answer in answers)
-    assert len({tokenizer.decode(answer, skip_special_tokens=True) for answer in answers}) == len(TEXTS)
-
-
-def test_chat_template_takes_plain_text_and_parts(lm_folder):
-    tokenizer = AutoTokenizer.from_pretrained(lm_folder)
+def test_any_script_round_trips_and_the_chat_template_takes_plain_text_and_parts(tiny_lm):
+    tokenizer = AutoTokenizer.from_pretrained(tiny_lm)
+    assert [tokenizer.decode(tokenizer(text).input_ids) for text in TEXTS] == TEXTS
     plain = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
     parts = [{"role": each["role"], "content": [{"type": "text", "text": each["content"]}]} for each in plain]
     expected = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n"
@@ -54,9 +29,17 @@ def test_chat_template_takes_plain_text_and_parts(lm_folder):
         assert tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True) == expected
 
 
-def test_answers_depend_on_the_image(vlm_folder):
-    processor = AutoProcessor.from_pretrained(vlm_folder)
-    model = AutoModelForImageTextToText.from_pretrained(vlm_folder)
+def test_answers_end_and_depend_on_the_question(tiny_lm):
+    tokenizer = AutoTokenizer.from_pretrained(tiny_lm)
+    model = AutoModelForCausalLM.from_pretrained(tiny_lm)
+    answers = [greedy(model, tokenizer(text, return_tensors="pt")) for text in TEXTS]
+    assert all(answer[-1] == tokenizer.eos_token_id for answer in answers)
+    assert len({tokenizer.decode(answer, skip_special_tokens=True) for answer in answers}) == len(TEXTS)
+
+
+def test_answers_depend_on_the_image(tiny_vlm):
+    processor = AutoProcessor.from_pretrained(tiny_vlm)
+    model = AutoModelForImageTextToText.from_pretrained(tiny_vlm)
     content = [{"type": "image"}, {"type": "text", "text": "What is this?"}]
     prompt = processor.apply_chat_template([{"role": "user", "content": content}], add_generation_prompt=True)
     images = [Image.new("RGB", (128, 96), colour) for colour in ("red", "green", "white")]
@@ -66,13 +49,9 @@ def test_answers_depend_on_the_image(vlm_folder):
     assert len(answers) == len(images)
 
 
-def test_two_models_are_the_same(lm_folder, tmp_path):
-    first = AutoModelForCausalLM.from_pretrained(lm_folder).state_dict()
-    second = AutoModelForCausalLM.from_pretrained(tiny_models.make_tiny_lm(tmp_path)).state_dict()
-    assert all(torch.equal(first[name], second[name]) for name in first)
-
-
-def test_command_line_names_the_folder(tmp_path, capsys):
+def test_two_models_are_the_same_and_the_command_names_the_folder(tiny_lm, tmp_path, capsys):
     tiny_models.main(["lm", str(tmp_path / "lm")])
     assert capsys.readouterr().out.strip() == str(tmp_path / "lm")
-    assert (tmp_path / "lm" / "config.json").is_file()
+    first = AutoModelForCausalLM.from_pretrained(tiny_lm).state_dict()
+    second = AutoModelForCausalLM.from_pretrained(tmp_path / "lm").state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)

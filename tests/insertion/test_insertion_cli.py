@@ -80,8 +80,6 @@ def test_a_method_with_a_model_of_its_own_is_fitted_too(fit, tmp_path, capsys):
         ([], {"method": "base"}, "Known are none"),
         ([], {"option": "route_dims=8"}, "Did you mean 'route_dim'"),
         ([], {"option": "route_dim"}, "Expected OPTION=VALUE"),
-        (["--limit", "0"], {}, "--limit 0. Expected at least 1"),
-        (["--checkpoint-every", "0"], {}, "--checkpoint-every 0. Expected at least 1"),
         (["--benchmark", "care"], {}, "no training cases of the benchmark 'care'. Choose one of crosscult"),
         (["--pretrained", "nothing"], {}, "'nothing' can't be loaded as a model of images and text"),
         (["--device", "cuda:99"], {}, "insertion: device='cuda:99' can't be used"),

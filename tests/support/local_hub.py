@@ -69,16 +69,7 @@ class LocalHub:
             def log_message(self, *_):
                 pass
 
-            def do_HEAD(self):
-                self.answer()
-
             def do_GET(self):
-                self.answer()
-
-            def do_POST(self):
-                self.answer()
-
-            def answer(self):
                 sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 path = unquote(urlsplit(self.path).path)
                 hub.asked.append(f"{self.command} {path}")
@@ -101,6 +92,12 @@ class LocalHub:
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(body)
+
+            def do_HEAD(self):
+                self.do_GET()
+
+            def do_POST(self):
+                self.do_GET()
 
         return Handler
 

@@ -352,7 +352,7 @@ def _topics(region: Region, data_folder: Path | None) -> dict[str, str]:
 
 
 def _question(row: AnnotationRow, region: Region, *, english: bool) -> str:
-    """Returns the text to ask; as the authors do, the region stands for the annotators' "your country" in English."""
+    """Returns the question; in English the region replaces "your country", as in the authors' code."""
     if not english or region.language == "en":
         return row.question
     return row.en_question.replace("your country", region.label)

@@ -1,4 +1,4 @@
-"""CrossCult-KIBench as a benchmark: its tasks, one a role, and their groups.
+"""CrossCult-KIBench as a benchmark: its tasks, one for each role, and their groups.
 
 A chain's steps are tasks of their own, and not documents of one task: with a document for each chain in each task, in
 the same order, everything about a chain stays on one rank, and ``--limit`` keeps whole chains.

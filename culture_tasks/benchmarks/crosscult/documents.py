@@ -15,9 +15,7 @@ from typing import TypedDict
 
 from culture_tasks.benchmarks.crosscult.draw import (
     FILE_NAME,
-    ChainPairing,
     Draw,
-    SinglePairing,
     make_draw,
     read_draw,
 )
@@ -47,7 +45,7 @@ class Insertion(TypedDict):
 
 
 class CrossCultDoc(TypedDict):
-    """One request of CrossCult-KIBench, its two images aside.
+    """One request of CrossCult-KIBench, without its two images.
 
     The harness's data set adds two image columns: ``image``, which the request is about, and ``insertion_image``,
     which all of the document's insertions are about (a chain has one image: section 3.1). They are the same picture
@@ -154,8 +152,10 @@ class Release:
         for pair in self.draw.single:
             case = self._cases[pair.case]
             if self.draw.split[case.scenario] == part:
-                chain = _Chain("single", case, (pair.target,))
-                yield self._document(chain, self._single_request(role, pair), inserted=1)
+                others = {"generality": pair.generality, "cross_scenario_locality": pair.cross_scenario}
+                language = pair.cross_language if role == "cross_language_locality" else pair.target
+                request = _Request(role, self._cases[others.get(role, pair.case)], language, pair.target)
+                yield self._document(_Chain("single", case, (pair.target,)), request, inserted=1)
 
     def sequential(self, role: Role, partition: Partition) -> Iterator[CrossCultDoc]:
         """Yields one document for each chain: after all three insertions, the item of one partition's step.
@@ -167,8 +167,9 @@ class Release:
         for pair in self.draw.sequential:
             case = self._cases[pair.case]
             chain = _Chain("sequential", case, ORIGINAL_ORDER)
-            asked = self._sequential_case(role, case, pair, ORIGINAL_ORDER.index(partition))
-            yield self._document(chain, _Request(role, asked, partition, partition), inserted=len(ORIGINAL_ORDER))
+            others = {"generality": pair.generality, "locality": pair.locality[ORIGINAL_ORDER.index(partition)]}
+            request = _Request(role, self._cases[others.get(role, case.id)], partition, partition)
+            yield self._document(chain, request, inserted=len(ORIGINAL_ORDER))
 
     def retention(self, order: Order, partition: Partition, after: int) -> Iterator[CrossCultDoc]:
         """Yields one document for each chain: reliability of a partition after some of the insertions (Figure 6).
@@ -191,15 +192,6 @@ class Release:
     def rows_of(self, case_ids: Iterable[str]) -> list[int]:
         """Returns the rows of raw cases, to find their images."""
         return [self._rows[identifier] for identifier in case_ids]
-
-    def _single_request(self, role: Role, pair: SinglePairing) -> _Request:
-        asked = {"generality": pair.generality, "cross_scenario_locality": pair.cross_scenario}.get(role, pair.case)
-        language = pair.cross_language if role == "cross_language_locality" else pair.target
-        return _Request(role, self._cases[asked], language, pair.target)
-
-    def _sequential_case(self, role: Role, case: RawCase, pair: ChainPairing, step: int) -> RawCase:
-        asked = {"generality": pair.generality, "locality": pair.locality[step]}.get(role, case.id)
-        return self._cases[asked]
 
     def _document(self, chain: _Chain, request: _Request, inserted: int) -> CrossCultDoc:
         sample = request.case.samples[request.language]

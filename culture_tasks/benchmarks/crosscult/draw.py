@@ -302,7 +302,9 @@ def read_draw(path: Path, raw: RawCases) -> Draw:
 
 
 def _problems(draw: Draw, cases: Mapping[str, RawCase]) -> Iterator[str | None]:
-    yield _split_problem(draw, cases)
+    differing = sorted(draw.split.keys() ^ {case.scenario for case in cases.values()})
+    if differing:
+        yield f"the scenario {differing[0]!r} is in the data or in the split, and not in both."
     yield _coverage_problem(draw, cases)
     for pair in draw.single:
         yield _pairing_problem(cases, pair.case, generality=pair.generality, locality=(pair.cross_scenario,))
@@ -310,11 +312,6 @@ def _problems(draw: Draw, cases: Mapping[str, RawCase]) -> Iterator[str | None]:
             yield f"case {pair.case!r} has its target {pair.target!r} for cross-language locality."
     for chain in draw.sequential:
         yield _pairing_problem(cases, chain.case, generality=chain.generality, locality=chain.locality)
-
-
-def _split_problem(draw: Draw, cases: Mapping[str, RawCase]) -> str | None:
-    differing = sorted(draw.split.keys() ^ {case.scenario for case in cases.values()})
-    return f"the scenario {differing[0]!r} is in the data or in the split, and not in both." if differing else None
 
 
 def _coverage_problem(draw: Draw, cases: Mapping[str, RawCase]) -> str | None:

@@ -115,7 +115,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RawCase:
-    """One raw multilingual case, its image aside.
+    """One raw multilingual case, without its image.
 
     Attributes:
         id: Different in each case.
@@ -134,7 +134,7 @@ class RawCase:
 
 @dataclass(frozen=True)
 class RawCases:
-    """All raw cases of a release, with what is needed to find their images.
+    """All raw cases of a release, and where their images are.
 
     Attributes:
         table: The rows as read.
@@ -220,11 +220,7 @@ class Pictures:
     """
 
     def __init__(self, raw: RawCases) -> None:
-        """Checks nothing yet.
-
-        Args:
-            raw: The raw cases.
-        """
+        """Takes the raw cases; no image is checked yet."""
         self._raw = raw
         self._files: dict[int, str] = {}
 
@@ -234,11 +230,11 @@ class Pictures:
         Raises:
             DataError: For the first one that is missing or broken.
         """
-        asked = list(rows)
-        new = sorted(set(asked) - self._files.keys())
+        wanted = list(rows)
+        new = sorted(set(wanted) - self._files.keys())
         if new:
             self._files |= dict(zip(new, self._checked(new), strict=True))
-        return [self._files[row] for row in asked]
+        return [self._files[row] for row in wanted]
 
     def _checked(self, rows: list[int]) -> list[str]:
         import datasets

@@ -137,10 +137,10 @@ def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
 
 def _routed(doc: CrossCultDoc, answer: Answer) -> dict[str, Any]:
     """Returns what a record says about routing: which insertion was used, of which partition, scores and tokens."""
-    said = json.loads(answer.routing)
-    used = said.get("activated")
+    routing = json.loads(answer.routing)
+    used = routing.get("activated")
     entry = doc["insertions"][used]["partition"] if isinstance(used, int) else None
-    return {**said, "entry": entry} if said else {}
+    return {**routing, "entry": entry} if routing else {}
 
 
 def _cleaned(text: str) -> str:

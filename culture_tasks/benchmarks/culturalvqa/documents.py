@@ -67,7 +67,7 @@ EXAMPLES = 3
 EXAMPLE_SEED = 1234
 
 _ALIKE = 0.85
-"""How alike a country or facet is to one of the paper's to be that one misspelt: Niger is another than Nigeria."""
+"""Similarity from which a country or facet is one of the paper's misspelt: Niger is no misspelt Nigeria."""
 
 
 class Example(TypedDict):
@@ -79,7 +79,7 @@ class Example(TypedDict):
 
 
 class CulturalVqaDoc(TypedDict):
-    """One question of CulturalVQA, its image aside.
+    """One question of CulturalVQA, without its image.
 
     ``references`` is empty where the answers are withheld. ``country`` and ``facet`` are empty where the row has none
     of the paper's. ``image_id`` is the same for questions about one image, and empty where there is none. What only one
@@ -101,7 +101,7 @@ class CulturalVqaDoc(TypedDict):
 
 @dataclass(frozen=True)
 class Questions:
-    """The documents with what is needed to find their images.
+    """The documents, and where their images are.
 
     Attributes:
         table: The rows as read.
@@ -218,7 +218,12 @@ def _with_local_answers(table: Table, rows: list[CulturalVqaRow], data_folder: P
             f"{path}: no answer for u_id {rows[missing[0]].u_id!r} ({table.where(missing[0])}), and for "
             f"{len(missing) - 1} more. Expected one row for each question. Add them."
         )
-    return [_joined(row, answers[str(row.u_id)]) for row in rows]
+    joined = []
+    for row in rows:
+        answer = answers[str(row.u_id)]
+        given = {"all_answers": answer.all_answers, "facet": answer.facet, "country": answer.country}
+        joined.append(row.model_copy(update={name: value for name, value in given.items() if value is not None}))
+    return joined
 
 
 def read_answers(path: Path) -> Table:
@@ -228,12 +233,6 @@ def read_answers(path: Path) -> Table:
         DataError: If the file can't be read.
     """
     return read_file(path, pairs=("u_id", "all_answers"))
-
-
-def _joined(row: CulturalVqaRow, answer: AnswerRow) -> CulturalVqaRow:
-    known = {"facet": answer.facet, "country": answer.country}
-    given = {name: value for name, value in known.items() if value is not None}
-    return row.model_copy(update={"all_answers": answer.all_answers, **given})
 
 
 def _check_answers(table: Table, rows: Sequence[CulturalVqaRow]) -> None:

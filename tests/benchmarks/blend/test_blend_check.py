@@ -73,8 +73,3 @@ def test_a_blank_question_is_counted_and_no_problem(copied):
     report = check(copied)
     assert report.usable
     assert [line.found for line in report.counts if "without a text in Chinese" in line.name] == ["1"]
-
-
-def test_without_any_data_the_check_says_where_to_get_them(no_hub):
-    with pytest.raises(DataUnavailableError, match=r"nayeon212/BLEnD \(annotations\)"):
-        check(None)

@@ -9,13 +9,12 @@ import logging
 import datasets
 import pytest
 
-from culture_tasks.benchmarks.blend.documents import ChoiceDoc, load, load_choices
+from culture_tasks.benchmarks.blend.documents import load, load_choices
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS
 from culture_tasks.data import sources
 from culture_tasks.errors import DataError
 
-BY_CODE = {region.code: region for region in REGIONS}
-KOREA, UK = BY_CODE["KR"], BY_CODE["GB"]
+KOREA = next(region for region in REGIONS if region.code == "KR")
 
 NOBODY = {"idk": 0, "no-answer": 0, "not-applicable": 0}
 ENTRY = {
@@ -71,25 +70,24 @@ def refused(read, *arguments, **options):
 
 
 def test_there_are_16_regions_in_13_languages_with_7422_valid_questions():
-    assert len(REGIONS) == 16
     assert {region.language for region in REGIONS} == set(LANGUAGES)
-    assert len(LANGUAGES) == 13
-    assert sum(region.valid for region in REGIONS) == 7422
+    assert (len(REGIONS), len(LANGUAGES), sum(region.valid for region in REGIONS)) == (16, 13, 7422)
 
 
-@pytest.mark.parametrize("region", REGIONS, ids=lambda region: region.slug)
-def test_the_bundled_questions_load_in_both_languages_and_wordings(fixture_data, region):
-    own, english, person = (
-        load(region, fixture_data),
-        load(region, fixture_data, english=True),
-        load(region, fixture_data, wording="pers"),
-    )
-    assert [doc["id"] for doc in own] == [doc["id"] for doc in english] == [doc["id"] for doc in person]
-    assert len(own) == 3  # the fourth is no valid question
-    assert all(doc["question"] in doc["prompt"] and "{" not in doc["prompt"] for doc in (*own, *english, *person))
-    assert all(doc["language"] == "en" and not any(v["answers"] for v in doc["annotations"]) for doc in english)
-    assert {doc["language"] for doc in own} == {region.language}
-    assert {doc["topic"] for doc in own} <= set(TOPICS)
+def test_the_bundled_questions_load_in_both_languages_and_wordings(fixture_data):
+    for region in REGIONS:
+        own, english, person = (
+            load(region, fixture_data),
+            load(region, fixture_data, english=True),
+            load(region, fixture_data, wording="pers"),
+        )
+        assert [doc["id"] for doc in own] == [doc["id"] for doc in english] == [doc["id"] for doc in person]
+        assert len(own) == 3  # the fourth is no valid question
+        assert all(doc["question"] in doc["prompt"] and "{" not in doc["prompt"] for doc in (*own, *english, *person))
+        assert all(doc["language"] == "en" and not any(v["answers"] for v in doc["annotations"]) for doc in english)
+        assert {doc["language"] for doc in own} == {region.language}
+        assert {doc["topic"] for doc in own} <= set(TOPICS)
+        assert (own == english) == (region.language == "en")
 
 
 def test_a_document_asks_in_the_region_s_language_with_the_authors_prompt(folder):
@@ -97,7 +95,11 @@ def test_a_document_asks_in_the_region_s_language_with_the_authors_prompt(folder
     assert doc["prompt"] == "답하세요.\n\n질문: 아침에 무엇을 마시나요?\n답: "  # the blank at the end is the authors'
     assert (doc["id"], doc["question_id"], doc["region"]) == ("south_korea-Q1", "Q1", "South Korea")
     assert (doc["language"], doc["topic"], doc["prompt_name"]) == ("ko", "food", "inst_4.south_korea")
-    assert doc["annotations"] == ENTRY["annotations"]
+    assert doc["annotations"] == ENTRY["annotations"]  # in the order of votes
+    (again,) = load(KOREA, folder([{"ID": "Q1", **ENTRY, "annotations": ENTRY["annotations"][::-1]}]))
+    assert again | {"data": ""} == doc | {"data": ""}  # a list of rows, as the Hub has it
+    (doc,) = load(KOREA, folder({"Q1": ENTRY | {"question": "{q} {question}?"}}))
+    assert doc["prompt"] == "답하세요.\n\n질문: {q} {question}?\n답: "  # the question has no slots
 
 
 def test_in_english_the_region_is_named_and_only_english_answers_count(folder):
@@ -111,58 +113,50 @@ def test_in_english_the_region_is_named_and_only_english_answers_count(folder):
     assert (doc["language"], doc["prompt_name"]) == ("en", "pers_3.en.v1")
 
 
-def test_the_question_is_no_part_of_a_template_s_slots(folder):
-    (doc,) = load(KOREA, folder({"Q1": ENTRY | {"question": "{q} {question}?"}}))
-    assert doc["prompt"] == "답하세요.\n\n질문: {q} {question}?\n답: "
-
-
-def test_a_list_of_rows_is_read_as_the_hub_has_it(folder):
-    row = {"ID": "Q1", **ENTRY}
-    assert load(KOREA, folder([row])) == load(KOREA, folder({"Q1": ENTRY}))
+def reasons(form):
+    """Five people don't know, in a form that a file may have."""
+    counts = {"idk": 5, "no-answer": 0, "not-applicable": 0}
+    return {
+        "mapping": counts | {"other": [], "don't know the name": None},
+        "pairs": [list(pair) for pair in counts.items()],
+        "rows": [{"count": count, "reason": reason} for reason, count in counts.items()],
+    }[form]
 
 
 @pytest.mark.parametrize(
-    ("idks", "valid"),
+    ("change", "valid"),
     [
         ({}, True),
-        ({"idk": 4, "no-answer": 1, "not-applicable": 1}, True),
-        ({"idk": 5}, False),
-        ({"no-answer": 3}, False),
-        ({"not-applicable": 3}, False),
-        ({"no-answer": 2, "not-applicable": 1}, False),
-        ({"it depends on the town": 9}, True),
+        ({"idks": NOBODY | {"idk": 4, "no-answer": 1, "not-applicable": 1}}, True),
+        ({"idks": NOBODY | {"idk": 5}}, False),
+        ({"idks": NOBODY | {"no-answer": 2, "not-applicable": 1}}, False),
+        ({"idks": NOBODY | {"it depends on the town": 9}}, True),
+        ({"idks": reasons("mapping")}, False),
+        ({"idks": reasons("pairs")}, False),
+        ({"idks": reasons("rows")}, False),
+        ({"annotations": []}, False),
     ],
 )
-def test_a_question_is_valid_if_enough_people_had_an_answer(folder, idks, valid):
-    other = folder({"Q1": ENTRY, "Q2": ENTRY | {"idks": NOBODY | idks}}, [TOPIC, TOPIC | {"ID": "Q2"}])
-    assert len(load(KOREA, other)) == 1 + valid
+def test_a_question_is_valid_if_enough_people_had_an_answer(folder, change, valid):
+    other = folder({"Q1": ENTRY, "Q2": ENTRY | change}, [TOPIC, TOPIC | {"ID": "Q2"}])
+    assert [doc["question_id"] for doc in load(KOREA, other)] == ["Q1", "Q2"][: 1 + valid]
 
 
-def test_a_question_without_any_answer_is_not_valid(folder):
-    other = folder({"Q1": ENTRY, "Q2": ENTRY | {"annotations": []}}, [TOPIC, TOPIC | {"ID": "Q2"}])
-    assert [doc["question_id"] for doc in load(KOREA, other)] == ["Q1"]
+def test_a_file_without_a_valid_question_is_refused(folder):
     assert "no question is valid" in refused(load, KOREA, folder({"Q1": ENTRY | {"annotations": []}}))
 
 
 @pytest.mark.parametrize(
-    "idks",
+    ("annotations", "topic", "said"),
     [
-        {"idk": 5, "no-answer": 0, "not-applicable": 0, "other": []},
-        {"idk": 5, "no-answer": 0, "not-applicable": 0, "don't know the name": None},
-        [["idk", 5], ["no-answer", 0], ["not-applicable", 0]],
-        [{"reason": r, "count": n} for r, n in (("idk", 5), ("no-answer", 0), ("not-applicable", 0))],
-        [{"count": n, "reason": r} for r, n in (("idk", 5), ("no-answer", 0), ("not-applicable", 0))],
+        ({"Q1": [1]}, TOPIC, "question 'Q1': found [1]. Expected an object"),
+        ({"Q2": ENTRY}, TOPIC, "row 1, field 'ID': 'Q2' is not among the questions of questions/South_Korea_questions"),
+        ({"Q1": ENTRY}, TOPIC | {"Topic": "Foods"}, "row 2, field 'topic': found 'Foods'. Did you mean 'Food'?"),
+        ([{"ID": "Q1", **ENTRY}] * 2, TOPIC, "row 2, field 'ID': 'Q1' is also the id of"),
     ],
 )
-def test_reasons_with_free_names_are_read_as_a_mapping_or_as_rows(folder, idks):
-    other = folder({"Q1": ENTRY, "Q2": ENTRY | {"idks": idks}}, [TOPIC, TOPIC | {"ID": "Q2"}])
-    assert [doc["question_id"] for doc in load(KOREA, other)] == ["Q1"]
-
-
-def test_answers_come_in_the_order_of_votes(folder):
-    shuffled = ENTRY | {"annotations": ENTRY["annotations"][::-1]}
-    (doc,) = load(KOREA, folder({"Q1": shuffled}))
-    assert [votes["count"] for votes in doc["annotations"]] == [3, 1]
+def test_questions_that_do_not_belong_together_are_refused(folder, annotations, topic, said):
+    assert said in refused(load, KOREA, folder(annotations, [topic]))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +167,6 @@ def test_answers_come_in_the_order_of_votes(folder):
         ({"annotations": [{"answers": "a", "en_answers": [], "count": 1}]}, "annotations.0.answers': found 'a'"),
         ({"idks": {"idk": 0}}, "field 'idks': found {'idk': 0}. Expected idk, no-answer, not-applicable, and"),
         ({"idks": ["idk"]}, "field 'idks': found ['idk']. Expected a reason and a number in each entry"),
-        ({"idks": 3}, "field 'idks': found 3"),
         ({"idks": NOBODY | {"idk": "many"}}, "field 'idks.idk': found 'many'"),
         ({"en_question": " "}, "field 'en_question': found ' '"),
         ({"votes": 3}, "unknown column 'votes'"),
@@ -184,26 +177,6 @@ def test_a_row_that_does_not_fit_is_refused_by_file_row_and_field(folder, change
     assert "South_Korea_data.json" in text
     assert message in text
     assert "row 2" in text or "unknown column" in text
-
-
-def test_an_entry_that_is_no_object_is_refused(folder):
-    assert "question 'Q1': found [1]. Expected an object" in refused(load, KOREA, folder({"Q1": [1]}))
-
-
-def test_a_question_without_a_topic_is_refused(folder):
-    text = refused(load, KOREA, folder({"Q2": ENTRY}))
-    assert "row 1, field 'ID': 'Q2' is not among the questions of questions/South_Korea_questions" in text
-
-
-def test_a_topic_must_be_one_of_the_six(folder):
-    text = refused(load, KOREA, folder({"Q1": ENTRY}, [TOPIC | {"Topic": "Foods"}]))
-    assert "row 2, field 'topic': found 'Foods'. Did you mean 'Food'?" in text
-
-
-def test_an_id_twice_is_refused(folder):
-    text = refused(load, KOREA, folder([{"ID": "Q1", **ENTRY}, {"ID": "Q1", **ENTRY}]))
-    assert "row 2, field 'ID': 'Q1' " in text
-    assert "different one in each row" in text
 
 
 def test_a_question_without_a_text_is_asked_as_it_is_and_said(folder, caplog):
@@ -258,15 +231,8 @@ def test_a_folder_of_prompts_alone_leaves_the_questions_to_the_hub(folder, monke
 def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
     data = folder({"Q1": ENTRY}, choices=[CHOICE, CHOICE | {"MCQID": "Q1_1", "country": "US"}])
     (doc,) = load_choices(KOREA, data)
-    assert doc == ChoiceDoc(
-        id="Q1_0",
-        question_id="Q1",
-        region="South Korea",
-        prompt=CHOICE["prompt"],
-        choices=[["A", "coffee"], ["B", "tea"]],
-        answer="A",
-        data=doc["data"],
-    )
+    assert (doc["id"], doc["question_id"], doc["region"], doc["answer"]) == ("Q1_0", "Q1", "South Korea", "A")
+    assert (doc["prompt"], doc["choices"]) == (CHOICE["prompt"], [["A", "coffee"], ["B", "tea"]])
     whole = data / "blend" / "mc_questions_file.csv"
     header, *_ = whole.read_text(encoding="utf-8").splitlines()
     second = whole.read_text(encoding="utf-8").replace("Q1_0", "Q1_2")
@@ -288,7 +254,3 @@ def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
 )
 def test_a_multiple_choice_question_that_does_not_fit_is_refused(folder, change, message):
     assert message in refused(load_choices, KOREA, folder({"Q1": ENTRY}, choices=[CHOICE | change]))
-
-
-def test_in_the_regions_that_speak_english_nothing_is_different_in_english(fixture_data):
-    assert load(UK, fixture_data) == load(UK, fixture_data, english=True)

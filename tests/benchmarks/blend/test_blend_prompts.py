@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from culture_tasks.benchmarks.blend.prompts import PAPER_NAMES, WORDINGS, english_prompt, local_prompt
 from culture_tasks.benchmarks.blend.regions import REGIONS
 
@@ -21,21 +19,18 @@ ENGLISH = {
 }
 
 
-@pytest.mark.parametrize("wording", WORDINGS)
-def test_the_english_prompts_are_those_of_the_paper(wording):
-    prompt = english_prompt(wording)
-    assert (prompt.name, prompt.text) == ENGLISH[wording]
-
-
-def test_the_paper_s_names():
+def test_the_english_prompts_are_those_of_the_paper():
+    assert {
+        wording: (prompt.name, prompt.text) for wording in WORDINGS for prompt in [english_prompt(wording)]
+    } == ENGLISH
     assert PAPER_NAMES == {"inst": "inst-4", "pers": "pers-3"}
 
 
-@pytest.mark.parametrize("wording", WORDINGS)
-@pytest.mark.parametrize("region", [region for region in REGIONS if region.language != "en"], ids=lambda r: r.slug)
-def test_a_prompt_in_another_language_is_the_file_s_own_text(fixture_data, region, wording):
-    prompt = local_prompt(region, wording, fixture_data)
-    assert prompt.name == f"{PAPER_NAMES[wording].replace('-', '_')}.{region.slug}"
-    file = (fixture_data / "blend" / "prompts" / f"{region.name}_prompts.csv").read_text(encoding="utf-8")
-    assert prompt.text in file
-    assert prompt.text.count("{q}") == 1
+def test_a_prompt_in_another_language_is_the_file_s_own_text(fixture_data):
+    for region in [region for region in REGIONS if region.language != "en"]:
+        file = (fixture_data / "blend" / "prompts" / f"{region.name}_prompts.csv").read_text(encoding="utf-8")
+        for wording in WORDINGS:
+            prompt = local_prompt(region, wording, fixture_data)
+            assert prompt.name == f"{PAPER_NAMES[wording].replace('-', '_')}.{region.slug}"
+            assert prompt.text in file
+            assert prompt.text.count("{q}") == 1

@@ -85,9 +85,9 @@ def test_care_s_published_numbers_stand_in_a_table_of_their_own(report):
     assert "Its own numbers therefore stand in a table of their own." in text
 
 
-@pytest.mark.parametrize("figure", ["blend_regions", "blend_topics", "blend_mcq_regions", "blend_languages"])
-def test_figures_are_drawn(report, figure):
-    assert (report / "figures" / f"{figure}.png").stat().st_size > 10_000
+def test_figures_are_drawn(report):
+    for figure in ("blend_regions", "blend_topics", "blend_mcq_regions", "blend_languages"):
+        assert (report / "figures" / f"{figure}.png").stat().st_size > 10_000
 
 
 def test_there_is_nothing_for_a_judge_to_grade(runs, capsys):

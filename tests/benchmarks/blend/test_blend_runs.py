@@ -23,11 +23,6 @@ NATIVE = {"sem_b": 2 / 3, "sem_w": 5 / 12, "sem_b_food": 1.0, "sem_b_sport": 1.0
 ENGLISH = {"sem_b": 1 / 3, "sem_w": 1 / 3, "sem_b_food": 0.0, "sem_b_sport": 1.0}
 
 
-@pytest.fixture(autouse=True)
-def data(fixture_data, monkeypatch):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-
-
 def run(kind, script, tasks, **options):
     """Runs tasks; returns the model and the results."""
     import support.scripted_models as models
@@ -39,10 +34,6 @@ def run(kind, script, tasks, **options):
     return model, run_lmms_eval(model, tasks, bootstrap_iters=0, **options)
 
 
-def korean(doc):
-    return SAID[doc["question_id"]] if doc["region"] == "South Korea" else "?"
-
-
 def reported(results, task, names):
     return {name: results["results"][task][f"{name},none"] for name in names}
 
@@ -51,50 +42,53 @@ def agrees(found, expected):
     assert found == {name: pytest.approx(value) for name, value in expected.items()}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_short_answers_score_what_was_worked_out_by_hand(kind):
-    tasks = ["blend_south_korea", "blend_pers_south_korea", "blend_en_south_korea", "blend_en_pers_south_korea"]
-    _, results = run(kind, korean, tasks)
-    for task in tasks:
+@pytest.fixture
+def data(fixture_data, monkeypatch):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+
+
+WORDINGS = ["blend_south_korea", "blend_pers_south_korea", "blend_en_south_korea", "blend_en_pers_south_korea"]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def korean_run(request, fixture_data):
+    """The kind, the model and the results of a run of most tasks, with a model that answers in South Korea alone."""
+
+    def say(doc):
+        if "choices" in doc:
+            return f"The answer is {doc['answer']}." if doc["question_id"] == "Toy-01" else "Any of them."
+        return SAID[doc["question_id"]] if doc["region"] == "South Korea" else "?"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+        return request.param, *run(request.param, say, ["blend", *WORDINGS[1:], "blend_mcq"])
+
+
+def test_short_answers_score_what_was_worked_out_by_hand(korean_run):
+    kind, _, results = korean_run
+    for task in WORDINGS:
         expected = ENGLISH if "_en_" in task else NATIVE
         agrees(reported(results, task, expected), expected)
         if kind == "lm_eval":  # the sample standard deviation of hits over the root of three
             assert results["results"][task]["sem_b_stderr,none"] == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_model_is_asked_with_the_prompt_of_its_region(kind):
-    tasks = ["blend_south_korea", "blend_en_pers_south_korea"]
-    model, _ = run(kind, korean, tasks, limit=1)
+def test_the_model_is_asked_with_the_prompt_of_its_region(korean_run):
+    _, model, _ = korean_run
     shown = "\n===\n".join(str(each) for each in model.seen)
     assert "질문에 몇 단어로 답하세요." in shown
     assert "You are a person from South Korea who is trying to explain" in shown
     assert "What do people in South Korea often drink in the morning?" in shown
 
 
-@pytest.mark.parametrize("kind", ["lm_eval", "chat"])
-def test_in_the_group_every_region_weighs_the_same(kind):
-    _, results = run(kind, korean, ["blend"])
+def test_in_the_group_every_region_weighs_the_same(korean_run):
+    _, _, results = korean_run
     assert {f"blend_{region.slug}" for region in REGIONS} <= set(results["results"])
     agrees(reported(results, "blend", ("sem_b", "sem_w")), {"sem_b": 2 / 3 / 16, "sem_w": 5 / 12 / 16})
 
 
-@pytest.mark.parametrize("kind", ["lm_eval", "chat"])
-def test_regions_that_share_questions_know_no_more_than_one(kind):
-    def knows_one_question(doc):
-        votes = doc["annotations"][0]
-        return (votes["answers"] or votes["en_answers"])[0] if doc["question_id"] == "Toy-01" else "?"
-
-    _, results = run(kind, knows_one_question, ["blend"])
-    for metric in ("sem_b", "sem_w"):
-        assert results["results"]["blend"][f"{metric},none"] == pytest.approx(1 / 3)
-        # as of one region: the sample standard deviation of 1, 0 and 0 over the root of three
-        assert results["results"]["blend"][f"{metric}_stderr,none"] == pytest.approx(1 / 3)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_logged_sample_says_what_was_found(kind):
-    _, results = run(kind, korean, ["blend_south_korea"])
+def test_a_logged_sample_says_what_was_found(korean_run):
+    _, _, results = korean_run
     records = [sample["sem_b"] for sample in results["samples"]["blend_south_korea"]]
     assert [record["score"] for record in records] == [1.0, 1.0, 0.0]
     assert [record["runs"][0]["label"] for record in records] == ["우유", "football", ""]
@@ -107,19 +101,22 @@ def test_a_logged_sample_says_what_was_found(kind):
     assert "judge" not in first
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_multiple_choice_counts_what_can_t_be_read_as_wrong(kind):
-    def choose(doc):
-        return f"The answer is {doc['answer']}." if doc["question_id"] == "Toy-01" else "Any of them."
+@pytest.mark.parametrize("kind", ["lm_eval", "chat"])
+@pytest.mark.usefixtures("data")
+def test_regions_that_share_questions_know_no_more_than_one(kind):
+    def knows_one_question(doc):
+        votes = doc["annotations"][0]
+        return (votes["answers"] or votes["en_answers"])[0] if doc["question_id"] == "Toy-01" else "?"
 
-    _, results = run(kind, choose, ["blend_mcq"])
-    for task in ("blend_mcq_uk", "blend_mcq"):
-        agrees(reported(results, task, ("acc", "unparsed")), {"acc": 0.5, "unparsed": 0.5})
-    outcomes = [sample["acc"]["runs"][0]["outcome"] for sample in results["samples"]["blend_mcq_uk"]]
-    assert outcomes == ["scored", "unparsable"]
+    _, results = run(kind, knows_one_question, ["blend"])
+    for metric in ("sem_b", "sem_w"):
+        assert results["results"]["blend"][f"{metric},none"] == pytest.approx(1 / 3)
+        # as of one region: the sample standard deviation of 1, 0 and 0 over the root of three
+        assert results["results"]["blend"][f"{metric}_stderr,none"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("kind", ["lm_eval", "chat"])
+@pytest.mark.usefixtures("data")
 def test_the_paper_s_matcher_has_metrics_of_its_own_beside_the_default_ones(kind, monkeypatch):
     monkeypatch.setattr(official, "_LEMMATISERS", {"zh": lambda: str.split, "en": lambda: str.split})
     # China: soy milk 3 votes, tea 1; table tennis; September. The default rule takes characters in any order.
@@ -131,6 +128,7 @@ def test_the_paper_s_matcher_has_metrics_of_its_own_beside_the_default_ones(kind
     )
 
 
+@pytest.mark.usefixtures("data")
 def test_a_matcher_that_is_not_installed_stops_the_run_before_the_model_is_asked(monkeypatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
     with pytest.raises(MissingExtraError, match=r"for Chinese needs the package 'jieba'.*culture-tasks\[blend\]"):

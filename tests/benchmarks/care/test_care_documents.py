@@ -44,25 +44,21 @@ def refused(folder, **options):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_bundled_items_load_with_two_of_each_category(fixture_data, language):
-    docs = load(language, fixture_data)
+def test_the_bundled_items_load_in_the_language_and_in_english(fixture_data, language):
+    docs, english = load(language, fixture_data), load(language, fixture_data, english=True)
     assert Counter(doc["category"] for doc in docs) == dict.fromkeys(CATEGORIES, 2)
     assert {doc["scope"] for doc in docs} <= set(SCOPES)
+    assert [doc["id"] for doc in docs] == [doc["id"] for doc in english]
     assert len({doc["id"] for doc in docs}) == 10
     assert all(doc["question"].strip() and doc["answer"].strip() and doc["culture"] for doc in docs)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_bundled_items_load_in_the_language_and_in_english(fixture_data, language):
-    own, english = load(language, fixture_data), load(language, fixture_data, english=True)
-    assert [doc["id"] for doc in own] == [doc["id"] for doc in english]
     assert all(doc["question"].isascii() for doc in english)
-    assert not any(doc["question"].isascii() for doc in own)
+    assert not any(doc["question"].isascii() for doc in docs)
 
 
-def test_a_document_holds_what_the_row_says(folder):
-    first, _ = load("ar", folder(ROW, {**ROW, "question": "س"}))
-    assert first == CareDoc(
+def test_a_document_holds_what_the_row_says_and_the_cross_lingual_one_its_english(folder):
+    data = folder(ROW | ENGLISH)
+    (doc,), (english,) = load("ar", data), load("ar", data, english=True)
+    assert doc == CareDoc(
         id="ar-0",
         language="ar",
         prompt_language="ar",
@@ -71,18 +67,13 @@ def test_a_document_holds_what_the_row_says(folder):
         category="entities",
         culture="Native (Arab)",
         scope="continent_wide",
-        data=first["data"],
+        data=doc["data"],
     )
+    translated = {"prompt_language": "en", "question": "What is this dish called?", "answer": "Kabsa"}
+    assert english == {**doc, **translated, "data": english["data"]}
 
 
-def test_the_cross_lingual_variant_asks_and_grades_in_english(folder):
-    (doc,) = load("ar", folder(ROW | ENGLISH), english=True)
-    assert (doc["question"], doc["answer"]) == ("What is this dish called?", "Kabsa")
-    assert (doc["language"], doc["prompt_language"], doc["id"]) == ("ar", "en", "ar-0")
-
-
-@pytest.mark.parametrize("field", ["question_en", "answer_en"])
-@pytest.mark.parametrize("value", [None, "", "  "])
+@pytest.mark.parametrize(("field", "value"), [("question_en", None), ("answer_en", ""), ("answer_en", "  ")])
 def test_a_missing_translation_is_refused_in_the_cross_lingual_variant_only(folder, field, value):
     data = folder(ROW | ENGLISH, OTHER | ENGLISH | {field: value})
     assert len(load("ar", data)) == 2
@@ -100,20 +91,17 @@ def test_the_other_names_of_columns_are_known(folder):
     ("written", "scope"),
     [
         ("Continent-wide", "continent_wide"),
-        ("worldwide", "worldwide"),
         ("World-wide", "worldwide"),
-        ("Sub-nationwide", "sub_nationwide"),
-        ("sub_nationwide", "sub_nationwide"),
-        ("National-wide", "nationwide"),
-        ("NATIONWIDE", "nationwide"),
         ("Sub-national-wide", "sub_nationwide"),
+        ("sub_nationwide", "sub_nationwide"),
+        ("NATIONWIDE", "nationwide"),
     ],
 )
 def test_spellings_of_the_scope(folder, written, scope):
     assert load("ar", folder({**ROW, "geographic_scope": written}))[0]["scope"] == scope
 
 
-@pytest.mark.parametrize("name", ["Arabic-test.json", "Arabic_test.json", "arabic.json", "arabic-TEST.JSON"])
+@pytest.mark.parametrize("name", ["Arabic_test.json", "arabic-TEST.JSON"])
 def test_the_file_s_released_names_are_found(folder, name):
     assert len(load("ar", folder(ROW, name=name))) == 1
 
@@ -122,15 +110,12 @@ def test_the_file_s_released_names_are_found(folder, name):
     ("change", "said"),
     [
         ({"answer": ""}, "row 2, field 'answer': found ''. Expected a text that isn't empty"),
-        ({"answer": None}, "row 2, field 'answer': found None. Expected a text"),
         ({"question": 7}, "row 2, field 'question': found 7. Expected a text"),
-        ({"culture_type": "Foods"}, "row 2, field 'culture_type': found 'Foods'. care: unknown category 'Foods'"),
         ({"culture_type": "Literature"}, "row 2, field 'culture_type': found 'Literature'. care: unknown category"),
-        ({"culture_type": "Literature"}, "Did you mean 'Literacy'?"),
         ({"geographic_scope": "Nationwid"}, "found 'Nationwid'. Did you mean 'nationwide'? Allowed are"),
-        ({"geographic_scope": "galaxy"}, "field 'geographic_scope': found 'galaxy'. Allowed are sub_nationwide"),
         ({"associated_culture": " "}, "row 2, field 'associated_culture'"),
         ({"id": "a"}, "row 1, field 'id': found nothing, while"),
+        ({"Question": "x"}, "unknown column 'Question'. Did you mean 'question'"),
     ],
 )
 def test_a_row_that_can_not_be_used_is_named(folder, change, said):
@@ -139,14 +124,9 @@ def test_a_row_that_can_not_be_used_is_named(folder, change, said):
     assert str(data / "care" / "Arabic-test.json") in refused(data)
 
 
-def test_ids_that_come_twice_are_refused(folder):
-    assert "row 3, field 'id': '7' is also the id of" in refused(
-        folder({**ROW, "id": 7}, {**ROW, "id": 8}, {**ROW, "id": "7"})
-    )
-
-
-def test_ids_of_the_data_are_kept(folder):
+def test_ids_of_the_data_are_kept_and_occur_once(folder):
     assert [doc["id"] for doc in load("ar", folder({**ROW, "id": "x"}, {**OTHER, "id": 3}))] == ["ar-x", "ar-3"]
+    assert "row 2, field 'id': '7' is also the id of" in refused(folder({**ROW, "id": 7}, {**OTHER, "id": "7"}))
 
 
 def test_a_question_that_comes_twice_is_refused_with_both_rows(folder):
@@ -162,12 +142,6 @@ def test_the_hub_s_repeated_questions_are_named_in_the_log(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING):
         assert len(load("ar", None)) == 3
     assert "row 3, field 'question'" in caplog.text
-
-
-def test_a_missing_column_and_an_unknown_one_are_refused(folder):
-    without = {name: value for name, value in ROW.items() if name != "answer"}
-    assert "no column 'answer'" in refused(folder(without))
-    assert "unknown column 'Question'. Did you mean 'question'" in refused(folder({**ROW, "Question": "x"}))
 
 
 def test_equal_rows_have_one_fingerprint_and_any_change_another(folder):

@@ -7,21 +7,14 @@ from support.papers import printed, wording
 
 from culture_tasks.benchmarks.care.benchmark import asked
 from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, CareDoc
+from culture_tasks.benchmarks.care.rubrics import ENTITIES_OPINION, LITERACY, NORMS_COMMONSENSE
+from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
 
 def doc(question="Q?", language="ar"):
-    return CareDoc(
-        id="x",
-        language=language,
-        prompt_language=language,
-        question=question,
-        answer="a",
-        category="norms",
-        culture="c",
-        scope="nationwide",
-        data="",
-    )
+    kind = {"category": "norms", "culture": "c", "scope": "nationwide"}
+    return CareDoc(id="x", language=language, prompt_language=language, question=question, answer="a", data="", **kind)
 
 
 def render(prompt, doc):
@@ -44,16 +37,30 @@ def test_the_chain_of_thought_prompt_is_that_of_figure_9():
     assert wording(render("cot", doc())) == wording(printed("care", "figure_9").replace("{Question}", "Q?"))
 
 
-@pytest.mark.parametrize("prompt", ["plain", "roleplay", "cot"])
-def test_braces_in_a_question_stay_as_they_are(prompt):
+def test_braces_in_a_question_stay_as_they_are():
     question = "{people} {question} {0} {{x}} \\1 {"
-    assert render(prompt, doc(question)).count(question) == 1
+    assert all(render(prompt, doc(question)).count(question) == 1 for prompt in ("plain", "roleplay", "cot"))
 
 
-# A changed prompt makes another task: it needs a new file and version.
+def test_a_published_prompt_never_changes():
+    """A changed prompt makes another task: it needs a new file and version."""
+    starts = {"plain.v1": "bf085a6e12c9d0e2", "roleplay.v1": "b1bca13975d3549d", "cot.v1": "aba845350bfc7344"}
+    assert {name: load("culture_tasks.benchmarks.care", name).sha256[:16] for name in starts} == starts
+
+
+# The rubrics
+
+
 @pytest.mark.parametrize(
-    ("name", "start"),
-    [("plain.v1", "bf085a6e12c9d0e2"), ("roleplay.v1", "b1bca13975d3549d"), ("cot.v1", "aba845350bfc7344")],
+    ("rubric", "figure"),
+    [(ENTITIES_OPINION, "figure_11"), (NORMS_COMMONSENSE, "figure_12"), (LITERACY, "figure_13")],
 )
-def test_a_published_prompt_never_changes(name, start):
-    assert load("culture_tasks.benchmarks.care", name).sha256.startswith(start)
+def test_the_rubrics_of_care_are_those_of_its_figures(rubric, figure):
+    assert wording(load(rubric.package, rubric.user).text) == wording(printed("care", figure))
+
+
+def test_without_delimiters_a_judge_of_care_reads_the_figure_filled_in_and_nothing_else():
+    text = load(LITERACY.package, "care_literacy.v1").text
+    messages = LITERACY.messages(JudgeItem("Q?", ("A.",), "R."), delimiters=False)
+    filled = text.replace("{question}", "Q?").replace("{answer}", "A.").replace("{response}", "R.")
+    assert messages == [{"role": "user", "content": filled}]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from support.crosscult_cases import paper_sized, raw_cases, rows, write_folder
 
 from culture_tasks.benchmarks.crosscult.documents import load_release
-from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, Draw, DrawOptions, make_draw, read_draw
+from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, DrawOptions, make_draw, read_draw
 from culture_tasks.benchmarks.crosscult.raw_cases import load
 from culture_tasks.errors import DataError
 
@@ -49,8 +49,7 @@ def test_items_come_from_where_the_paper_says(whole):
 
 
 def test_both_other_partitions_are_drawn_about_equally(whole):
-    _, draw = whole
-    drawn = Counter((pair.target, pair.cross_language) for pair in draw.single)
+    drawn = Counter((pair.target, pair.cross_language) for pair in whole[1].single)
     assert set(drawn) == {("zh", "en"), ("zh", "ar"), ("ar", "en"), ("ar", "zh")}
     assert max(drawn.values()) < 1.1 * min(drawn.values())
 
@@ -78,21 +77,17 @@ def test_every_draw_fits_its_data_and_survives_the_file(tmp_path_factory, seed, 
     assert min(Counter(draw.split.values())[part] for part in ("single", "sequential")) >= 2
 
 
-@pytest.mark.parametrize(("choice", "of_zh", "of_ar"), [("english", {"en"}, {"en"}), ("other", {"ar"}, {"zh"})])
-def test_the_partition_of_cross_language_locality_can_be_chosen(choice, of_zh, of_ar):
-    draw = make_draw(raw_cases(SIX, 2), DrawOptions(cross_language=choice))
-    assert {pair.cross_language for pair in draw.single if pair.target == "zh"} == of_zh
-    assert {pair.cross_language for pair in draw.single if pair.target == "ar"} == of_ar
-
-
-def test_the_pool_of_other_scenarios_can_be_all_of_them():
+def test_partitions_of_locality_and_the_pool_of_other_scenarios_can_be_chosen():
     raw = raw_cases(SIX, 2)
+    for choice, partners in (
+        ("english", {("zh", "en"), ("ar", "en")}),
+        ("other", {("zh", "ar"), ("ar", "zh")}),
+    ):
+        draw = make_draw(raw, DrawOptions(cross_language=choice))
+        assert {(pair.target, pair.cross_language) for pair in draw.single} == partners
     draw = make_draw(raw, DrawOptions(locality_pool="all"))
-    scenario = {case.id: case.scenario for case in raw.cases}
-    crossing = [
-        pair for pair in draw.single if draw.split[scenario[pair.cross_scenario]] != draw.split[scenario[pair.case]]
-    ]
-    assert crossing
+    part = {case.id: draw.split[case.scenario] for case in raw.cases}
+    assert any(part[pair.cross_scenario] != part[pair.case] for pair in draw.single)
 
 
 def test_the_split_of_the_data_takes_precedence(tmp_path):
@@ -136,54 +131,29 @@ def test_a_kept_draw_is_used_in_place_of_the_default_one(tmp_path):
     assert load_release(folder).draw == other != default
 
 
-def _edited(draw: Draw, **changes):
-    return draw.model_copy(update=changes)
+def pair(draw, **changes):
+    """Changes of the first pair."""
+    return {"single": (draw.single[0].model_copy(update=changes), *draw.single[1:])}
 
 
 @pytest.mark.parametrize(
-    ("edit", "message"),
+    ("changes", "message"),
     [
-        (lambda draw: _edited(draw, data="other"), "made for data with the fingerprint other"),
-        (lambda draw: _edited(draw, single=draw.single[1:]), "are not the Chinese and the Arabic target"),
-        (lambda draw: _edited(draw, sequential=()), "are not one for each case of 'sequential'"),
-        (
-            lambda draw: _edited(draw, split={**draw.split, "more": "train"}),
-            "scenario 'more' is in the data or in the split",
-        ),
-        (
-            lambda draw: _edited(
-                draw,
-                single=(draw.single[0].model_copy(update={"cross_language": draw.single[0].target}), *draw.single[1:]),
-            ),
-            "has its target 'zh' for cross-language",
-        ),
-        (lambda draw: _edited(draw, format=2), "Input should be 1"),
-        (
-            lambda draw: _edited(
-                draw, single=(draw.single[0].model_copy(update={"generality": "none"}), *draw.single[1:])
-            ),
-            "is paired with 'none', which is no case",
-        ),
-        (
-            lambda draw: _edited(
-                draw,
-                single=(draw.single[0].model_copy(update={"generality": draw.single[0].case}), *draw.single[1:]),
-            ),
-            "for generality, which is no other case of its scenario",
-        ),
-        (
-            lambda draw: _edited(
-                draw,
-                single=(draw.single[0].model_copy(update={"cross_scenario": draw.single[0].case}), *draw.single[1:]),
-            ),
-            "of its own scenario",
-        ),
+        (lambda draw: {"data": "other"}, "made for data with the fingerprint other"),
+        (lambda draw: {"single": draw.single[1:]}, "are not the Chinese and the Arabic target"),
+        (lambda draw: {"sequential": ()}, "are not one for each case of 'sequential'"),
+        (lambda draw: {"split": {**draw.split, "more": "train"}}, "scenario 'more' is in the data or in the split"),
+        (lambda draw: {"format": 2}, "Input should be 1"),
+        (lambda draw: pair(draw, cross_language=draw.single[0].target), "has its target 'zh' for cross-language"),
+        (lambda draw: pair(draw, generality="none"), "is paired with 'none', which is no case"),
+        (lambda draw: pair(draw, generality=draw.single[0].case), "which is no other case of its scenario"),
+        (lambda draw: pair(draw, cross_scenario=draw.single[0].case), "of its own scenario"),
     ],
 )
-def test_a_draw_that_does_not_fit_is_refused(tmp_path, edit, message):
+def test_a_draw_that_does_not_fit_is_refused(tmp_path, changes, message):
     folder = write_folder(tmp_path, rows())
-    raw = load(folder)
-    edit(make_draw(raw)).write(folder / FILE_NAME)
+    draw = make_draw(load(folder))
+    draw.model_copy(update=changes(draw)).write(folder / FILE_NAME)
     with pytest.raises(DataError, match=message):
         load_release(folder)
 

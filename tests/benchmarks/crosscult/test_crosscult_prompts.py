@@ -37,7 +37,10 @@ def test_the_judge_s_prompt_is_figure_10_byte_for_byte():
     assert f"System:\n{system}\n\nUser:\n{user}\n" == printed("crosscult", "figure_10")
 
 
-def test_the_judge_is_told_language_question_reference_and_candidate():
+def test_the_judge_is_the_paper_s_and_told_language_question_reference_and_candidate():
+    assert (CROSSCULT.model, CROSSCULT.lowest, CROSSCULT.highest) == ("gpt-5.4-mini", 0, 10)
+    own = {name: value for name, value in CROSSCULT.sampling.items() if name != "response_format"}
+    assert own == {"temperature": 0.0, "max_tokens": 256, "reasoning_effort": "none"}
     item = JudgeItem("Is it {language}?", ("Yes.",), "No {question}.", "Arabic")
     system, user = CROSSCULT.messages(item, delimiters=False)
     assert system["role"] == "system"
@@ -45,10 +48,3 @@ def test_the_judge_is_told_language_question_reference_and_candidate():
         "Language: Arabic\nQuestion: Is it {language}?\nReference answer: Yes.\nCandidate answer: No {question}.\n\n"
     )
     assert '{"score": <0-10 integer>, "reason": "<short reason>"}' in user["content"]
-
-
-def test_the_judge_is_the_paper_s():
-    rubric = CROSSCULT
-    assert (rubric.model, rubric.lowest, rubric.highest) == ("gpt-5.4-mini", 0, 10)
-    own = {name: value for name, value in rubric.sampling.items() if name != "response_format"}
-    assert own == {"temperature": 0.0, "max_tokens": 256, "reasoning_effort": "none"}

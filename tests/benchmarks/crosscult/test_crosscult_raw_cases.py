@@ -63,11 +63,6 @@ def test_the_nested_answer_of_figure_8_is_taken_apart(tmp_path):
     assert cases == flat
 
 
-def test_without_ids_the_row_numbers_stand_in(tmp_path):
-    content = [{name: value for name, value in row.items() if name != "id"} for row in rows()]
-    assert [case.id for case in load(write_folder(tmp_path, content)).cases] == [str(row) for row in range(12)]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -86,10 +81,13 @@ def test_what_is_wrong_is_named_with_its_row(tmp_path, changes, message):
         load(write_folder(tmp_path, content))
 
 
-def test_a_missing_column_is_named_with_what_was_found(tmp_path):
-    content = [{name: value for name, value in row.items() if name != "question_zh"} for row in rows()]
+def test_a_missing_column_is_named_and_row_numbers_are_ids(tmp_path):
+    def without(name):
+        return [{key: value for key, value in row.items() if key != name} for row in rows()]
+
     with pytest.raises(DataError, match="no column 'question_zh'"):
-        load(write_folder(tmp_path, content))
+        load(write_folder(tmp_path / "column", without("question_zh")))
+    assert [case.id for case in load(write_folder(tmp_path, without("id"))).cases] == list(map(str, range(12)))
 
 
 @pytest.mark.parametrize("content", [b"", b"no image"])

@@ -72,18 +72,19 @@ def refused(folder, variant="vlm"):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_the_bundled_items_load_in_every_variant(fixture_data, variant):
-    questions = load(variant, fixture_data)
-    assert len(questions.documents) == len(questions.image_names) == 22
-    assert Counter(doc["country"] for doc in questions.documents) == dict.fromkeys(COUNTRIES, 2)
-    assert {doc["facet"] for doc in questions.documents} == set(FACETS)
-    assert questions.folder == fixture_data / "culturalvqa"
+def test_the_bundled_items_load_in_every_variant(fixture_data):
+    for variant in VARIANTS:
+        questions = load(variant, fixture_data)
+        assert len(questions.documents) == len(questions.image_names) == 22
+        assert Counter(doc["country"] for doc in questions.documents) == dict.fromkeys(COUNTRIES, 2)
+        assert {doc["facet"] for doc in questions.documents} == set(FACETS)
+        assert questions.folder == fixture_data / "culturalvqa"
 
 
-def test_a_document_holds_what_the_row_says(folder):
-    image = folder() / "culturalvqa" / "images" / "0.png"
-    (doc,) = load("vlm", folder(row(0))).documents
+def test_a_document_holds_what_the_row_says_and_of_what_few_variants_show_only_its_own(folder):
+    data = folder(*(row(number) for number in range(4)))
+    image = data / "culturalvqa" / "images" / "0.png"
+    doc = load("vlm", data).documents[0]
     assert doc == {
         "id": "q0",
         "question": "What is thing 0?",
@@ -93,38 +94,21 @@ def test_a_document_holds_what_the_row_says(folder):
         "image_id": hashlib.sha256(image.read_bytes()).hexdigest()[:16],
         "data": doc["data"],
     }
+    assert load("blind", data).documents[0] == doc
+    assert load("country", data).documents[0] == doc | {"country_name": "India"}
+    assert load("lens", data).documents[0] == doc | {"entities": "plate, hand"}
+    fewshot = load("fewshot", data).documents[0]
+    assert sorted(rows_of(fewshot)) == [1, 2, 3]
+    assert {**doc, "examples": fewshot["examples"]} == fewshot
 
 
-@pytest.mark.parametrize(
-    ("variant", "added"),
-    [
-        ("vlm", {}),
-        ("blind", {}),
-        ("country", {"country_name": "India"}),
-        ("lens", {"entities": "plate, hand"}),
-        ("fewshot", {"examples": [1, 2, 3]}),
-    ],
-)
-def test_a_document_holds_of_what_few_variants_show_only_its_own(folder, variant, added):
-    doc = load(variant, folder(*(row(number) for number in range(4)))).documents[0]
-    common = {"id", "question", "references", "country", "facet", "image_id", "data"}
-    extra = {name: value for name, value in doc.items() if name not in common}
-    if "examples" in extra:
-        extra["examples"] = sorted(rows_of(doc))
-    assert extra == added
-
-
-def test_an_older_revision_of_image_and_question_alone_loads_without_answers(hub):
+def test_an_older_revision_of_the_hub_has_no_answers_and_a_newer_one_may_have_further_columns(hub):
     image = {"bytes": b"not looked at", "path": None}
     hub([{"image": image, "question": "What?"}, {"image": image, "question": "Who?"}])
     questions = load("vlm", None)
-    assert [doc["id"] for doc in questions.documents] == ["0", "1"]
-    assert [doc["references"] for doc in questions.documents] == [[], []]
+    assert [(doc["id"], doc["references"]) for doc in questions.documents] == [("0", []), ("1", [])]
     assert (questions.documents[0]["country"], questions.documents[0]["facet"]) == ("", "")
     assert questions.table.images is not None
-
-
-def test_the_hub_s_further_columns_are_left_aside(hub):
     hub([row(0, image=..., release="2", annotator=3)])
     assert load("vlm", None).documents[0]["references"] == ["naan", "bread 0"]
 
@@ -142,15 +126,11 @@ def test_the_other_names_of_columns_are_known(folder):
         ('["naan", "it\'s \\"roti\\""]', ["naan", 'it\'s "roti"']),
         ("['naan', \"it's roti\"]", ["naan", "it's roti"]),
         ("['naan' \"it's roti\"\n 'flat bread']", ["naan", "it's roti", "flat bread"]),  # as NumPy writes it
-        ("[ 'naan' ]", ["naan"]),
-        ("naan", ["naan"]),
         ("naan, roti", ["naan, roti"]),
         (" naan ", [" naan "]),
-        (" ['naan', 'roti'] ", ["naan", "roti"]),
         (["naan", "", None, "  "], ["naan"]),
         ("['naan', None, '', nan]", ["naan"]),
         ('["ナン", "烤饼", "خبز"]', ["ナン", "烤饼", "خبز"]),
-        ("['烤饼' 'خبز']", ["烤饼", "خبز"]),
     ],
 )
 def test_answers_are_read_as_a_list_in_every_form_that_files_give(folder, written, references):
@@ -171,29 +151,23 @@ def test_a_csv_file_as_pandas_writes_it_loads_like_the_json(folder, tmp_path):
     assert found == wanted
 
 
-@pytest.mark.parametrize("written", ["[naan", "[naan, roti]", "[1, 2]", "['a', ['b']]", "['a'] + ['b']", "['a'", 7])
+@pytest.mark.parametrize("written", ["[naan, roti]", "[1, 2]", "['a', ['b']]", "['a'] + ['b']", "['a'", 7])
 def test_answers_that_are_no_list_of_texts_are_refused(folder, written):
-    said = refused(folder(row(0), row(1, all_answers=written)))
-    assert "row 2, field 'all_answers" in said
+    assert "row 2, field 'all_answers" in refused(folder(row(0), row(1, all_answers=written)))
 
 
-def test_a_row_without_answers_among_others_is_refused(folder):
+def test_answers_are_in_all_rows_or_withheld_in_all(folder):
+    documents = load("vlm", folder(row(0, all_answers=...), row(1, all_answers=[]))).documents
+    assert [doc["references"] for doc in documents] == [[], []]
     said = refused(folder(row(0), row(1, all_answers=[]), row(2, all_answers=...)))
     assert "row 2, field 'all_answers': found nothing, here and in 1 more rows while others have answers" in said
     assert "Expected at least one answer in each row, or in none" in said
 
 
-def test_a_table_without_any_answer_has_withheld_them(folder):
-    documents = load("vlm", folder(row(0, all_answers=...), row(1, all_answers=[]))).documents
-    assert [doc["references"] for doc in documents] == [[], []]
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"question": " "}, "row 2, field 'question': found ' '"),
         ({"question": ...}, "row 2, field 'question': found nothing"),
-        ({"image": 3}, "row 2, field 'image': found 3. Expected a text"),
         ({"u_id": "q0"}, "row 2, field 'u_id': 'q0' is also the id of"),
         ({"u_id": ...}, "row 2, field 'u_id': found nothing, while"),
         ({"contry": "India"}, "unknown column 'contry'. Did you mean 'country'"),
@@ -202,8 +176,8 @@ def test_a_table_without_any_answer_has_withheld_them(folder):
 )
 def test_a_row_that_can_not_be_used_is_named(folder, change, said):
     data = folder(row(0), row(1, **change))
+    assert refused(data).startswith(str(data / "culturalvqa" / "test.jsonl"))
     assert said in refused(data)
-    assert str(data / "culturalvqa" / "test.jsonl") in refused(data)
 
 
 def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder, caplog):
@@ -222,24 +196,22 @@ def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder
     ("change", "said"),
     [
         ({"country": "Brazill"}, "row 2, field 'country': found 'Brazill'. Did you mean 'brazil'?"),
-        ({"facet": "Ritualls"}, None),  # known by its stem
         ({"facet": "Clohting"}, "row 2, field 'facet': found 'Clohting'. Did you mean 'clothing'?"),
-        ({"country": "Niger"}, None),
     ],
 )
-def test_a_misspelt_country_or_facet_is_refused(folder, hub, change, said):
-    data = folder(row(0), row(1, **change))
-    if said is None:
-        with other_cultures("allow"):
-            assert len(load("blind", data).documents) == 2
-    else:
-        assert f"test.jsonl, {said}" in refused(data, "blind")
+def test_a_misspelt_country_or_facet_is_refused_in_the_user_s_own_data(folder, hub, change, said):
+    assert f"test.jsonl, {said}" in refused(folder(row(0), row(1, **change)), "blind")
     hub([row(0), row(1, **change)])
     assert len(load("blind", None).documents) == 2
 
 
+def test_a_country_that_is_no_misspelling_and_a_facet_known_by_its_stem_are_read(folder):
+    with other_cultures("allow"):
+        assert len(load("blind", folder(row(0, country="Niger"), row(1, facet="Ritualls"))).documents) == 2
+
+
 @pytest.mark.parametrize(("variant", "field"), [("country", "country"), ("lens", "entities")])
-@pytest.mark.parametrize("value", [..., "", None])
+@pytest.mark.parametrize("value", [..., ""])
 def test_what_a_baseline_shows_must_be_there(folder, variant, field, value):
     data = folder(row(0), row(1, **{field: value}))
     assert f"row 2, field '{field}': found nothing. culturalvqa_{variant} shows it" in refused(data, variant)
@@ -257,85 +229,54 @@ def answers_file(folder, rows):
 
 def test_local_answers_are_joined_on_the_id(folder):
     data = folder(row(1, all_answers=..., country=..., facet="drink"), row(0, all_answers=...))
-    answers_file(
-        data,
-        [
-            {"u_id": "q0", "all_answers": "['tea', 'chai']", "country": "China"},
-            {"u_id": "q1", "all_answers": "lassi", "country": ""},
-            {"u_id": "more", "all_answers": "unused", "country": ""},
-        ],
-    )
+    answers = {"q0": ("['tea', 'chai']", "China"), "q1": ("lassi", ""), "more": ("unused", "")}
+    answers_file(data, [{"u_id": key, "all_answers": a, "country": c} for key, (a, c) in answers.items()])
     first, second = load("vlm", data).documents
     assert (first["id"], first["references"], first["country"], first["facet"]) == ("q1", ["lassi"], "", "drinks")
     assert (second["references"], second["country"]) == (["tea", "chai"], "china")
 
 
-def test_local_answers_are_joined_to_the_hub_s_questions(tmp_path, hub):
-    (tmp_path / "culturalvqa").mkdir()
-    hub([{"u_id": 5, "question": "What?"}])
-    answers_file(tmp_path, [{"u_id": "5", "all_answers": "naan"}])
-    (doc,) = load("vlm", tmp_path).documents
-    assert doc["references"] == ["naan"]
-
-
 @pytest.mark.parametrize("answers", [["naan"], "naan", "['naan']"])
-def test_local_answers_may_be_one_object(folder, answers):
-    data = folder(row(0, all_answers=...), row(1, all_answers=...))
-    path = data / "culturalvqa" / "answers.json"
-    path.write_text(json.dumps({"q1": ["lassi", "buttermilk"], "q0": answers}), encoding="utf-8")
-    first, second = load("vlm", data).documents
+def test_local_answers_may_be_one_object_and_belong_to_the_hub_s_questions(tmp_path, hub, answers):
+    (tmp_path / "culturalvqa").mkdir()
+    hub([{"u_id": number, "question": "What?"} for number in range(2)])
+    content = json.dumps({"1": ["lassi", "buttermilk"], "0": answers})
+    (tmp_path / "culturalvqa" / "answers.json").write_text(content, encoding="utf-8")
+    first, second = load("vlm", tmp_path).documents
     assert (first["references"], second["references"]) == (["naan"], ["lassi", "buttermilk"])
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("name", "content", "said"),
     [
-        ('{"q0": 5}', "answers.json, row 1, field 'all_answers': found 5. Expected a list"),
-        ('{"q0": {"all_answers": ["a"]}}', "answers.json, row 1, field 'all_answers': found {'all_answers': ['a']}."),
+        ("answers.json", '{"q0": 5}', ", row 1, field 'all_answers': found 5. Expected a list"),
         (
-            '{"q0": ["a"], "q0": ["b"]}',
-            "answers.json, line 1: JSON that can't be read ('q0' occurs 2 times in one object",
+            "answers.json",
+            '{"q0": {"all_answers": ["a"]}}',
+            ", row 1, field 'all_answers': found {'all_answers': ['a']}.",
         ),
-        ('"naan"', "answers.json: holds one text. Expected a list of objects"),
+        ("answers.json", '"naan"', ": holds one text. Expected a list of objects"),
+        ("answers.csv", "u_id,all_answers\nq0,\n", ", row 2, field 'all_answers': found ''. Expected at least one"),
+        ("answers.csv", "u_id,all_answers\n,a\n", ", row 2, field 'u_id': found ''. Expected a text"),
+        ("answers.csv", "u_id,all_answers\nq0,a\nq0,a\n", ", row 3, field 'u_id': 'q0' is also the id of"),
+        ("answers.csv", "uid,all_answers\nq0,a\n", ": no column 'u_id'. Did you mean 'uid'"),
+        ("answers.csv", "u_id,all_answers\nq0,naan\n", ": no answer for u_id 'q1' ("),
     ],
 )
-def test_one_object_of_answers_that_can_not_be_used_is_named(folder, content, said):
-    data = folder(row(0, all_answers=...))
-    (data / "culturalvqa" / "answers.json").write_text(content, encoding="utf-8")
-    assert said in refused(data)
-
-
-def test_a_question_without_local_answer_is_named(folder):
+def test_local_answers_that_can_not_be_used_are_named(folder, name, content, said):
     data = folder(row(0), row(1), row(2))
-    path = answers_file(data, [{"u_id": "q0", "all_answers": "naan"}])
-    said = refused(data)
-    assert said.startswith(f"{path}: no answer for u_id 'q1' (")
-    assert "row 2), and for 1 more. Expected one row for each question" in said
+    path = data / "culturalvqa" / name
+    path.write_text(content, encoding="utf-8")
+    assert f"{path}{said}" in refused(data)
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        (
-            [{"u_id": "q0", "all_answers": ""}],
-            "answers.csv, row 2, field 'all_answers': found ''. Expected at least one",
-        ),
-        ([{"u_id": "", "all_answers": "a"}], "answers.csv, row 2, field 'u_id': found ''. Expected a text"),
-        ([{"u_id": "q0", "all_answers": "a"}] * 2, "answers.csv, row 3, field 'u_id': 'q0' is also the id of"),
-        ([{"uid": "q0", "all_answers": "a"}], "answers.csv: no column 'u_id'. Did you mean 'uid'"),
-    ],
-)
-def test_a_local_answers_file_that_can_not_be_used_is_named(folder, rows, said):
-    data = folder(row(0))
-    answers_file(data, rows)
-    assert said in refused(data)
-
-
-def test_local_answers_for_questions_without_ids_are_refused(folder):
-    data = folder(row(0, u_id=...))
-    answers_file(data, [{"u_id": "q0", "all_answers": "a"}])
-    assert "can't be joined, since" in refused(data)
-    assert "has no column 'u_id'. Expected questions with the ids" in refused(data)
+def test_local_answers_and_questions_that_do_not_belong_together_are_refused(folder):
+    data = folder(row(0), row(1), row(2))
+    answers_file(data, [{"u_id": "q0", "all_answers": "naan"}])
+    assert "row 2), and for 1 more. Expected one row for each question" in refused(data)
+    said = refused(folder(row(0, u_id=...)))
+    assert "can't be joined, since" in said
+    assert "has no column 'u_id'. Expected questions with the ids" in said
 
 
 def test_examples_are_other_questions_about_other_images(folder):
@@ -351,37 +292,26 @@ def test_examples_are_other_questions_about_other_images(folder):
     assert 5 not in rows_of(documents[6])
 
 
-@pytest.mark.parametrize("variant", ["vlm", "blind", "country"])
-def test_questions_about_one_image_have_one_image_id(folder, variant):
-    documents = load(variant, folder(row(0), row(1, image="images/0.png"), row(2))).documents
-    assert documents[0]["image_id"] == documents[1]["image_id"] != documents[2]["image_id"]
-    assert documents[0]["image_id"] == load("vlm", folder(row(0))).documents[0]["image_id"]
-
-
-def test_text_variants_do_without_image_files(folder):
+def test_questions_about_one_image_have_one_image_id_and_text_variants_do_without_files(folder):
+    data = folder(row(0), row(1, image="images/0.png"), row(2))
+    for variant in ("vlm", "blind"):
+        ids = [doc["image_id"] for doc in load(variant, data).documents]
+        assert ids[0] == ids[1] != ids[2]
     data = folder(row(0, image="gone.png"), row(1, image="gone.png"), row(2, image=...))
     ids = [doc["image_id"] for doc in load("blind", data).documents]
-    assert ids[0] == ids[1] != ""
-    assert ids[2] == ""
+    assert ids[0] == ids[1] != ids[2] == ""
 
 
-def test_examples_are_drawn_alike_each_time_and_differ_between_questions(folder):
-    data = folder(*(row(number) for number in range(6)))
-    first, second = ([rows_of(doc) for doc in load("fewshot", data).documents] for _ in range(2))
+def test_examples_are_drawn_alike_each_time_and_every_question_may_become_one(fixture_data):
+    first, second = ([rows_of(doc) for doc in load("fewshot", fixture_data).documents] for _ in range(2))
     assert first == second
-    assert len({tuple(examples) for examples in first}) > 1
-
-
-def test_every_question_may_become_an_example(fixture_data):
-    shown = Counter(index for doc in load("fewshot", fixture_data).documents for index in rows_of(doc))
     # 22 questions show 3 each: 66 draws over 22, so each is expected 3 times; the chance that one never comes is small
-    assert sum(shown.values()) == 66
-    assert len(shown) >= 18
+    assert sum(map(len, first)) == 66
+    assert len({row for rows in first for row in rows}) >= 18
 
 
 def test_embedded_images_are_told_apart_by_their_bytes(hub):
-    cells = [{"bytes": bytes([number // 2]), "path": None} for number in range(8)]
-    hub([row(number, image=cell) for number, cell in enumerate(cells)])
+    hub([row(number, image={"bytes": bytes([number // 2]), "path": None}) for number in range(8)])
     for index, doc in enumerate(load("fewshot", None).documents):
         assert index // 2 not in {other // 2 for other in rows_of(doc)}
 
@@ -394,12 +324,9 @@ def test_too_few_other_images_are_refused_in_the_few_shot_variant(folder):
     assert len(load("vlm", data).documents) == 5
 
 
-def test_the_few_shot_variant_needs_answers(folder):
+def test_the_few_shot_variant_needs_answers_and_images(folder):
     data = folder(*(row(number, all_answers=...) for number in range(5)))
     assert "found no answers. culturalvqa_fewshot shows 3 other questions with theirs" in refused(data, "fewshot")
-
-
-def test_a_missing_image_is_refused_before_examples_are_drawn(folder):
     data = folder(row(0), row(1), row(2), row(3, image="nowhere.png"))
     assert "row 4, field 'image': no file 'nowhere.png'" in refused(data, "fewshot")
 
